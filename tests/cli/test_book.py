@@ -128,7 +128,7 @@ def three(monkeypatch):
     asked: list[tuple[str, int, float]] = []
     monkeypatch.setattr(book_run, "run_experiment", fake_run(asked))
     # Takes a second and a half, and is nobody's figure here.
-    monkeypatch.setattr(book_run, "fresh_card", lambda: SimpleNamespace(card=None))
+    monkeypatch.setattr(book_run, "taken_anew", lambda: SimpleNamespace(card=None))
     return asked
 
 

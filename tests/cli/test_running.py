@@ -66,7 +66,7 @@ def stored(monkeypatch, tmp_path):
         return ladder()
 
     monkeypatch.setattr(running, "run_plan", keep)
-    monkeypatch.setattr(running, "card_of_boot", lambda: KEPT)
+    monkeypatch.setattr(running, "taken_in_boot", lambda: KEPT)
     return plan, run_id, kept
 
 

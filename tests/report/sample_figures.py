@@ -43,6 +43,7 @@ HOST = HostFacts(
         switch_s=3.4e-6,
         copy_bytes_per_s=6.2e9,
         round_trips_per_s=31_400.0,
+        requests_per_s=48_200.0,
     ),
     card_taken_at="2025-06-11T09:13:58+00:00",
     server="Apache/2.4.62 (Debian) mod_perl/2.0.12 Perl/v5.36.0",

@@ -43,7 +43,7 @@ COMMANDS = {
     "knobs": "List what can be set of a server: values, default, cost and risk.",
     "book": "List and measure the experiments of the books on tuning.",
     "formula": "Work out a formula of the books on tuning, put right.",
-    "machine": "Say what a system call, a process, a switch and a copy take here.",
+    "machine": "Say what system calls, processes, copies and requests take here.",
     "history": "List the runs that are stored, newest first.",
     "doctor": "Check what is installed here, the limits, cores and noise.",
 }

@@ -14,10 +14,10 @@ from httpdyno.cli.book_found import Asked, Watch
 from httpdyno.cli.book_progress import BookProgress
 from httpdyno.cli.book_ways import run_experiment
 from httpdyno.cli.console import messages
+from httpdyno.cli.machine_card import taken_anew
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import MachineCard
-from httpdyno.telemetry.kept_card import fresh_card
 from httpdyno.units import format_guess
 
 
@@ -48,7 +48,7 @@ def run_round(round_: Round, *, clock: Callable[[], float] = time.monotonic) -> 
         HttpdynoError: The only one that was asked for could not be measured.
         KeyboardInterrupt: Somebody wants it to end; what was measured is kept.
     """
-    card, asked = fresh_card().card, round_.asked
+    card, asked = taken_anew().card, round_.asked
     end_s = clock() + round_.limit_s
     for number, each in enumerate(asked, 1):
         left_s = end_s - clock()

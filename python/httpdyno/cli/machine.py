@@ -5,11 +5,11 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import results
+from httpdyno.cli.machine_card import taken_anew
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.kept_card import fresh_card
 
 EXAMPLE = """Example:
 
@@ -19,7 +19,7 @@ EXAMPLE = """Example:
 
 
 def command(*, json: JsonOption = None) -> int:
-    """Say what a system call, a process, a switch and a copy take here.
+    """Say what system calls, processes, copies and requests take here.
 
     It takes about a second. Figures swing with what else the machine does: they are there to be
     compared with another machine's, by their sizes. Each run of a study has those that were taken
@@ -27,7 +27,7 @@ def command(*, json: JsonOption = None) -> int:
     """
     outputs = Outputs(json=json)
     outputs.check()
-    card, host = fresh_card().card, host_facts()
+    card, host = taken_anew().card, host_facts()
     if outputs.json is not None:
         facts = {"cpu": host.cpu, "n_cpus": host.n_cpus, "kernel": host.kernel}
         write_json({**msgspec.to_builtins(card), "host": facts}, outputs.json)

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from httpdyno.cli.console import messages
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT
+from httpdyno.cli.machine_card import taken_in_boot
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
@@ -18,7 +19,6 @@ from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.store import Store
-from httpdyno.telemetry.kept_card import card_of_boot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +62,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
     if cannot := limits_complaint(limits for _, limits in study.limits):
         raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
     # Taken before anything runs beside it.
-    kept = card_of_boot() if resume is None else None
+    kept = taken_in_boot() if resume is None else None
     with (
         Store.open() as store,
         bench_of(adapter, study, seed=plan.seed) as bench,

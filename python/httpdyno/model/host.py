@@ -5,7 +5,7 @@ import msgspec
 from httpdyno.model.base import Record
 
 
-class MachineCard(Record, frozen=True):
+class MachineCard(Record, frozen=True, omit_defaults=True):
     """What the machine takes for a few things; of one thread of Python, whose own time is in it."""
 
     stat_s: float
@@ -18,6 +18,10 @@ class MachineCard(Record, frozen=True):
     """Of memory that does not fit into caches, read and written."""
     round_trips_per_s: float
     """One byte there and back over TCP on the loopback, between two processes: no HTTP is in it."""
+    requests_per_s: float | None = None
+    """The smallest requests and answers over loopback: of one thread of the load engine, and of a
+    process of Python for each connection, of which there are as many as cores. None in what an
+    earlier version took, and where it could not be measured."""
 
 
 class HostFacts(Record, frozen=True):

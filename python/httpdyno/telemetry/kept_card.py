@@ -5,6 +5,7 @@ Taking one takes about a second, which is much beside a short run and nothing be
 
 import logging
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypedDict
 
@@ -43,21 +44,26 @@ class KeptCard(Record, frozen=True):
     version: str
 
 
-def card_of_boot() -> KeptCard:
+RequestsPerS = Callable[[], float | None]
+"""Measures how many of the smallest requests are answered here; None where that failed."""
+
+
+def card_of_boot(requests_per_s: RequestsPerS) -> KeptCard:
     """Return the card that was taken last in this boot; take and keep one where there is none.
 
     It forks, so no other thread of this process may be at work.
     """
     kept, now = _kept(), circumstances()
-    if kept is not None and (kept.boot, kept.n_cpus, kept.version) == (*now.values(),):
+    is_of_now = kept is not None and (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
+    if kept is not None and is_of_now and kept.card.requests_per_s is not None:
         return kept
-    return fresh_card()
+    return fresh_card(requests_per_s)
 
 
-def fresh_card() -> KeptCard:
+def fresh_card(requests_per_s: RequestsPerS) -> KeptCard:
     """Take a card, and keep it in the place of an earlier one; forks as `card_of_boot`."""
     taken_at = datetime.now(UTC).isoformat(timespec="seconds")
-    fresh = KeptCard(card=machine_card(), taken_at=taken_at, **circumstances())
+    fresh = KeptCard(card=machine_card(requests_per_s()), taken_at=taken_at, **circumstances())
     path = data_folder() / _FILE
     beside = path.with_name(f"{_FILE}.{os.getpid()}")
     try:

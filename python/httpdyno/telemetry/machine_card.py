@@ -1,8 +1,9 @@
 """What this machine takes for a few things that servers do all the time.
 
 A result is one of its machine: beside it stands what a system call, a process, a switch, a copy and
-a round trip took there. Each is the median of several runs of some hundredths of a second, so a
-card is good for a comparison with another machine's, and for no claim.
+a round trip took there. Each but the requests, which a load engine measures, is the median of
+several runs of some hundredths of a second, so a card is good for a comparison with another
+machine's, and for no claim.
 """
 
 import os
@@ -19,14 +20,20 @@ _COPY_BYTES = 64 << 20
 _MISSING = "/nowhere/at/all"
 
 
-def machine_card() -> MachineCard:
-    """Measure this machine; takes about a second."""
+def machine_card(requests_per_s: float | None) -> MachineCard:
+    """Measure this machine; takes about a second.
+
+    Args:
+        requests_per_s: Of the smallest ones over loopback, which takes a load engine: it is
+            measured by who has one. None where it could not be.
+    """
     return MachineCard(
         stat_s=_each_s(_stat),
         fork_s=_each_s(_fork),
         switch_s=_through_pipes_s() / 2,
         copy_bytes_per_s=_COPY_BYTES / _copy_s(),
         round_trips_per_s=1 / _round_trip_s(),
+        requests_per_s=requests_per_s,
     )
 
 
