@@ -8,8 +8,9 @@ from typing import Any, get_args
 import pytest
 import typer
 
-from httpdyno.advice.bottleneck import facts, verdict, worker_pool
+from httpdyno.advice.bottleneck import facts, other_size, verdict, worker_pool
 from httpdyno.cli.app import COMMANDS, app_with
+from httpdyno.experiment import other_sizes
 from httpdyno.experiment.looking import _SETTLED, LOOK_S
 from httpdyno.model.look import LEAST_SAMPLES, Limit
 from httpdyno.report.shared.bottleneck import LIMIT_WORDS
@@ -80,6 +81,19 @@ def test_what_all_parts_rest_on_has_its_figures():
     for figure in (facts._ALL_BUSY, facts._FULL, facts._LEFT):
         assert format_percent(figure) in text
     assert f"it lasts some {LOOK_S * (1 - _SETTLED):g} s" in text
+
+
+def test_what_another_number_of_workers_tells_has_its_figures():
+    text = prose(PAGE.partition("## What another number of workers tells")[2].partition("\n## ")[0])
+    shown = [
+        f"begins at {format_percent(other_size._HELPS)} or more",
+        f"at {format_percent(other_size._HELPS_OF_GROWTH)} of their part",
+        f"ends at {format_percent(other_size._FLAT)} or less",
+        f"at {format_percent(other_size._FLAT_OF_GROWTH)} of their part",
+        f"fewer than {other_size._GROWTH:g} times",
+        f"within {other_sizes._FOLLOWS:g} times",
+    ]
+    assert [each for each in shown if each not in text] == []
 
 
 def test_what_reports_say_on_the_page_are_words_of_reports():

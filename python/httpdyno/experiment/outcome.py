@@ -7,6 +7,7 @@ from msgspec import structs
 
 from httpdyno.experiment import caveat
 from httpdyno.experiment.limit import limit_broken
+from httpdyno.experiment.other_sizes import judged_by_sizes
 from httpdyno.experiment.session import Session
 from httpdyno.model import Caveat, Comparison, Configuration, HostFacts, Outcome
 
@@ -38,7 +39,8 @@ class GrowingOutcome:
 
     def note(self, **found: Any) -> Outcome:  # noqa: ANN401 - fields of Outcome
         """Take in what was found, and store it."""
-        self.found = structs.replace(self.found, duration_s=self._session.spent_s, **found)
+        known = structs.replace(self.found, duration_s=self._session.spent_s, **found)
+        self.found = judged_by_sizes(known)
         self._session.store.save_outcome(self._session.run_id, self.found)
         return self.found
 

@@ -7,6 +7,7 @@ make none.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 
 from httpdyno.advice.curve.swept import swept_pool
@@ -19,6 +20,7 @@ from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
     has_figures,
+    log_ratios,
     start_figures,
 )
 from httpdyno.experiment.final import final_comparison, withdrawn
@@ -301,12 +303,14 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     against_best = 1 - (1 - study.objective.confidence) / max(1, len(runs) - 1)
     ratios = {arm: _ratio_to_best(logs, arm, best, against_best) for arm in runs}
     known = {levels[arm]: ratio for arm, ratio in ratios.items() if ratio is not None}
+    steps = _next_throughputs(starts, runs, against_best)
     points = tuple(
         SweepPoint(
             level=levels[arm],
             arm=summaries[arm],
             latency_p99_s=summaries[arm].latency_s.get("p99", 0.0),
             ratio_to_best=ratios.get(arm),
+            next_throughput=steps.get(arm),
             value=value,
             low=low,
             high=high,
@@ -348,3 +352,16 @@ def _ratio_to_best(
         return None
     pairs = zip(logs[best], logs[arm], strict=True)
     return ratio_interval([b - a for a, b in pairs], confidence=confidence)
+
+
+def _next_throughputs(
+    starts: Sequence[StartRecord], runs: Sequence[int], confidence: float
+) -> dict[int, RatioInterval]:
+    """Return the throughput of each arm's next one over its own, where the starts bound it."""
+    found = {}
+    for arm, after in pairwise(runs):
+        logs = log_ratios(starts, "throughput", a=arm, b=after)
+        ratio = ratio_interval(logs, confidence=confidence)
+        if ratio is not None and math.isfinite(ratio.high):
+            found[arm] = ratio
+    return found

@@ -283,6 +283,8 @@ class SweepPoint(Record, frozen=True):
     arm: ArmSummary
     ratio_to_best: RatioInterval | None
     """None for the best level itself, and where it could not run or nothing is bounded yet."""
+    next_throughput: RatioInterval | None = None
+    """Throughput of the next level that runs over this one's; None where nothing is bounded."""
     value: float = 0.0
     """Of the sweep's metric; 0 where it could not run."""
     low: float = 0.0
@@ -305,8 +307,7 @@ class Sweep(Record, frozen=True):
     metric: str = "throughput_per_s"
     """What the curve is of; in what an earlier version stored always this."""
     pool: PoolCurve | None = None
-    """What it says of the server's pool; None where the knob sets neither the number of workers nor
-    the length of their lives, and in what an earlier version stored."""
+    """What it says of the server's pool; None where the knob sets nothing of one."""
 
     @property
     def is_of_words(self) -> bool:
@@ -331,7 +332,7 @@ class Effect(Record, frozen=True):
     reason: str = ""
     """Over which combinations it is, or why there is none: some do not run. Empty where all do."""
     decided_by: str = ""
-    """The tie breaker, where it decided; empty where the metric did, and of two knobs."""
+    """The tie breaker, where it decided; else empty."""
     tie: RatioInterval | None = None
     """The same ratio of the tie breaker; None where there is none, and of two knobs."""
 

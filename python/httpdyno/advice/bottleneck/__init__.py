@@ -2,15 +2,18 @@
 
 from httpdyno.advice.bottleneck.answer_split import answer_split
 from httpdyno.advice.bottleneck.difference import Difference, differences, unmoved_calls
+from httpdyno.advice.bottleneck.other_size import OtherSize, with_other_sizes
 from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
 from httpdyno.advice.bottleneck.verdict import bottleneck
 
 __all__ = [
     "Difference",
+    "OtherSize",
     "answer_split",
     "bottleneck",
     "differences",
     "remark_on",
     "unmoved_calls",
+    "with_other_sizes",
     "with_own_words",
 ]

@@ -19,6 +19,7 @@ _UNCLEAR = 0.5
 """Workers, on average: so many that may wait for a lock forbid to say that there are too few."""
 _SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
 """What several wait for serves no more because one more does."""
+MORE_WORKERS = "more workers, as far as memory allows"
 
 
 def _is_held(facts: Facts, n: float) -> bool:
@@ -50,18 +51,19 @@ def _waits(
 
 def backend(facts: Facts) -> Bottleneck | None:
     """Name another server that most busy workers wait for."""
-    found = _waits("backend", "backend", _where(facts), "look at what it waits for")(facts)
+    found = _waits("backend", "backend", where(facts), "look at what it waits for")(facts)
     if found is None or not (facts.are_all_busy and facts.unserved >= 1):
         return found
     return unknown(
         f"all {facts.workers_text} were busy, {of(facts.at('backend'))} of them waiting for "
-        f"{_where(facts)}, while {of(facts.unserved)} requests waited for a worker: more of them "
+        f"{where(facts)}, while {of(facts.unserved)} requests waited for a worker: more of them "
         "help only if what they wait for serves more at a time",
         found.evidence,
     )
 
 
-def _where(facts: Facts) -> str:
+def where(facts: Facts) -> str:
+    """Return the address that most of those wait for who wait for another server."""
     backends = facts.look.backends
     return max(backends, key=backends.__getitem__) if backends else "another server"
 
@@ -89,12 +91,12 @@ def too_few_workers(facts: Facts) -> Bottleneck | None:
             "unserved": facts.unserved,
             "server_cores": facts.cpu_cores,
         },
-        advice="more workers, as far as memory allows",
+        advice=MORE_WORKERS,
     )
 
 
 def _shared(facts: Facts) -> str:
-    what = {"backend": _where(facts), "lock": "a lock", "disk": "a disk"}
+    what = {"backend": where(facts), "lock": "a lock", "disk": "a disk"}
     told = {name: n for name in _SHARED if (n := facts.at(name)) >= LEAST_TOLD}
     return ", ".join(f"{of(n)} for {what[name]}" for name, n in told.items())
 
