@@ -1,7 +1,10 @@
 """What limited each configuration, as it was looked at: which rows there are, and what moved."""
 
+import re
+
 import pytest
 from msgspec import structs
+from tests.report import sample_looks
 from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
@@ -9,6 +12,7 @@ from tests.report.sample import ladder
 from httpdyno.advice.bottleneck import bottleneck, differences
 from httpdyno.model import AnswerTime, Look, OwnAccount
 from httpdyno.report.shared.bottleneck import answer_time_text
+from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.limit import limit_rows, own_account_text
@@ -188,3 +192,63 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
 def test_calls_that_were_counted_on_one_side_only_are_no_difference():
     before = structs.replace(SLOW, calls={"open": 9.0}, n_traced=20)
     assert "opened" not in " ".join(each.name for each in differences(before, FAST))
+
+
+LIMITED = sample_looks.all_outcomes()
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_levels_combinations_and_lost_steps_are_told_as_agreed(name, golden):
+    text = plain_text(outcome_text(LIMITED[name]))
+    page = shown(outcome_html(LIMITED[name]))
+    parts = (
+        re.search(r"^what limited it.*?(?=\n\n)", text, re.DOTALL | re.MULTILINE),
+        re.search(r"^## What limited it.*?(?=\n## |\n\n|\Z)", page, re.DOTALL | re.MULTILINE),
+    )
+    golden(f"report/{name}.txt", "".join(f"{part and part[0].rstrip()}\n" for part in parts))
+
+
+def with_points(change):
+    """Return the sweep with its points changed, and without a final claim."""
+    whole = LIMITED["limited_sweep"]
+    assert whole.sweep is not None
+    sweep = structs.replace(whole.sweep, points=tuple(change(whole.sweep.points)))
+    return structs.replace(whole, sweep=sweep, final=None)
+
+
+def test_a_sweep_without_a_final_claim_has_its_line_and_a_gap_where_nobody_looked():
+    whole = with_points(
+        lambda points: (
+            structs.replace(p, arm=structs.replace(p.arm, look=None)) if p.level == 8 else p
+            for p in points
+        )
+    )
+    assert limit_rows(whole) == []
+    [line] = brief_limits(whole)
+    assert f"{line.name}{line.text}" == (
+        "MaxRequestWorkers 1 … 2: too few workers; 4: a backend; 16 … 32: a backend; 64 … 256: CPU"
+    )
+    assert line.text in plain_text(outcome_text(whole)).replace("\n  ", " ")
+    assert "What limited it" in shown(outcome_html(whole))
+
+
+def test_levels_that_are_words_are_no_range():
+    whole = with_points(
+        lambda points: (structs.replace(p, level=f"of {p.level}") for p in points[2:4])
+    )
+    [line] = brief_limits(whole)
+    assert line.text == " of 4, of 8: a backend"
+
+
+def test_a_factorial_without_a_final_claim_tells_its_start():
+    lines = brief_limits(structs.replace(LIMITED["limited_factorial"], final=None))
+    assert [f"{line.name}{line.text}" for line in lines] == [
+        "start: CPU",
+        "keep_alive → true: a backend",
+        "keep_alive → true, mpm → event: a backend",
+    ]
+
+
+def test_a_step_that_was_lost_to_the_same_limit_has_no_line():
+    [line] = brief_limits(LIMITED["limited_ladder"])
+    assert (line.name, line.text) == ("workers: 5 → 2", ": a backend")

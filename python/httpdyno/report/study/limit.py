@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck import differences, unmoved_calls
 from httpdyno.advice.bottleneck.facts import of
-from httpdyno.model import Bottleneck, Comparison, Configuration, Look, Outcome, OwnAccount
+from httpdyno.model import (
+    ArmSummary,
+    Bottleneck,
+    Comparison,
+    Configuration,
+    Look,
+    Outcome,
+    OwnAccount,
+)
 from httpdyno.report.shared.bottleneck import answer_time_text, limit_word, reason_text
 from httpdyno.units import format_duration, format_percent
 
@@ -77,6 +85,11 @@ def own_account_text(account: OwnAccount) -> str:
     return f"{page}: {shares} of its {account.of}' time"
 
 
+def limit_words(outcome: Outcome) -> dict[str, str]:
+    """Return in words what limited each configuration that was looked at, by its label."""
+    return {label: limit_word(found) for label, (_, found) in _seen(outcome).items()}
+
+
 def looked_text(outcome: Outcome) -> str:
     """Return how long servers were looked at: `seen in 0.7 s of load each, of one start`."""
     seconds = [look.seconds for look, _ in _seen(outcome).values()]
@@ -108,15 +121,24 @@ def comparisons(outcome: Outcome) -> list[Comparison]:
     return steps if outcome.final is None else [*steps, outcome.final]
 
 
+def _arms(outcome: Outcome) -> Iterator[ArmSummary]:
+    """Yield all arms of a run in the order in which they were measured."""
+    if outcome.sweep is not None:
+        yield from (point.arm for point in outcome.sweep.points)
+    if outcome.factorial is not None:
+        yield from outcome.factorial.arms
+    for compared in comparisons(outcome):
+        yield from (compared.a, compared.b)
+
+
 def _seen(outcome: Outcome) -> dict[str, tuple[Look, Bottleneck]]:
     """Return what was seen of each configuration that was looked at, by its label.
 
     Of several looks at one the first in which its system calls were counted, or else the first.
     """
-    arms = [arm for compared in comparisons(outcome) for arm in (compared.a, compared.b)]
     seen = [
         (arm.configuration.label(), arm.look, arm.bottleneck)
-        for arm in reversed(arms)
+        for arm in reversed([*_arms(outcome)])
         if arm.look is not None and arm.bottleneck is not None
     ]
     # The last one of a name counts.

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from httpdyno.model import Outcome
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.limit import limit_rows, looked_text
 
 _INDENT = (0, 0, 0, 2)
@@ -13,9 +14,12 @@ _DEEPER = (0, 0, 0, 4)
 
 
 def limit_lines(outcome: Outcome) -> list[RenderableType]:
-    """Return what limited each configuration that counts; empty where nobody looked."""
-    rows = limit_rows(outcome)
-    if not rows:
+    """Return what limited each configuration that counts, and the others in a line each.
+
+    Empty where nobody looked.
+    """
+    rows, others = limit_rows(outcome), brief_limits(outcome)
+    if not (rows or others):
         return []
     title = Text.assemble(("what limited it", "bold"), f" ({looked_text(outcome)})")
     lines: list[RenderableType] = [Text(), Prose(title)]
@@ -25,4 +29,6 @@ def limit_lines(outcome: Outcome) -> list[RenderableType]:
         for text in (row.time, *row.own, "; ".join(row.moved)):
             if text:
                 lines.append(Padding(Prose(Text(text)), _DEEPER))
+    for other in others:
+        lines.append(Padding(Prose(Text.assemble((other.name, "cyan"), other.text)), _INDENT))
     return lines

@@ -11,6 +11,7 @@ from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.arms_text import full_handshakes_text, lookups_text, rows_page
+from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.calls_text import offered_text, tiles_of
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
@@ -110,6 +111,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "dot": "process that called both" if is_code else "start of both servers side by side",
         "steps": evidence(outcome, drawn),
         "limits": limit_rows(outcome),
+        "brief_limits": brief_limits(outcome),
         "looked": _capital(looked_text(outcome)),
         "log_title": _capital(LOG_TITLE),
         "log_note": _capital(LOG_NOTE),
