@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment.other_sizes import judged_by_sizes
+from httpdyno.experiment.other_sizes import _sets_workers, judged_by_sizes
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import (
@@ -146,6 +146,21 @@ def test_a_knob_of_something_else_tells_nothing(knob):
 
 def test_a_knob_of_which_nobody_said_so_tells_where_workers_follow_it():
     assert told(knobs=(structs.replace(POOL.knobs[0], pool=""),)) == WORDS
+
+
+@pytest.mark.parametrize(
+    ("levels", "workers", "is_told"),
+    [
+        ((2, 4), (7.0, 9.0), True),  # five others are always there
+        ((2, 4), (8.0, 16.0), True),  # of four threads each
+        ((2, 4), (7.0, 7.0), False),
+        ((2, 4), (2.0, 16.0), False),
+        ((0, 60), (2.0, 4.0), False),
+    ],
+)
+def test_workers_follow_a_level_beside_others_or_by_several_each(levels, workers, is_told):
+    knob = Knob(name="threads", start=levels[0], levels=levels[1:])
+    assert _sets_workers(knob, levels, workers) == is_told
 
 
 def test_the_schedule_of_an_open_loop_says_nothing_of_the_server():

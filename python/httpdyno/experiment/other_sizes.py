@@ -28,8 +28,8 @@ from httpdyno.model import (
 )
 
 _FOLLOWS = 1.25
-"""How far the number of workers may be off the level, as a ratio, where nobody said that the knob
-sets it."""
+"""How far what more workers are seen may be off what the level has more, as a ratio, where nobody
+said that the knob sets their number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +107,7 @@ def _pair(
     fewer, more = looks.get(a.label()), looks.get(b.label())
     if knob is None or fewer is None or more is None:
         return None
-    if not _sets_workers(knob, high / low if low > 0 else math.inf, fewer, more):
+    if not _sets_workers(knob, (low, high), (fewer.workers, more.workers)):
         return None
     return _Pair(
         fewer=a.label(),
@@ -117,14 +117,19 @@ def _pair(
     )
 
 
-def _sets_workers(knob: Knob, growth: float, fewer: Look, more: Look) -> bool:
+def _sets_workers(knob: Knob, levels: tuple[float, float], workers: tuple[float, float]) -> bool:
     """Tell whether a knob sets the number of workers, by what is declared or by what was seen."""
-    if knob.of != "server" or not 0 < fewer.workers < more.workers:
+    if knob.of != "server" or not 0 < workers[0] < workers[1]:
         return False
     if knob.pool:
         return knob.pool == "workers"
-    seen = more.workers / fewer.workers
-    return growth / _FOLLOWS <= seen <= growth * _FOLLOWS
+    (low, high), (fewer, more) = levels, workers
+    # One worker more for each, beside others that are always there; or several more.
+    return _is_near(more - fewer, high - low) or (low > 0 and _is_near(more / fewer, high / low))
+
+
+def _is_near(seen: float, expected: float) -> bool:
+    return expected / _FOLLOWS <= seen <= expected * _FOLLOWS
 
 
 def _measured(outcome: Outcome) -> Iterator[_Measured]:
