@@ -58,6 +58,19 @@ def test_where_more_of_them_bring_more_they_were_too_few_and_the_more_may_be_it_
     assert judged(many, other(few, 1.82, 0.04)).limit == "unknown"
 
 
+def test_a_backend_of_one_look_is_too_few_workers_where_more_of_them_bring_more():
+    """The processes of a private database are looked at too, and those that are free are free."""
+    few = structs.replace(pool(4.0), workers=12.0, doing={"backend": 4.0, "idle": 8.0})
+    many = structs.replace(pool(8.0), workers=20.0, doing={"backend": 8.0, "idle": 12.0})
+    assert bottleneck(few).limit == "backend"
+    found = judged(few, other(many, 1.9, 0.02))
+    assert found.limit == "too_few_workers"
+    assert found.reason.startswith("4.0 of 12 workers were busy and 60 requests waited for one")
+    assert judged(few, other(many, 1.0, 0.02)) == bottleneck(few)
+    served = structs.replace(few, clients=4.0)
+    assert judged(served, other(many, 1.9, 0.02)) == bottleneck(served)
+
+
 def test_workers_that_share_several_things_are_too_few_where_more_bring_more():
     mixed = pool(4.0, at_backend=2.0)
     mixed = structs.replace(mixed, doing={"backend": 2.0, "running": 0.5, "disk": 1.5})

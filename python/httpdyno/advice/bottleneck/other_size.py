@@ -48,10 +48,13 @@ def with_other_sizes(found: Bottleneck, look: Look, others: Sequence[OtherSize])
 
     Returns:
         Of too few workers or of a backend, where `found` leaves open which of them and the others
-        prove one and nothing else; `found` elsewhere.
+        prove one and nothing else; of too few workers also where it is of a backend and requests
+        wait, since processes beside the pool may be free while all of its workers wait. `found`
+        elsewhere.
     """
     facts = Facts(look)
-    if not (_is_open(backend, found, facts) or _is_open(too_few_workers, found, facts)):
+    is_open = _is_open(backend, found, facts) or _is_open(too_few_workers, found, facts)
+    if not is_open and not (found.limit == "backend" and facts.unserved >= 1):
         return found
     helpful = [each for each in others if _helps(facts, each)]
     # What more of them bring comes before what fewer lost.
@@ -59,7 +62,7 @@ def with_other_sizes(found: Bottleneck, look: Look, others: Sequence[OtherSize])
     flat = [each for each in ordered if _is_flat(facts, each)]
     if helpful and not flat:
         return _too_few(found, facts, helpful[0])
-    if flat and not helpful:
+    if flat and not helpful and is_open:
         return _backend(found, facts, flat[0])
     return found
 
@@ -92,11 +95,12 @@ def _is_flat(facts: Facts, other: OtherSize) -> bool:
 
 def _too_few(found: Bottleneck, facts: Facts, other: OtherSize) -> Bottleneck:
     more = Facts(other.look)
+    busy = "all" if facts.are_all_busy else f"{of(facts.busy)} of"
     return structs.replace(
         found,
         limit="too_few_workers",
-        reason=f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for "
-        f"one, while {facts.cores_text}; more do help: {other.change} had "
+        reason=f"{busy} {facts.workers_text} were busy and {of(facts.unserved)} requests waited "
+        f"for one, while {facts.cores_text}; more do help: {other.change} had "
         f"{_ratio_text(other)} the throughput",
         evidence={
             "workers": facts.workers,
