@@ -105,6 +105,11 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ),
     ("workers-over-memory", apache("MaxRequestWorkers 50", pool=pool(9, 0)), []),
     ("workers-over-memory", php_fpm("pm = static", pool=pool(5, 3)), [("pm.max_children", 3)]),
+    (
+        "workers-over-memory",
+        gunicorn("workers = 9", pool=pool(9, 4, "python")),
+        [("workers", 4)],
+    ),
     # Who gets how much of it nobody knows.
     ("workers-over-memory", php_fpm(SECOND_POOL, pool=pool(5, 3)), []),
     (

@@ -10,6 +10,7 @@ from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
 
 from httpdyno.advice.curve.finding import Growth
+from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
@@ -371,5 +372,5 @@ def test_a_leak_under_load_is_a_finding_of_the_server():
     )
     size = observed(*NGINX_SIZES)
     for told, names in ((growth, ["long-lives"]), (None, [])):
-        found = findings(seen, size, growth=told)
+        found = findings(seen, size, measured=Measured(growth=told))
         assert [each.name for each in found if each.name == "long-lives"] == names

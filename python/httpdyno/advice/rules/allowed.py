@@ -5,9 +5,8 @@ from httpdyno.advice.rules.declaration import Proposed, where_said
 from httpdyno.advice.rules.facts import Facts, number
 from httpdyno.model import Reading, Record
 
-OF_APACHE, OF_PHP = "MaxRequestWorkers", "pm.max_children"
+OF_APACHE, OF_PHP, OF_GUNICORN = "MaxRequestWorkers", "pm.max_children", "workers"
 """The knobs that say so."""
-_OF_GUNICORN = "workers"
 
 
 class Allowed(Record, frozen=True):
@@ -27,9 +26,12 @@ class Allowed(Record, frozen=True):
 
         None where memory holds none, or where several pools would have to share them out.
         """
-        if len(self.readings) != 1 or n_processes < 1:
+        value = n_processes * self.each
+        if len(self.readings) > 1 or n_processes < 1:
             return ()
-        return where_said(self.readings, self.knob, n_processes * self.each)
+        if not self.readings:
+            return (Proposed(knob=self.knob, value=value),)
+        return where_said(self.readings, self.knob, value)
 
 
 def allowed(facts: Facts) -> Allowed | None:
@@ -44,7 +46,9 @@ def allowed(facts: Facts) -> Allowed | None:
 
 def _of_gunicorn(facts: Facts) -> Allowed | None:
     n = facts.pool.n_workers if facts.pool else 0
-    return Allowed(processes=n, is_static=True, readings=(), knob=_OF_GUNICORN) if n else None
+    # What else than its configuration may set it (`WEB_CONCURRENCY`, signals) is not read.
+    readings = tuple(each for each in facts.said(OF_GUNICORN)[-1:] if number(each.text) == n)
+    return Allowed(processes=n, is_static=True, readings=readings, knob=OF_GUNICORN) if n else None
 
 
 def _of_apache(facts: Facts) -> Allowed | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
-from httpdyno.advice.curve.finding import Growth
+from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.model import Member, Reading, Record, Survey
 
 _SOMAXCONN = "net.core.somaxconn"
@@ -86,6 +86,14 @@ class CallFacts(Record, frozen=True):
         return f"{said} in each request of {self.url}"
 
 
+class Measured(Record, frozen=True):
+    """What load has shown of a server's workers, where somebody asked for one."""
+
+    growth: Growth | None = None
+    lives: tuple[LifeRow, ...] = ()
+    """How many of them fit by how long they live; empty where that is not known."""
+
+
 class Facts(Record, frozen=True):
     """A server as `httpdyno inspect` knows it."""
 
@@ -114,6 +122,8 @@ class Facts(Record, frozen=True):
     """None where nobody asked for a census."""
     growth: Growth | None = None
     """Of its workers under load; None where nobody asked for one."""
+    lives: tuple[LifeRow, ...] = ()
+    """How many of them fit by how long they live; empty where that is not known."""
     perl: PerlFacts | None = None
     """None where nobody looked."""
 

@@ -1,7 +1,7 @@
 """How long a worker lives beside what each request leaves in it, as load has shown."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules.allowed import allowed
@@ -16,17 +16,9 @@ from httpdyno.advice.rules.declaration import (
     Rule,
     Seen,
 )
-from httpdyno.advice.rules.facts import Facts, is_said, number, where
-from httpdyno.model import Reading
+from httpdyno.advice.rules.facts import Facts, is_said, where
+from httpdyno.advice.rules.life import NAMES, knob_of, life
 from httpdyno.units import format_bytes
-
-_NAMES: Mapping[str, str] = {
-    "apache": "MaxConnectionsPerChild",
-    "php-fpm": "pm.max_requests",
-    "gunicorn": "max_requests",
-}
-"""Kind → what bounds the life of a worker; 0 is for good, as is nothing of it."""
-_GUNICORN_VARIABLE = "GUNICORN_CMD_ARGS"
 
 
 def _outgrown(facts: Facts) -> Iterator[Seen]:
@@ -35,20 +27,20 @@ def _outgrown(facts: Facts) -> Iterator[Seen]:
         return
     if ends_by_size(facts):
         return
-    life, reading = _life(facts)
+    n_life, reading = life(facts)
     ends = _ends(growth)
-    if life is None or ends is None or not pool.each_bytes:
+    if n_life is None or ends is None or not pool.each_bytes:
         return
     least, most = ends
     share_bytes = pool.room_bytes // able.processes - pool.kernel_bytes
     left_bytes = share_bytes - pool.each_bytes
     # Where they are too many as they are, the rule of that says so.
-    if left_bytes <= 0 or (life and life * least <= left_bytes):
+    if left_bytes <= 0 or (n_life and n_life * least <= left_bytes):
         return
     n = _down(left_bytes / most)
-    name = _NAMES[facts.kind]
+    name = NAMES[facts.kind]
     unit = "connections" if facts.kind == "apache" else "requests"
-    lives = f"for {life:,} {unit}" if life else "for good"
+    lives = f"for {n_life:,} {unit}" if n_life else "for good"
     place = where(reading) if reading and is_said(reading) else f"{name} is 0 where nothing sets it"
     yield Seen(
         what=f"each request leaves {format_bytes(least)} … {format_bytes(most)} in its worker, "
@@ -61,25 +53,8 @@ def _outgrown(facts: Facts) -> Iterator[Seen]:
             *(where(each) for each in able.readings if is_said(each)),
         ),
         do=f"set `{name}` to {n:,} at most, until the leak is found" if n else "",
-        proposes=(Proposed(knob=_knob(name, reading), value=n),) if n else (),
+        proposes=(Proposed(knob=knob_of(facts, reading), value=n),) if n else (),
     )
-
-
-def _life(facts: Facts) -> tuple[int | None, Reading | None]:
-    """Return how many requests or connections a worker lives for, and where that is set."""
-    name = _NAMES[facts.kind]
-    if facts.kind == "gunicorn" and (
-        facts.environment_names is None or _GUNICORN_VARIABLE in facts.environment_names
-    ):
-        return None, None
-    if len(facts.all_of("pool")) > 1:
-        # Whose workers grow nobody knows.
-        return None, None
-    found = facts.all_of(name)
-    if found:
-        return number(found[-1].text), found[-1]
-    is_none = facts.kind == "apache" and facts.is_whole
-    return (0 if is_none else None), None
 
 
 def _ends(growth: Growth) -> tuple[float, float] | None:
@@ -96,14 +71,10 @@ def _down(n: float) -> int:
     return math.floor(n / unit) * unit
 
 
-def _knob(name: str, reading: Reading | None) -> str:
-    return f"{name}@{reading.scope}" if reading and reading.scope else name
-
-
 RULES = (
     Rule(
         name="long-lives",
-        kinds=tuple(_NAMES),
+        kinds=tuple(NAMES),
         severity="doubtful",
         checks="Workers that leak and live so long that they outgrow memory",
         matters="What each request leaves adds up until the worker ends. With all workers at the "
@@ -126,7 +97,7 @@ RULES = (
                 value="as many as fit a worker's room by the upper end of the interval",
                 kinds=(kind,),
             )
-            for kind, knob in _NAMES.items()
+            for kind, knob in NAMES.items()
         ),
     ),
 )

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.allowed import OF_APACHE, OF_PHP, allowed
+from httpdyno.advice.rules.allowed import OF_APACHE, OF_GUNICORN, OF_PHP, allowed
 from httpdyno.advice.rules.apache.mpm import PREFORK, mpm
-from httpdyno.advice.rules.declaration import BOOK, PHP, Proposes, Rule, Seen
-from httpdyno.advice.rules.facts import Facts, where
+from httpdyno.advice.rules.declaration import BOOK, GUNICORN, PHP, Proposes, Rule, Seen
+from httpdyno.advice.rules.facts import Facts, PoolFacts, is_said, where
+from httpdyno.advice.rules.life import last_of, life
+from httpdyno.model import Record
 from httpdyno.units import format_bytes
 
 _MOD_PHP = ("php_module", "php7_module", "php5_module")
@@ -15,32 +17,72 @@ _MORE = 2
 
 
 def _over(facts: Facts) -> Iterator[Seen]:
-    able, pool = allowed(facts), facts.pool
-    if able is None or pool is None or pool.n_fit is None or not pool.is_uniform:
+    able, pool, fit = allowed(facts), facts.pool, _fit(facts)
+    if able is None or pool is None or fit is None or able.processes <= fit.n:
         return
-    if able.readings and able.processes > pool.n_fit:
-        yield Seen(
-            what=f"{able.processes:,} processes are allowed, and memory holds {pool.n_fit:,}: "
-            f"the largest has {format_bytes(pool.each_bytes)} of its own, of "
-            f"{format_bytes(pool.available_bytes)} ({pool.limited_by})",
-            evidence=tuple(map(where, able.readings)),
-            proposes=able.proposed(pool.n_fit),
-        )
+    # All of gunicorn's run always; of the others nobody asked for what is compiled in.
+    if not able.readings and not able.is_static:
+        return
+    yield Seen(
+        what=f"{able.processes:,} processes are allowed, and memory holds {fit.n:,}{fit.words}, of "
+        f"{format_bytes(pool.available_bytes)} ({pool.limited_by})",
+        evidence=(
+            *(map(where, able.readings) if able.readings else (_running(pool),)),
+            *fit.evidence,
+        ),
+        proposes=able.proposed(fit.n),
+    )
+
+
+def _running(pool: PoolFacts) -> str:
+    return f"{pool.n_workers:,} run below its first process"
+
+
+class _Fit(Record, frozen=True):
+    """How many workers memory holds."""
+
+    n: int
+    words: str
+    """How large each is, and when."""
+    evidence: tuple[str, ...] = ()
+
+
+def _fit(facts: Facts) -> _Fit | None:
+    """Return how many fit when they end, where load has shown that, else as they are now."""
+    pool, row = facts.pool, last_of(facts)
+    if pool is None or pool.n_fit is None or not pool.is_uniform:
+        return None
+    if row is None or row.n_workers is None or row.each_bytes is None:
+        words = f": the largest has {format_bytes(pool.each_bytes)} of its own"
+        return _Fit(n=pool.n_fit, words=words)
+    n = row.n_requests
+    age = "when they are grown, since nothing ends them" if n is None else f"after {n:,} requests"
+    _, reading = life(facts)
+    return _Fit(
+        n=row.n_workers,
+        words=f" at the end of their lives ({age}; as they are now {pool.n_fit:,}): each then has "
+        f"{format_bytes(row.each_bytes)} with the kernel's part",
+        evidence=(
+            *([where(reading)] if reading and is_said(reading) else []),
+            *([f"{facts.growth.n_workers} workers under load"] if facts.growth else []),
+        ),
+    )
 
 
 def _below(facts: Facts) -> Iterator[Seen]:
-    able, pool = allowed(facts), facts.pool
-    if able is None or pool is None or pool.n_fit is None or not pool.is_uniform:
+    able, pool, fit = allowed(facts), facts.pool, _fit(facts)
+    if able is None or pool is None or fit is None:
         return
     waiting = [each for each in facts.queues if each.waiting]
     is_full = pool.n_workers >= able.processes
-    if able.readings and is_full and waiting and pool.n_fit >= _FAR * able.processes:
+    if able.readings and is_full and waiting and fit.n >= _FAR * able.processes:
         yield Seen(
             what=f"all {able.processes:,} processes run and connections wait, while memory "
-            f"holds {pool.n_fit:,}",
+            f"holds {fit.n:,}",
             evidence=(
                 *map(where, able.readings),
                 *(f"{each.waiting:,} waiting at {each.address}" for each in waiting),
+                *fit.evidence,
             ),
             proposes=able.proposed(_MORE * able.processes),
         )
@@ -56,30 +98,38 @@ def _threads_of_php(facts: Facts) -> Iterator[Seen]:
     )
 
 
-def _knobs(value: str) -> tuple[Proposes, ...]:
+def _knobs(value: str, *besides: Proposes) -> tuple[Proposes, ...]:
     one = f"{value}, where one pool has all of them"
     return (
         Proposes(knob=OF_APACHE, value=value, kinds=("apache",)),
         Proposes(knob=OF_PHP, value=one, kinds=("php-fpm",)),
+        *besides,
     )
 
 
 RULES = (
     Rule(
         name="workers-over-memory",
-        kinds=("apache", "php-fpm"),
+        kinds=("apache", "php-fpm", "gunicorn"),
         severity="bad",
         checks="More workers allowed than memory holds",
         matters="With all of them busy the machine swaps or kills; both are worse than waiting. "
-        "What is shared is reckoned once, and what the largest worker has of its own for each.",
-        needs="The server runs, its workers are of one kind, and their memory may be seen.",
+        "What is shared is reckoned once, and what the largest worker has of its own for each. "
+        "Workers grow as they serve: where `--load` has shown how, each counts as large as at the "
+        "end of its life.",
+        needs="The server runs, its workers are of one kind, and their memory may be seen. What "
+        "they are at the end of their lives takes `httpdyno inspect --load URL` and, in one pool, "
+        "a known length of life; else, and where a leak has no end, they count as large as now.",
         do="allow as many workers as `room` says, or make them smaller: preload, fewer modules, "
         "no leaks",
         risks="with fewer workers requests wait earlier",
         wrong="only one worker ever has the large request that it was measured after",
-        source=f"{BOOK}; {PHP}install.fpm.configuration.php#pm.max-children",
+        source=f"{BOOK}; {PHP}install.fpm.configuration.php#pm.max-children; {GUNICORN}#workers",
         look=_over,
-        proposes=_knobs("as many as memory holds"),
+        proposes=_knobs(
+            "as many as memory holds",
+            Proposes(knob=OF_GUNICORN, value="as many as memory holds", kinds=("gunicorn",)),
+        ),
     ),
     Rule(
         name="workers-below-memory",

@@ -6,10 +6,10 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import structs
 
-from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules.facts import (
     CallFacts,
     Facts,
+    Measured,
     PerlFacts,
     PoolFacts,
     Queue,
@@ -52,6 +52,7 @@ class Surroundings:
 
 
 NOTHING_KNOWN = Surroundings()
+NOT_MEASURED = Measured()
 
 
 def facts_of(
@@ -59,7 +60,7 @@ def facts_of(
     observed: Observed | None,
     surroundings: Surroundings,
     asked: Asked | None = None,
-    growth: Growth | None = None,
+    measured: Measured = NOT_MEASURED,
 ) -> Facts | None:
     """Return what is known; None of a server whose configuration is not.
 
@@ -68,7 +69,7 @@ def facts_of(
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
         asked: A census of it; None where there is none.
-        growth: Of its workers under load; None where there was none.
+        measured: Of its workers under load.
     """
     survey, found = seen.survey, seen.found
     if survey is None:
@@ -85,7 +86,8 @@ def facts_of(
         pool=_pool(observed) if observed else None,
         queues=_queues(observed) if observed else (),
         calls=_calls(asked) if asked else None,
-        growth=growth,
+        growth=measured.growth,
+        lives=measured.lives,
         perl=_perl(surroundings.perl) if surroundings.perl else None,
     )
 

@@ -6,13 +6,18 @@ from typing import Literal
 
 from msgspec import structs
 
-from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.declaration import Proposed
-from httpdyno.advice.rules.facts import Facts
+from httpdyno.advice.rules.facts import Facts, Measured
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import KnobInfo
-from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings, facts_of
+from httpdyno.report.inspect.facts import (
+    NOT_MEASURED,
+    NOTHING_KNOWN,
+    Asked,
+    Surroundings,
+    facts_of,
+)
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
@@ -58,7 +63,7 @@ def findings(
     observed: Observed | None,
     surroundings: Surroundings = NOTHING_KNOWN,
     asked: Asked | None = None,
-    growth: Growth | None = None,
+    measured: Measured = NOT_MEASURED,
 ) -> tuple[Finding, ...]:
     """Return what is wrong with a server, or not as it looks, the worst first.
 
@@ -67,13 +72,13 @@ def findings(
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
         asked: A census of it; None where there is none.
-        growth: Of its workers under load; None where there was none.
+        measured: Of its workers under load.
     """
     found = (
         *_of_files(seen),
         *_of_processes(observed),
         *_not_seen(seen),
-        *_of_rules(facts_of(seen, observed, surroundings, asked, growth), seen.knobs),
+        *_of_rules(facts_of(seen, observed, surroundings, asked, measured), seen.knobs),
     )
     return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 

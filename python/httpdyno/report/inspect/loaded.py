@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
+from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Bottleneck, LogLines, Look
 from httpdyno.telemetry.under_load import UnderLoad
 
@@ -57,3 +58,8 @@ class Loaded:
         """CPU time of the server's processes for a right answer; None where it is not known."""
         used_s = self.seen.cpu_s
         return used_s / self.n_completed if used_s is not None and self.n_completed else None
+
+    @property
+    def measured(self) -> Measured:
+        """What rules may know of it."""
+        return Measured(growth=self.growth, lives=self.lives)

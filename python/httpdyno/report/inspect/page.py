@@ -6,7 +6,7 @@ Pure: what is looked at comes in as it was seen.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
+from httpdyno.report.inspect.facts import NOT_MEASURED, NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.servers.source.inspection import Inspected
@@ -40,8 +40,8 @@ class Server:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        growth = self.loaded.growth if self.loaded else None
-        return findings(self.seen, self.observed, self.surroundings, self.asked, growth)
+        measured = self.loaded.measured if self.loaded else NOT_MEASURED
+        return findings(self.seen, self.observed, self.surroundings, self.asked, measured)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
