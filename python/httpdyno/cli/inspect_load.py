@@ -124,6 +124,7 @@ def looked_under_load(
         log=tail.lines(),
         high_water=steps,
         lives=_table(found, bound, seen, cost, configured) if bound else (),
+        respawn=cost,
         configured=tuple(configured),
         served=served or {},
         room_bytes=bound.available_bytes - bound.reserve_bytes if bound else 0,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from httpdyno.advice.curve.finding import Growth, LifeRow
-from httpdyno.model import Member, Reading, Record, Survey
+from httpdyno.model import Member, Reading, Record, Respawn, Survey
 
 _SOMAXCONN = "net.core.somaxconn"
 _NUMBER = re.compile(r"[+-]?\d+")
@@ -92,6 +92,8 @@ class Measured(Record, frozen=True):
     growth: Growth | None = None
     lives: tuple[LifeRow, ...] = ()
     """How many of them fit by how long they live; empty where that is not known."""
+    respawn: Respawn | None = None
+    """What a request and a birth take; None where no rates at some lengths of life were given."""
 
 
 class Facts(Record, frozen=True):
@@ -124,6 +126,8 @@ class Facts(Record, frozen=True):
     """Of its workers under load; None where nobody asked for one."""
     lives: tuple[LifeRow, ...] = ()
     """How many of them fit by how long they live; empty where that is not known."""
+    respawn: Respawn | None = None
+    """What a request and a birth take; None where no rates at some lengths of life were given."""
     perl: PerlFacts | None = None
     """None where nobody looked."""
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
+from httpdyno.advice.rules.birth import COUNTS, short
 from httpdyno.advice.rules.declaration import PHP, Proposes, Rule, Seen, where_said
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 
 _KINDS = ("php-fpm",)
 _FPM = f"{PHP}install.fpm.configuration.php#"
-_FEW = 200
-_VERY_FEW = 20
 _MANY = 5000
 _OFF = frozenset({"0", "off", "no", "false", ""})
 _MIN, _MAX, _START = "pm.min_spare_servers", "pm.max_spare_servers", "pm.start_servers"
@@ -63,15 +62,17 @@ def _not_read(facts: Facts) -> Iterator[Seen]:
 def _short(facts: Facts) -> Iterator[Seen]:
     for reading in facts.said("pm.max_requests"):
         n, children = number(reading.text), facts.number("pm.max_children", reading.scope)
-        if n is None or not 0 < n < _FEW:
+        found = short(facts, n)
+        if n is None or found is None:
             continue
         of = f", of {children:,} that may run," if children else ""
         yield Seen(
             what=f"a child ends after {n:,} {'request' if n == 1 else 'requests'}{of} and the "
-            "next one begins with a fork",
-            evidence=(where(reading),),
-            severity="bad" if n < _VERY_FEW else None,
-            proposes=where_said([reading], "pm.max_requests", _MANY),
+            f"next one begins with a fork{found.what}",
+            evidence=(where(reading), found.evidence),
+            severity=found.severity,
+            do=found.do("pm.max_requests"),
+            proposes=where_said([reading], "pm.max_requests", found.n_requests or _MANY),
         )
 
 
@@ -117,16 +118,21 @@ RULES = (
         name="php-short-lives",
         kinds=_KINDS,
         severity="doubtful",
-        checks="`pm.max_requests` below 200",
+        checks="`pm.max_requests` so small that births cost more than they save",
         matters="Each child begins with a fork, opens its connections to databases anew and "
         "fills its caches of paths; and while many end at once fewer answer.",
-        needs="It is written, and above 0.",
+        needs=f"It is written, and above 0. {COUNTS}",
         do="set `pm.max_requests` to some thousands, or to 0 where nothing leaks",
         risks="a leak grows for longer before its child ends",
         wrong="requests leak so much that a child must not live longer: mend that",
         source=f"{_FPM}pm.max-requests",
         look=_short,
-        proposes=(Proposes(knob="pm.max_requests", value=f"{_MANY:,}"),),
+        proposes=(
+            Proposes(
+                knob="pm.max_requests",
+                value=f"what costs little by rates that were measured; {_MANY:,} without them",
+            ),
+        ),
     ),
     Rule(
         name="opcache-off",

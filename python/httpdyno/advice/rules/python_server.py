@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
+from httpdyno.advice.rules.birth import COUNTS, short
 from httpdyno.advice.rules.declaration import GUNICORN, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 from httpdyno.units import format_bytes
 
 _KINDS = ("gunicorn",)
-_FEW = 200
-_VERY_FEW = 20
 _MANY = 10_000
 _THREADS = 4
 _VARIABLE = "GUNICORN_CMD_ARGS"
@@ -59,13 +58,15 @@ def _patient(facts: Facts) -> Iterator[Seen]:
 def _short(facts: Facts) -> Iterator[Seen]:
     for reading in facts.said("max_requests"):
         n = number(reading.text)
-        if n is not None and 0 < n < _FEW:
+        found = short(facts, n)
+        if n is not None and found is not None:
             yield Seen(
                 what=f"a worker ends after {n:,} {'request' if n == 1 else 'requests'}, and the "
-                "next one begins with a fork and mostly with all imports",
-                evidence=(where(reading),),
-                severity="bad" if n < _VERY_FEW else None,
-                proposes=(Proposed(knob="max_requests", value=_MANY),),
+                f"next one begins with a fork and mostly with all imports{found.what}",
+                evidence=(where(reading), found.evidence),
+                severity=found.severity,
+                do=found.do("max_requests"),
+                proposes=(Proposed(knob="max_requests", value=found.n_requests or _MANY),),
             )
 
 
@@ -137,16 +138,21 @@ RULES = (
         name="gunicorn-short-lives",
         kinds=_KINDS,
         severity="doubtful",
-        checks="`max_requests` below 200",
+        checks="`max_requests` so small that births cost more than they save",
         matters="Each worker begins with a fork, and without preloading it imports the whole "
         "application: meanwhile one worker fewer answers.",
-        needs="It is written, and above 0.",
+        needs=f"It is written, and above 0. {COUNTS}",
         do="set `max_requests` to some thousands with a jitter, or to 0 where nothing leaks",
         risks="a leak grows for longer before its worker ends",
         wrong="requests leak so much that a worker must not live longer: mend that",
         source=f"{GUNICORN}#max-requests",
         look=_short,
-        proposes=(Proposes(knob="max_requests", value=f"{_MANY:,}"),),
+        proposes=(
+            Proposes(
+                knob="max_requests",
+                value=f"what costs little by rates that were measured; {_MANY:,} without them",
+            ),
+        ),
     ),
     Rule(
         name="no-jitter",

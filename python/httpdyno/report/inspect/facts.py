@@ -88,6 +88,7 @@ def facts_of(
         calls=_calls(asked) if asked else None,
         growth=measured.growth,
         lives=measured.lives,
+        respawn=measured.respawn,
         perl=_perl(surroundings.perl) if surroundings.perl else None,
     )
 

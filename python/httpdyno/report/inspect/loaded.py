@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.rules.facts import Measured
-from httpdyno.model import Bottleneck, LogLines, Look
+from httpdyno.model import Bottleneck, LogLines, Look, Respawn
 from httpdyno.telemetry.under_load import UnderLoad
 
 
@@ -41,6 +41,8 @@ class Loaded:
     """Of each URL, where several were named."""
     lives: tuple[LifeRow, ...] = ()
     """Empty where workers' curve, or memory, is not known."""
+    respawn: Respawn | None = None
+    """What a request and a birth take; None where no rates were given."""
     configured: tuple[ConfiguredLife, ...] = ()
     """How long its settings let a worker live; empty where that is not known."""
     served: Mapping[int, int] = field(default_factory=dict)
@@ -62,4 +64,4 @@ class Loaded:
     @property
     def measured(self) -> Measured:
         """What rules may know of it."""
-        return Measured(growth=self.growth, lives=self.lives)
+        return Measured(growth=self.growth, lives=self.lives, respawn=self.respawn)
