@@ -1,9 +1,16 @@
 """The length of workers' lives beside their number."""
 
+from typing import Any
+
 import pytest
 
-from httpdyno.advice.curve.joint import MOST_LOST_RATIO, shortest_life
+from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
+from httpdyno.advice.curve.joint import MOST_LOST_RATIO, joint_life, shortest_life
+from httpdyno.advice.curve.pool import life_table
 from httpdyno.model import Respawn
+
+MIB = 1 << 20
+DEAR = Respawn(serve_s=0.001, spawn_s=0.25)
 
 
 @pytest.mark.parametrize("spawn_s", [1e-5, 0.002, 0.25, 3.0])
@@ -12,3 +19,41 @@ def test_the_shortest_life_costs_as_much_as_it_may_and_hardly_less(spawn_s):
     n = shortest_life(cost)
     assert cost.kept_ratio(n) >= 1 - MOST_LOST_RATIO
     assert n == 1 or cost.kept_ratio(0.9 * n) < 1 - MOST_LOST_RATIO
+
+
+def row(n, workers, kept):
+    return LifeRow(n_requests=n, each_bytes=float(MIB), n_workers=workers, kept_ratio=kept)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n"),
+    [
+        pytest.param([row(100, 90, 0.8), row(400, 70, 0.95), row(None, 50, 1.0)], 400, id="most"),
+        pytest.param(
+            [row(400, 50, 0.95), row(1600, 49, 0.99), row(None, 40, 1.0)], 1600, id="alike"
+        ),
+        pytest.param([row(400, 50, 0.95), row(None, 50, 1.0)], None, id="for good"),
+        pytest.param([row(400, 50, 0.95), row(None, None, 1.0)], 400, id="it leaks"),
+    ],
+)
+def test_the_most_workers_of_lives_that_cost_little_or_a_longer_one_with_as_many(rows, n):
+    found = joint_life(rows)
+    assert found is not None
+    assert found.n_requests == n
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [row(400, 50, None)], [row(400, 0, 1.0)], [row(25, 90, 0.5), row(None, None, 1.0)]]
+)
+def test_without_a_cost_or_without_room_there_is_no_answer(rows):
+    assert joint_life(rows) is None
+
+
+def test_the_life_that_costs_just_what_it_may_is_in_the_table():
+    leaking = PrivateCurve(start_bytes=MIB, rise_bytes=0.0, n_scale=1.0, leak_bytes=4096.0)
+    words: dict[str, Any] = {"room_bytes": 1000.0 * MIB, "once_bytes": 0.0, "curve": leaking}
+    rows = life_table(cost=DEAR, **words)
+    found = joint_life(rows)
+    assert found is not None
+    assert found.n_requests == shortest_life(DEAR)
+    assert found.n_requests not in {each.n_requests for each in life_table(**words)}

@@ -3,7 +3,7 @@
 import pytest
 from tests.advice.rules.told import apache, gunicorn, nginx, php_fpm, uvicorn
 
-from httpdyno.advice.curve.finding import Growth
+from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.advice.rules.finding import findings_of
@@ -58,6 +58,10 @@ LEAK = Growth(
     n_requests=3000.0,
     late_low_bytes=999.0,
     late_high_bytes=1001.0,
+)
+LIVES = (
+    LifeRow(n_requests=900, each_bytes=60.0 * MIB, n_workers=3, kept_ratio=0.96),
+    LifeRow(n_requests=None, each_bytes=90.0 * MIB, n_workers=2, kept_ratio=1.0),
 )
 CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ("kept-workers", apache("KeepAliveTimeout 60"), [("KeepAliveTimeout", 2)]),
@@ -136,6 +140,21 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
         "long-lives",
         gunicorn("workers = 10", pool=roomy("python"), growth=LEAK),
         [("max_requests", 99_000)],
+    ),
+    (
+        "workers-and-lives",
+        apache("MaxRequestWorkers 50", pool=pool(9, 50), lives=LIVES),
+        [("MaxRequestWorkers", 3), ("MaxConnectionsPerChild", 900)],
+    ),
+    (
+        "workers-and-lives",
+        php_fpm("pm = static\npm.max_requests = 0", pool=pool(5, 50, "php-fpm"), lives=LIVES),
+        [("pm.max_children", 3), ("pm.max_requests", 900)],
+    ),
+    (
+        "workers-and-lives",
+        gunicorn("workers = 4", pool=pool(4, 50, "python"), lives=LIVES),
+        [("workers", 3), ("max_requests", 900)],
     ),
     ("nginx-one-worker", nginx(ONE_CORE, n_cpus=4), [("worker_processes", 4)]),
     (

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
@@ -44,12 +46,29 @@ def row(n: int | None, *configured: str, each: float | None = 2.0 * MIB) -> Life
     )
 
 
+def answered(each: LifeRow, n_workers: int, kept: float) -> LifeRow:
+    return structs.replace(each, n_workers=n_workers, kept_ratio=kept)
+
+
 def test_the_configured_life_is_told_though_as_many_fit_as_before():
     seen = loaded(row(25), row(400), row(1000, APACHE.setting), row(None), configured=(APACHE,))
     life = dict(loaded_rows(seen))["life"]
     assert "25 requests 50 workers of 2.00 MiB; 1,000 requests (as configured: " in life
     assert "MaxConnectionsPerChild) 50 workers of 2.00 MiB, and as many of any longer life" in life
     assert "MaxConnectionsPerChild counts connections, here taken for a request each" in life
+
+
+def test_length_and_number_of_lives_are_told_as_one_answer():
+    short = answered(row(400), 60, 0.95)
+    seen = loaded(answered(row(25), 90, 0.5), short, answered(row(None), 50, 1.0), configured=())
+    assert dict(loaded_rows(seen))["together"] == (
+        "60 workers that live for 400 requests each: the most that fit of lives whose births take "
+        "5 % of the rate at most, or as good as that (2 %) and longer"
+    )
+    assert loaded_json(seen)["joint_life"]["n_requests"] == 400
+    unknown = loaded(row(25), row(None), configured=())
+    assert "together" not in dict(loaded_rows(unknown))
+    assert loaded_json(unknown)["joint_life"] is None
 
 
 def test_room_says_how_many_fit_at_the_end_of_the_configured_life():

@@ -2,8 +2,10 @@
 
 import pytest
 from tests.report.inspect.test_inspect import NOW_S, ROOT_PID, observed, process, worker
+from tests.report.inspect.test_loaded import loaded
 from tests.report.plain import plain_text
 
+from httpdyno.advice.curve.finding import LifeRow
 from httpdyno.advice.rules.declaration import Proposed
 from httpdyno.model import Member, Survey
 from httpdyno.registry import site_adapters
@@ -94,6 +96,20 @@ def test_what_only_the_running_server_shows_is_named_to_adopt():
         *("httpdyno", "adopt", "--knob", f"apache:MaxRequestWorkers={n_fit}"),
         f"pid:{ROOT_PID}",
     )
+
+
+def test_a_knob_of_which_two_values_are_proposed_is_named_once():
+    # Now fewer than 250 fit, at the end of their lives still fewer, and with shorter ones more.
+    sizes = observed(worker(ROOT_PID, 1), *(worker(900 + n, 20) for n in range(3)))
+    lives = (
+        LifeRow(n_requests=500, each_bytes=30e6, n_workers=60, kept_ratio=0.96),
+        LifeRow(n_requests=None, each_bytes=90e6, n_workers=20, kept_ratio=1.0),
+    )
+    load = loaded(*lives, configured=())
+    one = server("apache", "/etc/apache2/apache2.conf", MANY, ROOT_PID, observed=sizes, loaded=load)
+    [proof] = proofs(Page(servers=(one,), now_s=NOW_S))
+    assert "apache:MaxRequestWorkers=20,60" in proof.command
+    assert "apache:MaxConnectionsPerChild=500" in proof.command
 
 
 def test_what_is_no_knob_there_is_not_proposed():

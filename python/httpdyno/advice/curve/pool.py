@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import structs
 
 from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
+from httpdyno.advice.curve.joint import shortest_life
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.errors import UsageError
 from httpdyno.model import PoolLine, Respawn
@@ -88,7 +89,8 @@ def life_table(  # noqa: PLR0913 - what both settings rest on
 
     Both settings are one question: a longer life is a larger worker, so fewer fit; a shorter one
     costs more beginnings. All workers are taken for as large as at the end of their lives, which is
-    the safe side. The last row has no limit.
+    the safe side. The last row has no limit. Where the cost of respawning is known, the shortest
+    life that costs no more than it may has a row, too.
 
     Args:
         room_bytes: For the pool, a reserve taken off already.
@@ -104,7 +106,9 @@ def life_table(  # noqa: PLR0913 - what both settings rest on
     settings: dict[int | None, tuple[str, ...]] = {}
     for life in configured:
         settings[life.n] = (*settings.get(life.n, ()), life.setting)
-    shown = sorted({*lives, *(n for n in settings if n is not None)})
+    own = {n for n in settings if n is not None}
+    # Between the lives of the table the one that costs just what it may would be missed.
+    shown = sorted({*lives, *own, *({shortest_life(cost)} if cost else ())})
     rows = [_row(each, curve.at(each) + beyond_bytes, left, cost) for each in shown]
     level = None if curve.leak_bytes > 0 else curve.level_bytes + beyond_bytes
     rows.append(_row(None, level, left, cost))

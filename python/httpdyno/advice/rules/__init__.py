@@ -5,7 +5,17 @@ them. Rules propose nothing by themselves and change nothing; each says nothing 
 is not known, since a wrong call costs more than a missing one.
 """
 
-from httpdyno.advice.rules import backlog, debug, leak, memory, nginx, php_fpm, place, python_server
+from httpdyno.advice.rules import (
+    backlog,
+    debug,
+    joint,
+    leak,
+    memory,
+    nginx,
+    php_fpm,
+    place,
+    python_server,
+)
 from httpdyno.advice.rules.apache import (
     asp,
     compression,
@@ -30,7 +40,18 @@ _APACHE = (
 )
 RULES: tuple[Rule, ...] = tuple(
     rule
-    for family in (memory, leak, *_APACHE, nginx, php_fpm, python_server, place, debug, backlog)
+    for family in (
+        memory,
+        joint,
+        leak,
+        *_APACHE,
+        nginx,
+        php_fpm,
+        python_server,
+        place,
+        debug,
+        backlog,
+    )
     for rule in family.RULES
 )
 """All of them, in the order in which they are listed."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
+from httpdyno.advice.curve.joint import joint_life
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Bottleneck, LogLines, Look, Respawn
@@ -65,3 +66,8 @@ class Loaded:
     def measured(self) -> Measured:
         """What rules may know of it."""
         return Measured(growth=self.growth, lives=self.lives, respawn=self.respawn)
+
+    @property
+    def joint(self) -> LifeRow | None:
+        """How long workers should live, and how many; None where that cannot be told."""
+        return joint_life(self.lives)

@@ -40,6 +40,8 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
             for each in loaded.high_water
         ],
         "lives": msgspec.to_builtins(loaded.lives),
+        "joint_life": msgspec.to_builtins(loaded.joint),
+        "respawn": msgspec.to_builtins(loaded.respawn),
         "configured_lives": msgspec.to_builtins(loaded.configured),
         "room_bytes": loaded.room_bytes,
         "reserve_bytes": loaded.reserve_bytes,

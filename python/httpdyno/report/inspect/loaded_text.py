@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Iterator
 
 from httpdyno.advice.curve.finding import HighWater, LifeRow, PrivateCurve
+from httpdyno.advice.curve.joint import ALIKE_RATIO, MOST_LOST_RATIO
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.report.inspect.loaded_beside import beside_rows
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
@@ -15,6 +16,7 @@ LOADED_LABELS = (
     *("loaded", WHAT_LIMITED, WHAT_MAY_HELP),
     *("looks", "aged", "growth", "unshares", "life", "fattens"),
 )
+LOADED_LABELS = ("loaded", "looks", "aged", "growth", "unshares", "life", "together", "fattens")
 _N_AGES = 6
 
 
@@ -33,6 +35,8 @@ def loaded_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
         yield "unshares", _unshares(loaded.growth.curve)
     if loaded.lives:
         yield "life", _lives(loaded)
+    if loaded.joint is not None:
+        yield "together", _joint(loaded.joint)
     if loaded.high_water:
         yield "fattens", oxford([_step(each) for each in loaded.high_water])
 
@@ -130,6 +134,15 @@ def _lives(loaded: Loaded) -> str:
     return (
         f"{rows}; with {format_bytes(loaded.reserve_bytes)} in reserve{kept}"
         f"{'' if _has_cost(loaded) else '; what respawning costs is not known (`--respawn`)'}"
+    )
+
+
+def _joint(row: LifeRow) -> str:
+    lives = "for good" if row.n_requests is None else f"for {row.n_requests:,} requests"
+    return (
+        f"{_fit(row)} that live {lives} each: the most that fit of lives whose births take "
+        f"{format_percent(MOST_LOST_RATIO)} of the rate at most, or as good as that "
+        f"({format_percent(ALIKE_RATIO)}) and longer"
     )
 
 

@@ -48,7 +48,7 @@ def _proof(server: Server, servers: Sequence[Server]) -> Proof | None:
         command=(
             *("httpdyno", "adopt"),
             *(["--allow", ",".join(allowed)] if allowed else []),
-            *(word for each in named for word in ("--knob", _level(server, each))),
+            *(word for each in _levels(server, named) for word in ("--knob", each)),
             *_sources(server, servers),
         ),
         tried=tried,
@@ -62,9 +62,13 @@ def _at_rest(server: Server) -> frozenset[Proposed]:
     return frozenset(proposed for each in found for proposed in each.proposes)
 
 
-def _level(server: Server, proposed: Proposed) -> str:
+def _levels(server: Server, proposed: Sequence[Proposed]) -> list[str]:
+    """Return each knob with all that is proposed of it: named twice, the last would count."""
     member = server.seen.found.member.name
-    return f"{member}:{proposed.knob}={level_text(proposed.value)}"
+    found: dict[str, list[str]] = {}
+    for each in proposed:
+        found.setdefault(f"{member}:{each.knob}", []).append(level_text(each.value))
+    return [f"{name}={','.join(levels)}" for name, levels in found.items()]
 
 
 def _sources(server: Server, servers: Sequence[Server]) -> tuple[str, ...]:
