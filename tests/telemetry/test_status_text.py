@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from httpdyno.telemetry.status_text import Status, requests_per_s, status
+from httpdyno.telemetry.status_text import Status, requests_per_s, scoreboard, status
 
 APACHE = """127.0.0.1
 ServerVersion: Apache/2.4.57 (Debian)
@@ -185,3 +185,12 @@ def test_a_rate_is_without_the_request_for_the_page(n_before, n_after, elapsed_s
     assert seen is not None
     before, after = replace(seen, n_requests=n_before), replace(seen, n_requests=n_after)
     assert requests_per_s(before, after, elapsed_s) == rate
+
+
+def test_the_scoreboard_of_the_page_for_people_is_that_of_the_other():
+    page = f"<dt>4 requests</dt></dl><pre>_WKR_W\nG....</pre>\n<p>Scoreboard Key:<br />{'_'}</p>"
+    read, told = scoreboard(page), status(APACHE)
+    assert read is not None
+    assert told is not None
+    assert read.others == told.others
+    assert scoreboard("<pre>no board</pre>") is scoreboard(APACHE) is None

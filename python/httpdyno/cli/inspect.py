@@ -114,8 +114,9 @@ def command(  # noqa: PLR0913 - an option each
             "--status",
             metavar="URL",
             help="Apache's `server-status` or php-fpm's status page with `?full`, asked how many "
-            "requests each worker has served: once, for --json; with --load once a second, where "
-            "else they are shared out by CPU time.",
+            "requests each worker has served, for --json, and Apache's for two seconds what its "
+            "workers are at; with --load once a second, where else requests are shared out by CPU "
+            "time.",
         ),
     ] = None,
     respawn: Annotated[
@@ -201,6 +202,7 @@ def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
 
 def _told(page: Page, url: str, *, is_named: bool) -> Page:
     """Return the page with what the one server that was meant says of its workers."""
+    from httpdyno.cli.kept_workers import kept_workers  # noqa: PLC0415 - not for a look
     from httpdyno.cli.worker_status import worker_status  # noqa: PLC0415 - not for a look
 
     meant, root = _meant(page, "--status", is_named=is_named)
@@ -214,7 +216,7 @@ def _told(page: Page, url: str, *, is_named: bool) -> Page:
             f"`--status {url}` tells of other processes than those of {meant.seen.found}",
             hint="name the server whose page it is; php-fpm's is asked through a web server",
         )
-    return _with(page, meant, replace(meant, told=told, observed=now))
+    return _with(page, meant, replace(meant, told=told, observed=now, kept=kept_workers(url)))
 
 
 def _meant(page: Page, option: str, *, is_named: bool) -> tuple[Server, ProcessFacts]:

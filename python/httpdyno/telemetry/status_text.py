@@ -35,6 +35,8 @@ _SCOREBOARD = {
     "I": "I ending idle",
 }
 """Places that nobody has (`.`) are left out: they are no worker's time."""
+IDLE, KEPT = _SCOREBOARD["_"], _SCOREBOARD["K"]
+_BOARD = re.compile(r"<pre>([_SRWKDCLGI.\s]+)</pre>")
 _STUB = re.compile(
     r"Active connections: *(?P<active>\d+)\s+server accepts handled requests[^\n]*\s+"
     r"\d+ +\d+ +(?P<requests>\d+)[^\n]*\s+"
@@ -86,6 +88,12 @@ def status(text: str) -> Status | None:
         return _nginx(found)
     told = _told(text)
     return replace(told, served=served_by_pid(text)) if told else None
+
+
+def scoreboard(page: str) -> Status | None:
+    """Return what Apache's page for people says of its workers; None of other pages."""
+    found = _BOARD.search(page)
+    return _apache({"Scoreboard": found[1]}) if found else None
 
 
 def requests_per_s(before: Status, after: Status, elapsed_s: float) -> float | None:

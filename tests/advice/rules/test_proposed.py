@@ -66,6 +66,14 @@ LIVES = (
 CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ("kept-workers", apache("KeepAliveTimeout 60"), [("KeepAliveTimeout", 2)]),
     (
+        "kept-heavy-workers",
+        apache(
+            "Listen 80\n<VirtualHost *:80>\nServerName a\nKeepAlive On\n</VirtualHost>",
+            pool=pool(9, 99),
+        ),
+        [("KeepAlive", False), ("KeepAlive@a", False)],
+    ),
+    (
         "closed-tls",
         apache("Listen 443\nKeepAlive Off\n" + HOST.format("KeepAlive Off")),
         [("KeepAlive", True), ("KeepAlive@shop.example", True)],

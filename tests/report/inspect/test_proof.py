@@ -87,13 +87,14 @@ def test_what_only_the_running_server_shows_is_named_to_adopt():
     one = server("apache", "/etc/apache2/apache2.conf", MANY, ROOT_PID, observed=sizes)
     [proof] = proofs(Page(servers=(one,), now_s=NOW_S))
     by_knob = {each.knob: each.value for each in proof.tried}
-    assert set(by_knob) == {"KeepAliveTimeout", "MaxRequestWorkers"}
+    assert set(by_knob) == {"KeepAliveTimeout", "MaxRequestWorkers", "KeepAlive"}
     n_fit = by_knob["MaxRequestWorkers"]
     assert sizes.bound is not None
     assert sizes.bound.n is not None
     assert n_fit == sizes.bound.n < 250
     assert proof.command == (
         *("httpdyno", "adopt", "--knob", f"apache:MaxRequestWorkers={n_fit}"),
+        *("--knob", "apache:KeepAlive=false"),
         f"pid:{ROOT_PID}",
     )
 

@@ -14,6 +14,8 @@ from httpdyno.advice.knob.rule import (
     proposals,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
+from httpdyno.advice.rules.apache.keep_alive import HEAVY_BYTES
+from httpdyno.units import format_bytes
 
 _FEW_REQUESTS = 200
 _LOUD = ("debug", "info", "trace")
@@ -75,6 +77,28 @@ def keeping(offered: Offered) -> Iterator[KnobProposal]:
         lambda _: (True,),
         lambda _: "each request opens a connection and closes it",
         prior=LIKELY,
+    )
+
+
+def closing(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose to close connections that heavy processes keep: each holds one and does nothing.
+
+    Not with TLS, where each request would have a handshake of its own.
+    """
+    each_bytes = offered.shape.worker_bytes
+    is_secured = any(each.is_tls for each in offered.survey.listeners)
+    is_prefork = "mpm_prefork_module" in offered.survey.modules
+    if not is_prefork or is_secured or each_bytes < HEAVY_BYTES:
+        return
+    yield from proposals(
+        offered,
+        "KeepAlive",
+        lambda found: found is True and offered.shape.is_keep_alive,
+        lambda _: (False,),
+        lambda _: (
+            f"each connection that is kept holds a process of {format_bytes(each_bytes)} while it "
+            "asks for nothing"
+        ),
     )
 
 
@@ -152,6 +176,7 @@ RULES = (
     lives,
     overrides,
     keeping,
+    closing,
     lookups,
     loudness,
     logs,

@@ -86,14 +86,35 @@ class CallFacts(Record, frozen=True):
         return f"{said} in each request of {self.url}"
 
 
+class KeptWorkers(Record, frozen=True):
+    """What workers were at, as a server's own status page says it; means over some looks.
+
+    The one that answers is left out, since it is at that page.
+    """
+
+    n_looks: int
+    n_workers: float
+    n_kept: float
+    """Of them: with a connection that is kept and asks for nothing."""
+    n_idle: float
+    """Of them: with no connection at all."""
+
+    @property
+    def kept_ratio(self) -> float:
+        """Return the share of the workers' time that goes into kept connections."""
+        return self.n_kept / self.n_workers if self.n_workers else 0.0
+
+
 class Measured(Record, frozen=True):
-    """What load has shown of a server's workers, where somebody asked for one."""
+    """What was measured of a server's workers, where somebody asked for that."""
 
     growth: Growth | None = None
     lives: tuple[LifeRow, ...] = ()
     """How many of them fit by how long they live; empty where that is not known."""
     respawn: Respawn | None = None
     """What a request and a birth take; None where no rates at some lengths of life were given."""
+    kept: KeptWorkers | None = None
+    """None where no status page was asked."""
 
 
 class Facts(Record, frozen=True):
@@ -128,6 +149,8 @@ class Facts(Record, frozen=True):
     """How many of them fit by how long they live; empty where that is not known."""
     respawn: Respawn | None = None
     """What a request and a birth take; None where no rates at some lengths of life were given."""
+    kept: KeptWorkers | None = None
+    """None where no status page was asked."""
     perl: PerlFacts | None = None
     """None where nobody looked."""
 

@@ -69,7 +69,7 @@ def facts_of(
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
         asked: A census of it; None where there is none.
-        measured: Of its workers under load.
+        measured: Of its workers.
     """
     survey, found = seen.survey, seen.found
     if survey is None:
@@ -89,6 +89,7 @@ def facts_of(
         growth=measured.growth,
         lives=measured.lives,
         respawn=measured.respawn,
+        kept=measured.kept,
         perl=_perl(surroundings.perl) if surroundings.perl else None,
     )
 

@@ -72,7 +72,7 @@ def findings(
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
         asked: A census of it; None where there is none.
-        measured: Of its workers under load.
+        measured: Of its workers.
     """
     found = (
         *_of_files(seen),

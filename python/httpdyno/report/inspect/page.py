@@ -6,7 +6,8 @@ Pure: what is looked at comes in as it was seen.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from httpdyno.report.inspect.facts import NOT_MEASURED, NOTHING_KNOWN, Asked, Surroundings
+from httpdyno.advice.rules.facts import KeptWorkers, Measured
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.servers.source.inspection import Inspected
@@ -32,6 +33,9 @@ class Server:
     told: Mapping[int, int] = field(default_factory=dict)
     """Requests by worker since it began, by its pid; empty where no page was asked."""
 
+    kept: KeptWorkers | None = None
+    """What its workers were at, without a load of ours; None where no page was asked."""
+
     @property
     def served(self) -> Mapping[int, int]:
         """The same, after a load where there was one."""
@@ -40,7 +44,7 @@ class Server:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        measured = self.loaded.measured if self.loaded else NOT_MEASURED
+        measured = self.loaded.measured if self.loaded else Measured(kept=self.kept)
         return findings(self.seen, self.observed, self.surroundings, self.asked, measured)
 
 
