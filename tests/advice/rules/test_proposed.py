@@ -98,6 +98,7 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ),
     ("inverted-spares", apache("MinSpareServers 12"), [("spare_servers", "narrow")]),
     ("inverted-spares", apache("MaxSpareThreads 9", mpm="event"), [("spare_servers", "narrow")]),
+    ("start-outside-spares", apache("StartServers 1"), [("spare_servers", "between")]),
     ("unseen-status", apache("ExtendedStatus On", "status"), [("ExtendedStatus", False)]),
     ("debug-log", apache("LogLevel debug"), [("LogLevel", "warn")]),
     ("debug-log", uvicorn("--log-level", "trace"), [("log_level", "info")]),

@@ -69,6 +69,13 @@ HTACCESS = {
                 *("+StartServers 1", "+MaxSpareThreads 50"),
             ],
         ),
+        # Between 25 and 75 idle threads, 25 to a process; between 5 and 10 processes.
+        (
+            EVENT.replace("s 2\n", "s 9\n"),
+            {"spare_servers": "between"},
+            ["-StartServers 9", "+StartServers 2"],
+        ),
+        (PREFORK, {"spare_servers": "between"}, ["+    StartServers 7"]),
         (
             PREFORK,
             {"spare_servers": "narrow"},

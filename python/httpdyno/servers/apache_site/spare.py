@@ -17,13 +17,14 @@ def spare_names(survey: Survey) -> tuple[str, str, str]:
 def spare_values(survey: Survey, level: str, numbers: Mapping[str, int]) -> dict[str, int]:
     """Return the directives of a level; none for the one that was found.
 
-    Narrow keeps as little idle as Apache takes; wide starts half of what there may be and ends
-    none. Under threaded modules the most has to be a whole process above the fewest, else Apache
-    makes it so without a word.
+    Between starts what the middle of the band as found is, and changes nothing else. Narrow keeps
+    as little idle as Apache takes; wide starts half of what there may be and ends none. Under
+    threaded modules the most has to be a whole process above the fewest, else Apache makes it so
+    without a word.
 
     Args:
         survey: What is in force as found.
-        level: `found`, `narrow` or `wide`.
+        level: `found`, `between`, `narrow` or `wide`.
         numbers: What else is asked, such as `MaxRequestWorkers`.
     """
     if level == FOUND:
@@ -32,7 +33,13 @@ def spare_values(survey: Survey, level: str, numbers: Mapping[str, int]) -> dict
     threads = 1
     if is_threaded(survey):
         threads = numbers.get("ThreadsPerChild", number_of(survey, "ThreadsPerChild"))
-    processes = max(1, workers // max(1, threads))
+    threads = max(1, threads)
+    processes = max(1, workers // threads)
+    if level == "between":
+        first, *band = spare_names(survey)
+        fewest, most = (number_of(survey, name) for name in band)
+        start = max(-(-fewest // threads), (fewest + max(fewest, most)) // 2 // threads)
+        return {first: max(1, min(start, processes))}
     if level == "narrow":
         start, fewest, most = 1, threads, 2 * threads
     else:

@@ -73,6 +73,7 @@ def _start(facts: Facts) -> Iterator[Seen]:
     yield Seen(
         what=f"`StartServers` {n:,}{unit} is {words}",
         evidence=_places(facts, "StartServers", low, high),
+        proposes=(Proposed(knob="spare_servers", value="between"),),
     )
 
 
@@ -129,6 +130,7 @@ RULES = (
         wrong="the server starts rarely and its load comes slowly",
         source=f"{BOOK}; {_MPM}#startservers",
         look=_start,
+        proposes=(Proposes(knob="spare_servers", value="between: a start in the band's middle"),),
     ),
     Rule(
         name="clipped-workers",
