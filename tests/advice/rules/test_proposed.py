@@ -40,6 +40,7 @@ TWO_GZIPS = (
     + PROXY
 )
 SECOND_POOL = "pm = static\n[two]\nlisten = 9001\npm = static\npm.max_children = 9"
+FULL = (Queue(address="0.0.0.0:80", waiting=512, backlog=511),)
 WAITING = (Queue(address="0.0.0.0:80", waiting=3, backlog=511),)
 
 
@@ -99,6 +100,17 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ("inverted-spares", apache("MinSpareServers 12"), [("spare_servers", "narrow")]),
     ("inverted-spares", apache("MaxSpareThreads 9", mpm="event"), [("spare_servers", "narrow")]),
     ("start-outside-spares", apache("StartServers 1"), [("spare_servers", "between")]),
+    ("full-queue", apache("Listen 80", queues=FULL, somaxconn=8192), [("ListenBacklog", 4096)]),
+    (
+        "full-queue",
+        nginx("server { listen 80; }", queues=FULL, somaxconn=1000),
+        [("listen_backlog", 1000)],
+    ),
+    ("full-queue", php_fpm("", queues=FULL, somaxconn=8192), [("listen.backlog", 4096)]),
+    # Whose queue is whose nobody says.
+    ("full-queue", php_fpm(SECOND_POOL, queues=FULL, somaxconn=8192), []),
+    ("full-queue", gunicorn("", queues=FULL, somaxconn=8192), [("backlog", 4096)]),
+    ("full-queue", uvicorn(queues=FULL, somaxconn=8192), [("backlog", 4096)]),
     ("unseen-status", apache("ExtendedStatus On", "status"), [("ExtendedStatus", False)]),
     ("debug-log", apache("LogLevel debug"), [("LogLevel", "warn")]),
     ("debug-log", uvicorn("--log-level", "trace"), [("log_level", "info")]),
