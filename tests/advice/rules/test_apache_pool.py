@@ -1,7 +1,11 @@
 """What is said of the numbers of Apache's pool, and of connections that it keeps."""
 
 import pytest
+from msgspec import structs
 from tests.advice.rules.told import apache, evidence, named, said
+
+from httpdyno.model import Reading
+from httpdyno.servers.apache_site.setting import WRITTEN
 
 FIRES = [
     (
@@ -101,6 +105,19 @@ def test_a_number_has_its_file_and_line():
     assert evidence(facts, "clipped-workers") == (
         "MaxRequestWorkers 400, /etc/apache2/apache2.conf:2; ServerLimit 256, compiled in"
     )
+
+
+def test_what_apache_itself_says_that_it_cuts_is_told_as_it_was_written():
+    facts = apache("MaxRequestWorkers 400")
+    [written] = facts.said("MaxRequestWorkers")
+    cut = structs.replace(written, text="256", evidence="said")
+    before = Reading(name=f"MaxRequestWorkers{WRITTEN}", scope="", text="400")
+    told = structs.replace(facts.survey, readings=(cut, before))
+    assert named(structs.replace(facts, survey=told), "clipped-workers") == [
+        "`MaxRequestWorkers` 400 is cut to 256 by `ServerLimit` 256"
+    ]
+    only_cut = structs.replace(facts.survey, readings=(cut,))
+    assert named(structs.replace(facts, survey=only_cut), "clipped-workers") == []
 
 
 def test_a_pool_that_visitors_fill_by_leaving_is_bad():

@@ -99,6 +99,14 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ),
     ("inverted-spares", apache("MinSpareServers 12"), [("spare_servers", "narrow")]),
     ("inverted-spares", apache("MaxSpareThreads 9", mpm="event"), [("spare_servers", "narrow")]),
+    ("clipped-workers", apache("MaxRequestWorkers 400"), [("MaxRequestWorkers", 400)]),
+    (
+        "clipped-workers",
+        apache("MaxRequestWorkers 510", mpm="event"),
+        [("MaxRequestWorkers", 500)],
+    ),
+    # Memory does not hold them.
+    ("clipped-workers", apache("MaxRequestWorkers 400", pool=pool(9, 300)), []),
     ("start-outside-spares", apache("StartServers 1"), [("spare_servers", "between")]),
     ("full-queue", apache("Listen 80", queues=FULL, somaxconn=8192), [("ListenBacklog", 4096)]),
     (

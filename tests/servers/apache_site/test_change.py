@@ -31,6 +31,19 @@ HTACCESS = {
 }
 
 
+CLIPPED = PREFORK.replace("150", "400")
+
+
+def test_workers_that_the_limit_cuts_are_a_level_that_takes_a_higher_limit():
+    survey = surveyed(files(CLIPPED))
+    assert ApacheSite().knobs(survey)["MaxRequestWorkers"].default == 256
+    assert difference(files(CLIPPED), {"MaxRequestWorkers": 256}) == []
+    assert difference(files(CLIPPED), {"MaxRequestWorkers": 400}) == ["+    ServerLimit 400"]
+    # What was not read may raise it.
+    unknown = surveyed(files(f"{CLIPPED}Include ${{nowhere}}/x.conf\n"))
+    assert ApacheSite().knobs(unknown)["MaxRequestWorkers"].default == 400
+
+
 @pytest.mark.parametrize(
     ("main", "values", "lines"),
     [

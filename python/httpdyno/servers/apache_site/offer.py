@@ -7,8 +7,11 @@ from msgspec.structs import replace
 from httpdyno.model import KnobInfo, Level, Survey
 from httpdyno.servers.apache_site.knob import BACKLOG, HTACCESS, KNOBS, SPARE, Declared
 from httpdyno.servers.apache_site.rule import SOMAXCONN
-from httpdyno.servers.apache_site.setting import is_threaded, level_of
+from httpdyno.servers.apache_site.setting import is_threaded, level_of, number_of
 from httpdyno.servers.apache_site.spare import spare_names
+from httpdyno.servers.apache_site.survey import is_whole
+
+_WORKERS = "MaxRequestWorkers"
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -67,10 +70,20 @@ def _default(declared: Declared, survey: Survey, scope: str) -> Level | None:
     info = declared.info
     reading = survey.reading(info.name, scope)
     if reading is not None:
-        return level_of(info, reading.text) if _can_be_set(survey, info.name, scope) else None
+        level = level_of(info, reading.text) if _can_be_set(survey, info.name, scope) else None
+        return _cut(level, survey) if info.name == _WORKERS else level
     if is_threaded(survey) and declared.threaded_default is not None:
         return declared.threaded_default
     return info.default
+
+
+def _cut(level: Level | None, survey: Survey) -> Level | None:
+    """Return the workers that the limit leaves: what was not read may raise that."""
+    if type(level) is not int or not is_whole(survey):
+        return level
+    threads = number_of(survey, "ThreadsPerChild") if is_threaded(survey) else 1
+    most = number_of(survey, "ServerLimit") * threads
+    return min(level, most) if most > 0 else level
 
 
 def _bounded(info: KnobInfo, survey: Survey) -> KnobInfo:

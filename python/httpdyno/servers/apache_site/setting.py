@@ -6,6 +6,8 @@ from httpdyno.model import KnobInfo, Level, Reading, Survey, level_text
 
 PREFORK = "prefork"
 TLS_CACHE = "SSLSessionCache"
+WRITTEN = " as written"
+"""Behind a directive's name: a reading of its number where Apache says that it takes another."""
 _COMPILED = {
     True: {
         "MaxRequestWorkers": 400,

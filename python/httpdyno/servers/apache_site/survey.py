@@ -17,6 +17,7 @@ from httpdyno.servers.apache_site.lines import Places
 from httpdyno.servers.apache_site.reader import walk_of
 from httpdyno.servers.apache_site.rule import SOMAXCONN
 from httpdyno.servers.apache_site.scope import Scopes
+from httpdyno.servers.apache_site.setting import WRITTEN
 from httpdyno.servers.apache_site.surveyed import (
     backends,
     listeners,
@@ -76,14 +77,14 @@ def _with_info(survey: Survey, info: str | None) -> Survey:
 
 
 def _adjusted(survey: Survey, words: str) -> Survey:
-    """Return it with the numbers that Apache says it takes in place of theirs."""
+    """Return it with the numbers that Apache says it takes in place of theirs, and theirs."""
     taken = adjustments(words)
+    cut = [each for each in survey.readings if each.name in taken and not each.scope]
     readings = [
-        structs.replace(reading, text=str(taken[reading.name]), evidence="said")
-        if reading.name in taken and not reading.scope
-        else reading
-        for reading in survey.readings
+        structs.replace(each, text=str(taken[each.name]), evidence="said") if each in cut else each
+        for each in survey.readings
     ]
+    readings += [Reading(name=f"{each.name}{WRITTEN}", scope="", text=each.text) for each in cut]
     return structs.replace(survey, readings=tuple(readings))
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from httpdyno.advice.rules.apache.mpm import PREFORK, in_force, most_workers, mpm, threads_each
 from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
-from httpdyno.advice.rules.facts import Facts, place
+from httpdyno.advice.rules.facts import Facts, number, place
 
+_WRITTEN = "MaxRequestWorkers as written"
+"""The reading of what stands in the file, where Apache says that it takes another number."""
 _MPM = f"{HTTPD}mod/mpm_common.html"
 
 
@@ -78,24 +80,30 @@ def _start(facts: Facts) -> Iterator[Seen]:
 
 
 def _clipped(facts: Facts) -> Iterator[Seen]:
-    asked, most, threads = (
-        in_force(facts, "MaxRequestWorkers"),
-        most_workers(facts),
-        threads_each(facts),
-    )
+    most, threads = most_workers(facts), threads_each(facts)
     reading = facts.reading("MaxRequestWorkers")
-    if asked is None or most is None or threads is None or reading is None:
+    if reading is None or most is None or threads is None:
         return
     # Where Apache itself was asked, its number is what it takes already.
-    if reading.evidence == "read" and asked > most:
-        names = ("MaxRequestWorkers", "ServerLimit", *(["ThreadsPerChild"] if threads > 1 else []))
-        unit = "" if threads == 1 else f" × {threads} threads"
-        yield Seen(
-            what=f"`MaxRequestWorkers` {asked:,} is cut to {most:,} by `ServerLimit` "
-            f"{most // threads:,}{unit}",
-            evidence=_places(facts, *names),
-            do=f"set `ServerLimit` to {-(-asked // threads):,} and restart, or ask for {most:,}",
-        )
+    is_as_written = reading.evidence == "read"
+    written = reading if is_as_written else facts.reading(_WRITTEN)
+    asked = number(written.text) if written else None
+    if asked is None or asked <= most:
+        return
+    names = ("ServerLimit", *(["ThreadsPerChild"] if threads > 1 else []))
+    unit = "" if threads == 1 else f" × {threads} threads"
+    processes = -(-asked // threads)
+    n_fit = facts.pool.n_fit if facts.pool else None
+    yield Seen(
+        what=f"`MaxRequestWorkers` {asked:,} is cut to {most:,} by `ServerLimit` "
+        f"{most // threads:,}{unit}",
+        evidence=(f"MaxRequestWorkers {asked}, {place(reading)}", *_places(facts, *names)),
+        do=f"set `ServerLimit` to {processes:,} and restart, or ask for {most:,}",
+        # What is asked takes the limit along; of threads Apache takes whole processes only.
+        proposes=(Proposed(knob="MaxRequestWorkers", value=asked // threads * threads),)
+        if n_fit is None or processes <= n_fit
+        else (),
+    )
 
 
 RULES = (
@@ -145,5 +153,12 @@ RULES = (
         wrong="never: it does not do what it says",
         source=f"{_MPM}#serverlimit",
         look=_clipped,
+        proposes=(
+            Proposes(
+                knob="MaxRequestWorkers",
+                value="what is asked for, with a `ServerLimit` that allows it, where memory is not "
+                "known to hold fewer",
+            ),
+        ),
     ),
 )
