@@ -22,7 +22,7 @@ def test_what_allows_nothing_is_refused_before_anything_runs(main, capsys, monke
     assert run(["adopt", main, "--allow", "stale, lost"]) == 2
     said = capsys.readouterr().err
     assert "`--allow lost` allows nothing" in said
-    assert "stale, loss, inline" in said
+    assert "stale, loss, inline, links" in said
 
 
 def test_where_no_copy_can_be_kept_apart_the_ways_out_are_told(main, capsys, monkeypatch):

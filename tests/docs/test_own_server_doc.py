@@ -74,7 +74,7 @@ def test_every_option_that_the_page_names_is_one():
 
 def test_all_that_needs_consent_is_in_the_table():
     said = set(re.findall(r"^\| `--allow (\w+)` \|", PAGE, re.MULTILINE))
-    assert said == {*ASKED_FOR, "inline"}
+    assert said == {*ASKED_FOR, "inline", "links"}
 
 
 def test_every_link_leads_to_a_page():

@@ -39,6 +39,7 @@ LEVELS: dict[str, Level] = {
     "EnableSendfile": True,
     "EnableMMAP": False,
     "htaccess": "inlined",
+    "link_checks": "followed",
     "ExtendedStatus": False,
     "HostnameLookups": "Double",
     "LogLevel": "error",
@@ -140,7 +141,18 @@ def overriding(server):
     return "found" if status == 500 else "inlined"
 
 
+def links(server):
+    """Return whether a link of another owner's is followed."""
+    link = server.tree.root / "srv/shop/foreign.txt"
+    if not link.is_symlink():
+        link.symlink_to(server.tree.root / "srv/shop/big.txt")
+        os.chown(link, 12345, 12345, follow_symlinks=False)
+    status, _ = answer(server.tree.ports[0], "shop.example", "/foreign.txt")
+    return "found" if status == 403 else "followed"
+
+
 SEEN = {
+    **({"link_checks": links} if os.geteuid() == 0 else {}),
     "ThreadsPerChild": threads,
     "KeepAlive": lambda server: level_text("Keep-Alive" in server.headers()[0].headers),
     "KeepAliveTimeout": lambda server: keep_alive(server, "timeout"),
@@ -159,6 +171,9 @@ def tree(request, own_folders):
     tree = debian_tree(folder, mpm=request.param)
     text = "".join(f"{n * n} words that can be packed {n % 7}\n" for n in range(2000))
     (folder / "srv/shop/big.txt").write_text(text)
+    shop = folder / "etc/apache2/sites-available/000-shop.conf"
+    options = "AllowOverride All\n        Options SymLinksIfOwnerMatch"
+    shop.write_text(shop.read_text().replace("AllowOverride All", options))
     return tree
 
 

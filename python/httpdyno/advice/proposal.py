@@ -21,9 +21,9 @@ LEAST_PRIOR = 0.3
 """What is less likely to help is listed, and not tried."""
 ASKED_FOR = ("stale", "loss")
 """Effects that are tried only where somebody allowed them."""
-_AGREED: Mapping[str, str] = {"htaccess": "inline"}
+_AGREED: Mapping[str, str] = {"htaccess": "inline", "link_checks": "links"}
 """Knob → what somebody has to agree to by name, whatever its effect: files that an application
-writes are not heard any more."""
+writes are not heard any more, links lead wherever they lead."""
 
 Expects = Literal["cpu", "latency", "throughput", "memory", "reloads"]
 
@@ -111,7 +111,7 @@ def chosen(
     Args:
         proposed: Under the names of the study.
         knobs: What can be set, by the same names.
-        allowed: What somebody agreed to: `stale`, `loss`, `inline`.
+        allowed: What somebody agreed to: `stale`, `loss`, `inline`, `links`.
     """
     tried: list[KnobProposal] = []
     listed: list[KnobProposal] = []
@@ -132,7 +132,7 @@ def chosen(
 
 
 def allowance(name: str, knob: KnobInfo) -> str:
-    """Return what has to be allowed before a knob is tried: `stale`, `loss`, `inline`; mostly none.
+    """Return what has to be allowed before a knob is tried, such as `stale`; mostly nothing.
 
     Args:
         name: Of the knob, with its member and its scope or without.

@@ -49,7 +49,7 @@ EXAMPLE = """Examples:
 
 _BUDGET = "10m"
 _ISOLATIONS = ("auto", "cell", "wall", "open")
-_ALLOWED = ("stale", "loss", "inline")
+_ALLOWED = ("stale", "loss", "inline", "links")
 _NO_COPY = (
     "run it as root (`httpdyno doctor` says what this machine allows), or with `--isolation open` "
     "where nothing that a copy could touch matters"
@@ -124,9 +124,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         str,
         typer.Option(
             "--allow",
-            metavar="stale,loss,inline",
-            help="Propose knobs with which answers may be stale, log lines be lost, or "
-            "`.htaccess` files be written into the configuration.",
+            metavar="stale,loss,inline,links",
+            help="Propose knobs with which answers may be stale, log lines be lost, `.htaccess` "
+            "files be written into the configuration, or links be followed.",
             show_default=False,
         ),
     ] = "",

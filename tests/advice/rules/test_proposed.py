@@ -99,6 +99,11 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ),
     ("inverted-spares", apache("MinSpareServers 12"), [("spare_servers", "narrow")]),
     ("inverted-spares", apache("MaxSpareThreads 9", mpm="event"), [("spare_servers", "narrow")]),
+    (
+        "link-checks",
+        apache("DocumentRoot /srv/a\n<Directory /srv>\nOptions Indexes\n</Directory>"),
+        [("link_checks", "followed")],
+    ),
     ("clipped-workers", apache("MaxRequestWorkers 400"), [("MaxRequestWorkers", 400)]),
     (
         "clipped-workers",

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Edit, KnobInfo, Level, Reading, Survey
 from httpdyno.servers.apache_site.inlined import inlining
-from httpdyno.servers.apache_site.knob import COMPANIONS, HTACCESS, KNOBS, SPARE
+from httpdyno.servers.apache_site.knob import COMPANIONS, HTACCESS, KNOBS, LINK_CHECKS, SPARE
 from httpdyno.servers.apache_site.lines import Line, lines_of
+from httpdyno.servers.apache_site.links import following
 from httpdyno.servers.apache_site.offer import offered, split_name
 from httpdyno.servers.apache_site.rule import RULED, companions
 from httpdyno.servers.apache_site.setting import TLS_CACHE, argument_text, reading_of, size_span
@@ -27,6 +28,7 @@ def changes(survey: Survey, files: MemberFiles, values: Mapping[str, Level]) -> 
     asked = {name: level for name, level in values.items() if type(level) is int}
     spare = spare_values(survey, str(wanted.pop(SPARE, FOUND)), asked)
     is_inlined = wanted.pop(HTACCESS, FOUND) != FOUND
+    is_followed = wanted.pop(LINK_CHECKS, FOUND) != FOUND
     added: dict[str, int] = {}
     notes: tuple[str, ...] = ()
     if spare or not RULED.isdisjoint(wanted):
@@ -36,6 +38,8 @@ def changes(survey: Survey, files: MemberFiles, values: Mapping[str, Level]) -> 
     edits = _edits(survey, files, directives)
     if is_inlined:
         edits += inlining(survey, files)
+    if is_followed:
+        edits += following(survey, files)
     return ChangeSet(edits=tuple(edits), notes=notes)
 
 

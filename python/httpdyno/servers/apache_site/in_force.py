@@ -18,10 +18,12 @@ from httpdyno.servers.apache_site.knob import (
     BACKLOG,
     HTACCESS,
     KNOBS,
+    LINK_CHECKS,
     ONE_VALUE,
     SPARE,
     present_name,
 )
+from httpdyno.servers.apache_site.links import OPTIONS, checking, is_checking
 from httpdyno.servers.apache_site.offer import split_name
 from httpdyno.servers.apache_site.scope import Scopes
 from httpdyno.servers.apache_site.setting import (
@@ -75,6 +77,8 @@ def knob_values(
             values[name] = _spare(found, now, asked)
         elif name == HTACCESS:
             values[name] = _overriding(found, now)
+        elif name == LINK_CHECKS:
+            values[name] = _looking(found, now)
         elif (reading := reading_of(now, directive, scope)) is not None:
             values[name] = said_text(KNOBS[directive].info, reading.text)
         elif (default := _unset(found, name, info)) is not None:
@@ -89,12 +93,16 @@ def _adjusted(words: str) -> dict[str, str]:
 def _last_readings(dump: Dump) -> Iterable[Reading]:
     scopes = Scopes(dump.directives)
     last: dict[tuple[str, str], Reading] = {}
+    options: list[Reading] = []
     for directive in dump.directives:
         name = present_name(directive.name)
+        reading = Reading(name=name, scope=scopes.of(directive), text=directive.arguments)
         if name.lower() in ONE_VALUE:
-            scope = scopes.of(directive)
-            last[(name.lower(), scope)] = Reading(name=name, scope=scope, text=directive.arguments)
-    return last.values()
+            last[(name.lower(), reading.scope)] = reading
+        elif name.lower() == OPTIONS.lower():
+            # Of several in a scope each may count.
+            options.append(structs.replace(reading, name=OPTIONS))
+    return [*last.values(), *options]
 
 
 def _silent(now: Survey) -> dict[str, int]:
@@ -127,6 +135,13 @@ def _spare(found: Survey, now: Survey, asked: Mapping[str, Level]) -> str:
 def _overriding(found: Survey, now: Survey) -> str:
     allowing = set(allowing_scopes(now)) & {r.scope for r in found.readings if r.name == HTACCESS}
     return FOUND if allowing else "inlined"
+
+
+def _looking(found: Survey, now: Survey) -> str:
+    """Return whether links are still looked for in a scope of those that the knob changes."""
+    scopes = {each.scope for each in checking(found)}
+    looked = (r for r in now.readings if r.name == OPTIONS and r.scope in scopes)
+    return FOUND if any(is_checking(each.text) for each in looked) else "followed"
 
 
 def _unset(found: Survey, name: str, info: KnobInfo) -> Level | None:

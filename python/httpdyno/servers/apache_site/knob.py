@@ -12,6 +12,7 @@ from httpdyno.servers.apache.knob import KNOBS as STUDY_KNOBS
 
 SPARE = "spare_servers"
 HTACCESS = "htaccess"
+LINK_CHECKS = "link_checks"
 BACKLOG = "ListenBacklog"
 _DOCS = "httpd.apache.org/docs/2.4/mod/"
 
@@ -167,6 +168,22 @@ _DECLARED = (
             effect="visible",
             risk="changes of the files no longer count, and an application that writes them is "
             "not heard",
+            evidence="said",
+        ),
+    ),
+    Declared(
+        info=KnobInfo(
+            name=LINK_CHECKS,
+            summary="look for each part of a path whether it is a link, or follow links "
+            "(`Options FollowSymLinks`)",
+            kind="choice",
+            default="found",
+            choices=("found", "followed"),
+            source="httpd.apache.org/docs/2.4/misc/perf-tuning.html#symlinks",
+            cost="reload",
+            effect="visible",
+            risk="whoever may make a link in a folder that is served can show any file that Apache "
+            "may read",
             evidence="said",
         ),
     ),

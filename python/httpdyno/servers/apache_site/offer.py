@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from httpdyno.model import KnobInfo, Level, Survey
-from httpdyno.servers.apache_site.knob import BACKLOG, HTACCESS, KNOBS, SPARE, Declared
+from httpdyno.servers.apache_site.knob import (
+    BACKLOG,
+    HTACCESS,
+    KNOBS,
+    LINK_CHECKS,
+    SPARE,
+    Declared,
+)
+from httpdyno.servers.apache_site.links import checking
 from httpdyno.servers.apache_site.rule import SOMAXCONN
 from httpdyno.servers.apache_site.setting import is_threaded, level_of, number_of
 from httpdyno.servers.apache_site.spare import spare_names
@@ -31,7 +39,7 @@ def offered(survey: Survey) -> Mapping[str, KnobInfo]:
         if not _is_here(declared, survey):
             continue
         info = declared.info
-        if info.name in {SPARE, HTACCESS}:
+        if info.name in {SPARE, HTACCESS, LINK_CHECKS}:
             found[info.name] = info
             continue
         for scope in _scopes(declared, survey):
@@ -50,6 +58,8 @@ def _is_here(declared: Declared, survey: Survey) -> bool:
         return False
     if info.name == HTACCESS:
         return any(reading.name == HTACCESS for reading in survey.readings)
+    if info.name == LINK_CHECKS:
+        return bool(checking(survey))
     if info.name == SPARE:
         return all(_can_be_set(survey, name) for name in spare_names(survey))
     return True

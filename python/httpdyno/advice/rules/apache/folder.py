@@ -150,6 +150,7 @@ def _links(facts: Facts) -> Iterator[Seen]:
             what=f"{why} for {root.path}: each request looks whether one of the {depth(root.path)} "
             "folders of the path, or what lies below, is a link",
             evidence=(*counted, *(where(reading) for reading, _ in applying[-2:])),
+            proposes=(Proposed(knob="link_checks", value="followed"),),
         )
 
 
@@ -205,5 +206,12 @@ RULES = (
         wrong="others than you write into these folders",
         source=f"{BOOK}; {HTTPD}misc/perf-tuning.html#symlinks",
         look=_links,
+        proposes=(
+            Proposes(
+                knob="link_checks",
+                value="followed, which changes the `Options` on the way to document roots and of "
+                "no other folder, where somebody allows it (`--allow links`)",
+            ),
+        ),
     ),
 )
