@@ -57,7 +57,7 @@ TAKEN_UP = Shape(
     connections=64,
     burst=structs.replace(BURST, n_handshakes_full=64, n_handshakes_resumed=36),
 )
-HEAVY = Shape(n_cpus=4, connections=64, worker_bytes=60 << 20)
+HEAVY = WorkerRoom(member="any", n=100, each_bytes=60 << 20)
 SESSIONS = "10m/5m"
 TLS = "listen 443 ssl;"
 PROXIED = "location / { proxy_pass http://127.0.0.1:3000; }"
@@ -75,6 +75,11 @@ def slow_nginx(**more):
         server="location / { proxy_pass http://app; }",
         **more,
     )
+
+
+def heavy(site):
+    """Return a site whose largest worker has much of its own."""
+    return replace(site, rooms={"": HEAVY})
 
 
 def looked_at(shape=USUAL):
@@ -162,8 +167,9 @@ def test_rules_name_knobs_that_there_are(kind):
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_every_rule_has_something_to_say_of_some_site(kind):
     sites = [*looked_at().values(), nginx_text(server=PROXIED)]
-    for shape in (SPILLED, OVERFLOWN, ANEW, CROWDED, HEAVY):
+    for shape in (SPILLED, OVERFLOWN, ANEW, CROWDED):
         sites += looked_at(shape).values()
+    sites.append(heavy(httpd(PREFORK)))
     inlined = httpd(HTACCESS, {"/srv/.htaccess": "Options -Indexes\n"})
     like = [site for site in (*sites, inlined) if rules(site.kind) is rules(kind)]
     silent = [r.__name__ for r in rules(kind) if not any(list(r(site)) for site in like)]
@@ -211,7 +217,7 @@ def test_every_rule_has_something_to_say_of_some_site(kind):
                 httpd(EVENT + "MaxConnectionsPerChild 9\n"),
                 {"MaxConnectionsPerChild": (10_000,)},
             ),
-            ("kept by much", httpd(PREFORK, shape=HEAVY), {"KeepAlive": (False,)}),
+            ("kept by much", heavy(httpd(PREFORK)), {"KeepAlive": (False,)}),
             ("closed by Apache", httpd("KeepAlive Off\n"), {"KeepAlive": (True,)}),
             ("loud", httpd(EVENT + "LogLevel debug\n"), {"LogLevel": ("warn",)}),
             ("names", httpd(EVENT + "HostnameLookups On\n"), {"HostnameLookups": ("Off",)}),
@@ -269,7 +275,7 @@ def test_a_mistake_is_seen(site, expected):
             ("enough of Apache", httpd(EVENT), "MaxRequestWorkers"),
             ("for ever too", httpd(EVENT), "MaxConnectionsPerChild"),
             ("kept", httpd(EVENT), "KeepAlive"),
-            ("kept by threads", httpd(EVENT, shape=HEAVY), "KeepAlive"),
+            ("kept by threads", heavy(httpd(EVENT)), "KeepAlive"),
             ("kept by little", httpd(PREFORK), "KeepAlive"),
             ("warnings", httpd(EVENT), "LogLevel"),
             ("no names", httpd(EVENT), "HostnameLookups"),

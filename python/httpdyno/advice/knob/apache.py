@@ -85,7 +85,8 @@ def closing(offered: Offered) -> Iterator[KnobProposal]:
 
     Not with TLS, where each request would have a handshake of its own.
     """
-    each_bytes = offered.shape.worker_bytes
+    room = offered.rooms.get("")
+    each_bytes = 0 if room is None else room.each_bytes
     is_secured = any(each.is_tls for each in offered.survey.listeners)
     is_prefork = "mpm_prefork_module" in offered.survey.modules
     if not is_prefork or is_secured or each_bytes < HEAVY_BYTES:

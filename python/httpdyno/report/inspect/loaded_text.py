@@ -14,9 +14,8 @@ from httpdyno.units import format_bytes, format_duration, format_percent, format
 
 LOADED_LABELS = (
     *("loaded", WHAT_LIMITED, WHAT_MAY_HELP),
-    *("looks", "aged", "growth", "unshares", "life", "fattens"),
+    *("looks", "aged", "growth", "unshares", "life", "together", "fattens"),
 )
-LOADED_LABELS = ("loaded", "looks", "aged", "growth", "unshares", "life", "together", "fattens")
 _N_AGES = 6
 
 
