@@ -16,11 +16,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
+from tests.telemetry.burner import burners
+from tests.telemetry.test_account import grouped, has_groups
 
 from httpdyno.cli.app import run
+from httpdyno.servers.control_group import make_group, remove_group
+from httpdyno.servers.live_process import children_of
 from httpdyno.servers.source.find import find
+from httpdyno.servers.source.unit_file import UnitFacts
 
 DEADLINE_S = 20.0
 N_WORKERS = 3
@@ -189,6 +195,42 @@ def test_two_looks_make_a_document(server, capsys):
     assert seen["status"] is None
     assert len(seen["workers"]) == 1 + N_WORKERS
     assert not any(each["is_new"] for each in seen["workers"])
+
+
+@pytest.fixture
+def service():
+    """Give the folder of a control group that is called as a unit of systemd is."""
+    group = make_group(f"test-{os.getpid()}.service")
+    assert group is not None
+    yield group
+    (group / "cgroup.kill").write_text("1")
+    remove_group(group)
+
+
+@has_groups
+def test_a_unit_is_all_that_is_in_its_control_group(server, service, monkeypatch, capsys):
+    facts = UnitFacts(name=service.name, files=("/x",), main_pid=server.process.pid)
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    words = ["--once", "--json", "-", "--every", "100ms"]
+    with burners(1) as (agent,):
+        for pid in (server.process.pid, agent.pid, *children_of([server.process.pid])):
+            (service / "cgroup.procs").write_text(str(pid))
+        assert run(["watch", f"unit:{service.name}", *words]) == 0
+        whole = json.loads(capsys.readouterr().out)
+        assert run(["watch", f":{server.port}", *words]) == 0
+        tree = json.loads(capsys.readouterr().out)
+        assert run(["watch", f":{server.port}", "-n", "1", "--every", "100ms"]) == 0
+        told = capsys.readouterr().err
+        assert run(["inspect", f"unit:{service.name}", "--json", "-"]) == 0
+        inspected = json.loads(capsys.readouterr().out)
+    assert whole["server"]["pid"] == server.process.pid
+    assert whole["server"]["group"].endswith(f"/{service.name}")
+    assert (whole["pool"]["n_workers"], whole["pool"]["detached_pids"]) == (4, [agent.pid])
+    assert whole["beside"] == []
+    assert (tree["pool"]["n_workers"], tree["server"]["group"]) == (3, None)
+    assert [each["pid"] for each in tree["beside"]] == [agent.pid]
+    assert f"({agent.pid}) of its unit is not below it, and in no figure" in told
+    assert inspected["servers"][0]["beside_pids"] == [agent.pid]
 
 
 def test_a_file_gets_the_document_beside_the_text(server, tmp_path, capsys):

@@ -87,6 +87,17 @@ def test_one_that_ended_meanwhile_is_no_secret():
     assert (seen.n_workers, seen.n_hidden) == (5, 0)
 
 
+def test_workers_are_told_by_the_root_that_they_are_below():
+    parents = {1: 0, 2: 1, 3: 2, 9: 0, 10: 9, 20: 0, 21: 20}
+    workers = [replace(worker(pid), parent=parent) for pid, parent in parents.items()]
+    seen = pool(Sample(at_s=0.0, root_pids=(1, 9, 30), workers=tuple(workers)))
+    assert seen.workers_of == {1: 2, 9: 1}
+    assert [each.pid for each in seen.detached] == [20, 21]
+    assert seen.n_workers == 5
+    # Where the parent has ended all are left of it, and none has left it.
+    assert pool(sample(*workers[1:3])).detached == ()
+
+
 def test_births_and_deaths_are_told_by_pid_and_start():
     before = sample(worker(1), worker(2, user_s=1.0), worker(3), at_s=100.0)
     after = sample(

@@ -194,7 +194,7 @@ def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
     meant, root = _meant(page, "--load", is_named=is_named)
     seen = meant.seen
     loaded, after = looked_under_load(
-        asked, root.pid, configured_lives(seen.survey), error_logs(seen.found, seen.survey)
+        asked, root.pid, configured_lives(seen.survey), error_logs([seen])
     )
     now = replace(meant, loaded=loaded, observed=after or meant.observed, is_named=True)
     return _with(page, meant, now)

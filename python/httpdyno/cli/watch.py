@@ -1,9 +1,9 @@
 """`httpdyno watch`: a server that runs, seen once a second, without touching it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,9 +22,11 @@ from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import Found, find, running
 from httpdyno.servers.source.inspection import inspected
 from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
 from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watcher
+from httpdyno.telemetry.whole_group import whole_group
 from httpdyno.telemetry.worker import EACH_SECOND_S
 from httpdyno.units import duration_s
 
@@ -98,26 +100,14 @@ def command(  # noqa: PLR0913 - a parameter for each option
     every_s = duration_s(every)
     _check(every_s, has_count=n_looks is not None, is_once=once, has_json=json is not None)
     machine = this_machine(site_adapters())
-    found = _sole(named_source(source or [], pid=pid, server=server, config=config), machine)
-    root_pid = _root_pid(found)
-    seen = inspected(found, machine.adapters)
-    with _asking(root_pid, status, every_s) as ask:
-        watching = Watching(
-            watcher=Watcher(
-                root_pid,
-                {each.inode for each in found.listens},
-                most_s=math.inf if once else EACH_SECOND_S * every_s,
-                ask=ask,
-                logs=error_logs(found, seen.survey),
-            ),
-            title=_title(found),
-            kind=found.member.kind,
-            every_s=every_s,
-            behind=behind(seen, machine),
+    meant = _meant(named_source(source or [], pid=pid, server=server, config=config), machine)
+    with _asking(meant, status, every_s) as ask:
+        watching = _watching(
+            meant, machine, ask, every_s, most_s=math.inf if once else EACH_SECOND_S * every_s
         )
         console = results()
         if once:
-            _once(watching, found, outputs)
+            _once(watching, meant, outputs)
         elif console.is_terminal and not console.is_dumb_terminal:
             watching.view(console, n_looks)
         else:
@@ -137,7 +127,45 @@ def _check(every_s: float, *, has_count: bool, is_once: bool, has_json: bool) ->
         raise UsageError("`-n` and `--once` exclude each other")
 
 
-def _once(watching: Watching, found: Found, outputs: Outputs) -> None:
+def _watching(
+    meant: Sequence[Found],
+    machine: Machine,
+    ask: Callable[[], Status | str] | None,
+    every_s: float,
+    *,
+    most_s: float,
+) -> Watching:
+    """Return what watches servers that are meant as one."""
+    roots = [_root(each).pid for each in meant]
+    whole = whole_group(meant[0].group, roots) if meant[0].group else None
+    own = {each.pid for found in meant for each in (_root(found), *found.below)}
+    beside = [each for found in meant for each in found.beside if each.pid not in own]
+    left: list[int] = []
+    if whole and whole.folder:
+        # The members of a whole group are read with it, at each look.
+        left, beside = [each.pid for each in beside], []
+        own |= {*whole.pids()}
+    seen = [inspected(each, machine.adapters) for each in meant]
+    places = (place for each in seen for place in behind(each, machine, besides=own))
+    kinds = {each.member.kind for each in meant}
+    return Watching(
+        watcher=Watcher(
+            roots[0],
+            {each.inode for found in meant for each in found.listens},
+            whole=whole,
+            most_s=most_s,
+            ask=ask,
+            logs=error_logs(seen, besides=left),
+        ),
+        title=_title(meant),
+        kind=kinds.pop() if len(kinds) == 1 else "",
+        every_s=every_s,
+        behind=[*dict.fromkeys(places)],
+        beside=beside,
+    )
+
+
+def _once(watching: Watching, meant: Sequence[Found], outputs: Outputs) -> None:
     """Look twice and print that.
 
     Raises:
@@ -147,20 +175,29 @@ def _once(watching: Watching, found: Found, outputs: Outputs) -> None:
     if seen is None:
         raise TargetError(f"{ENDED} while it was looked at")
     if outputs.json is not None:
-        root = found.root
-        about = {
-            "kind": found.member.kind,
-            "pid": root.pid if root else None,
-            "main": found.member.main or None,
-            "command": list(found.member.command),
-        }
-        write_json({"server": about, **watch_json(seen, watching.behind)}, outputs.json)
+        about = _about(meant)
+        write_json(
+            {"server": about, **watch_json(seen, watching.behind, watching.beside)}, outputs.json
+        )
     if outputs.has_text:
         results().print(watching.shown(seen))
 
 
-def _sole(source: Source | None, machine: Machine) -> Found:
-    """Return the one server that is meant, and that runs.
+def _about(meant: Sequence[Found]) -> dict[str, Any]:
+    """Return which server is watched; of several roots what is one's own is null."""
+    sole = meant[0] if len(meant) == 1 else None
+    return {
+        "kind": sole.member.kind if sole else None,
+        "pid": _root(sole).pid if sole else None,
+        "root_pids": [_root(each).pid for each in meant],
+        "group": meant[0].group or None,
+        "main": sole.member.main or None if sole else None,
+        "command": list(sole.member.command) if sole else [],
+    }
+
+
+def _meant(source: Source | None, machine: Machine) -> list[Found]:
+    """Return the server that is meant, and that runs: several roots where a group is meant.
 
     Raises:
         UsageError: There are several.
@@ -179,24 +216,28 @@ def _sole(source: Source | None, machine: Machine) -> Found:
             f"{len(live)} servers are meant: {'; '.join(str(each) for each in live)}",
             hint="say one of them by its `pid:` or its address, such as `:8080`",
         )
-    return live[0]
+    return live
 
 
-def _root_pid(found: Found) -> int:
+def _root(found: Found) -> ProcessFacts:
     if found.root is None:
         raise AssertionError("only what runs is watched")
-    return found.root.pid
+    return found.root
 
 
 def _asking(
-    pid: int, status: str | None, every_s: float
+    meant: Sequence[Found], status: str | None, every_s: float
 ) -> AbstractContextManager[Callable[[], Status | str] | None]:
     """Return what has it say its status, for as long as it is entered."""
     if status == STATSD:
-        return statsd_status_of(pid)
+        senders = [each for each in meant if each.member.kind == "gunicorn"] or meant
+        return statsd_status_of(_root(senders[0]).pid)
     return nullcontext(None if status is None else status_page(status, every_s))
 
 
-def _title(found: Found) -> str:
-    what = found.member.main or " ".join(found.member.command)
-    return f"{found.member.kind} {found.root.pid if found.root else ''}  {what}".strip()
+def _title(meant: Sequence[Found]) -> str:
+    if len(meant) > 1:
+        return f"cgroup:{meant[0].group}"
+    member = meant[0].member
+    what = member.main or " ".join(member.command)
+    return f"{member.kind} {_root(meant[0]).pid}  {what}".strip()

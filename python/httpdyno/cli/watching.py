@@ -11,9 +11,10 @@ from httpdyno.cli.keyboard import Keyboard
 from httpdyno.cli.live_display import LiveDisplay
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.report.watch.line import watch_line
-from httpdyno.report.watch.phrase import behind_text
+from httpdyno.report.watch.phrase import behind_text, beside_text
 from httpdyno.report.watch.view import View
 from httpdyno.servers.source.behind import Behind
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.watched import Watched, Watcher, first_look, next_look
 from httpdyno.units import format_guess
 
@@ -24,7 +25,7 @@ _QUIT = "q"
 class Watching:
     """What is watched, and how often."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a view is made of
         self,
         *,
         watcher: Watcher,
@@ -32,11 +33,14 @@ class Watching:
         every_s: float,
         kind: str = "",
         behind: Sequence[Behind] = (),
+        beside: Sequence[ProcessFacts] = (),
     ) -> None:
         self.title = title
         self.kind = kind
         self.behind = tuple(behind)
         """Servers whose CPU time is in no figure."""
+        self.beside = tuple(beside)
+        """Processes of its unit that are in no figure."""
         self.every_s = every_s
         self._watcher = watcher
         self._last: Watched | None = None
@@ -49,6 +53,7 @@ class Watching:
             every_s=self.every_s,
             kind=self.kind,
             behind=self.behind,
+            beside=self.beside,
         )
 
     def twice(self) -> Watched | None:
@@ -63,6 +68,8 @@ class Watching:
         """Print a line for each look from the second on: before that there are no rates."""
         if misses := behind_text(self.behind):
             tell(f"CPU time is without {misses}")
+        if self.beside:
+            tell(beside_text(self.beside))
         for seen in self._looks(self._asleep, n_looks):
             if seen.change is not None:
                 self._say(watch_line(seen, self.every_s))

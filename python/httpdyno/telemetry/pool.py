@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from httpdyno.telemetry.worker import Sample, Worker
 from httpdyno.telemetry.worker_text import Memory
@@ -18,7 +18,8 @@ class Pool:
     """
 
     n_workers: int
-    """Processes below the roots, at whatever depth, without zombies."""
+    """Processes that are no roots, without zombies: those below the roots, at whatever depth, and
+    those that have left the trees."""
     states: Mapping[str, int]
     """How many processes are in which state, the roots too."""
     zombies: tuple[str, ...]
@@ -47,6 +48,11 @@ class Pool:
     """Processes whose memory may not be seen, or was not read yet."""
     memory_age_s: float = 0.0
     """How old the oldest figure in these sums is."""
+    workers_of: Mapping[int, int] = field(default_factory=dict)
+    """How many workers are below each root that is there, by its pid."""
+    detached: tuple[Worker, ...] = ()
+    """Workers that are below no root, as a daemon that one began and let go; none where no root is
+    there any more."""
 
     @property
     def shared_bytes(self) -> int | None:
@@ -97,6 +103,7 @@ def pool(sample: Sample) -> Pool:
     workers = [each for each in living if each.pid not in sample.root_pids]
     parents = [each for each in living if each.pid in sample.root_pids]
     own = _each(workers, lambda memory: memory.uss_bytes)
+    root_of = _roots(sample)
     return Pool(
         n_workers=len(workers),
         states=Counter(each.state for each in sample.workers),
@@ -114,7 +121,25 @@ def pool(sample: Sample) -> Pool:
         largest=max(workers, key=size, default=None),
         n_hidden=sum(each.lacks_memory for each in living),
         memory_age_s=max((each.memory_age_s or 0.0 for each in living), default=0.0),
+        workers_of={
+            root.pid: sum(root_of[each.pid] == root.pid for each in workers) for root in parents
+        },
+        detached=tuple(each for each in workers if parents and root_of[each.pid] is None),
     )
+
+
+def _roots(sample: Sample) -> dict[int, int | None]:
+    """Return which root each process is below, by pid; None: below none that is there."""
+    parent_of = {each.pid: each.parent for each in sample.workers}
+    found: dict[int, int | None] = {pid: pid for pid in sample.root_pids if pid in parent_of}
+    for each in sample.workers:
+        chain, above = [], each.pid
+        while above in parent_of and above not in found:
+            chain.append(above)
+            found[above] = None  # whatever is read amid a change, no walk goes round
+            above = parent_of[above]
+        found |= dict.fromkeys(chain, found.get(above))
+    return found
 
 
 def change(before: Sample, after: Sample) -> PoolChange:

@@ -24,7 +24,7 @@ class Turnover:
     """What is known of births and deaths since the first look."""
 
     first_parent_s: float | None
-    """CPU time of the roots until the first look; None where none was there any more."""
+    """CPU time of the roots until the first look; None where one was not there any more."""
     parent_s: float | None
     """Until the last look."""
     n_forked: int = 0
@@ -71,4 +71,5 @@ def turned(before: Turnover, happened: PoolChange, sample: Sample) -> Turnover:
 
 def _parent_s(sample: Sample) -> float | None:
     roots = [each.cpu_s for each in sample.workers if each.pid in sample.root_pids]
-    return sum(roots) if roots else None
+    # The sum over fewer of them than before is no time that passed.
+    return sum(roots) if len(roots) == len(sample.root_pids) else None

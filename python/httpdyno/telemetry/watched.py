@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpdyno.model import LogLines
-from httpdyno.telemetry.account import group_cpu_s, lone_group
+from httpdyno.telemetry.account import lone_group
 from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
 from httpdyno.telemetry.disk import EACH_SECOND_RATIO as DISK_RATIO
 from httpdyno.telemetry.disk import Disk, DiskTransfers
@@ -21,6 +21,7 @@ from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
 from httpdyno.telemetry.status_text import Status, requests_per_s
 from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory
 from httpdyno.telemetry.turnover import Turnover, turned, turnover
+from httpdyno.telemetry.whole_group import WholeGroup
 from httpdyno.telemetry.worker import Sample, WorkerSampler
 
 _KEPT = 0.5
@@ -46,7 +47,8 @@ class Look:
     no_status: str = ""
     """Why it did not."""
     group_cpu_s: float | None = None
-    """CPU time of all that ever ran in its control group; None where it is not alone in one."""
+    """CPU time of all that ever ran in its control group; None where that is not told, and where
+    others may be in it."""
     disk: Disk | None = None
     """As it was read last, which may be some looks ago."""
     log: LogLines | None = None
@@ -212,11 +214,12 @@ def _with_status(watched: Watched) -> Watched:
 class Watcher:
     """Looks at a server again and again. Not for several threads at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is known of a server
         self,
         root_pid: int,
         inodes: Collection[int],
         *,
+        whole: WholeGroup | None = None,
         most_s: float = math.inf,
         ask: Callable[[], Status | str] | None = None,
         logs: Collection[Path] = (),
@@ -226,27 +229,35 @@ class Watcher:
         Args:
             root_pid: The process that it began as.
             inodes: Of the sockets that it listens at.
+            whole: Its control group, where whoever is in there belongs to it, with the processes
+                that it began as: they may be several.
             most_s: CPU time that reading processes is to take in a look; where there is a bound,
                 connections are read in turn, too.
             ask: Has the server say its status, or returns why it does not; None not to ask.
             logs: Files that it writes its errors to.
         """
-        self._root_pid = root_pid
+        roots = (whole.root_pids if whole else ()) or (root_pid,)
         self._sockets = ServerSockets(
             inodes, most_ratio=math.inf if most_s == math.inf else EACH_SECOND_RATIO
         )
-        self._sampler = WorkerSampler([root_pid], most_s=most_s, keeps=descriptors_to_keep(_KEPT))
+        self._sampler = WorkerSampler(
+            roots,
+            most_s=most_s,
+            keeps=descriptors_to_keep(_KEPT),
+            others=tuple if whole is None else whole.pids,
+        )
         self._disk = DiskTransfers(most_ratio=math.inf if most_s == math.inf else DISK_RATIO)
         self._ask = ask
         self._tail = LogTail(logs)
-        self._group = lone_group(root_pid)
-        self._root_started_ticks: int | None = None
+        if whole is None and (own := lone_group(root_pid)) is not None:
+            whole = WholeGroup(own)
+        self._group = whole
 
     def look(self) -> Look | None:
         """Return the server now; None when it has ended."""
         sample = self._sampler.read()
         living = [each for each in sample.workers if not each.is_zombie]
-        if not living or self._is_another(sample):
+        if not living:
             return None
         said = self._ask() if self._ask else ""
         said_at_s = time.monotonic()
@@ -261,16 +272,7 @@ class Watcher:
             status=None if isinstance(said, str) else said,
             status_at_s=None if isinstance(said, str) else said_at_s,
             no_status=said if isinstance(said, str) else "",
-            group_cpu_s=group_cpu_s(self._group) if self._group else None,
+            group_cpu_s=self._group.cpu_s() if self._group else None,
             disk=self._disk.look(sample),
             log=self._tail.next_lines(most_bytes=_LOG_BYTES),
         )
-
-    def _is_another(self, sample: Sample) -> bool:
-        """Whether the number of its first process went to another program."""
-        for each in sample.workers:
-            if each.pid == self._root_pid:
-                if self._root_started_ticks is None:
-                    self._root_started_ticks = each.started_ticks
-                return each.started_ticks != self._root_started_ticks
-        return False

@@ -12,7 +12,7 @@ Nothing is sent or signalled. What may not be seen is None and named.
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from httpdyno.telemetry.proc_file import (
@@ -123,7 +123,7 @@ class Sample:
     """Of the monotonic clock."""
     root_pids: tuple[int, ...]
     workers: tuple[Worker, ...]
-    """Roots first, each followed by those below it."""
+    """Roots first, each followed by those below it; then those that are below none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,12 @@ class WorkerSampler:
     """Reads the processes of some trees, again and again. Not for several threads at once."""
 
     def __init__(
-        self, root_pids: Sequence[int], *, most_s: float = math.inf, keeps: int = 0
+        self,
+        root_pids: Sequence[int],
+        *,
+        most_s: float = math.inf,
+        keeps: int = 0,
+        others: Callable[[], Iterable[int]] = tuple,
     ) -> None:
         """Watch some trees.
 
@@ -146,8 +151,11 @@ class WorkerSampler:
             most_s: CPU time that a sample is to take. Of many workers it takes more: a part of it
                 is for reading memory in any case, and one process's is read at least.
             keeps: How many files may stay open from one sample to the next.
+            others: Says at each sample who is of the server wherever its parent is.
         """
         self._roots = tuple(root_pids)
+        self._root_ticks: dict[int, int] = {}
+        self._others = others
         self._most_s = most_s
         self._files = KeptFiles(keeps)
         self._rest_s = 0.0
@@ -175,6 +183,9 @@ class WorkerSampler:
 
         children_of = listed if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
         for pid in self._roots:
+            if self._is_the_root(pid):
+                self._descend(pid, found, children_of)
+        for pid in self._others():
             self._descend(pid, found, children_of)
         # Those whose parent died are no longer below the root.
         for pid, before in self._known.items():
@@ -183,6 +194,13 @@ class WorkerSampler:
                 if now is not None and now.started_ticks == before.started_ticks:
                     self._descend(pid, found, children_of)
         return found
+
+    def _is_the_root(self, pid: int) -> bool:
+        """Whether the number of a root has not gone to another program since."""
+        now = self._stat(pid)
+        if now is None:
+            return False
+        return self._root_ticks.setdefault(pid, now.started_ticks) == now.started_ticks
 
     def _descend(
         self, pid: int, found: dict[int, Stat], children_of: Callable[[int], list[int]]

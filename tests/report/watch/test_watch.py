@@ -11,6 +11,7 @@ from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
 from httpdyno.servers.source.behind import Behind
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.disk import Disk
 from httpdyno.telemetry.kernel_text import Pressure
 from httpdyno.telemetry.log_line import log_lines
@@ -210,6 +211,30 @@ def test_whose_cpu_time_is_not_in_the_figure_is_said():
     assert "without" not in plain_text(view(alone))
 
 
+def test_who_is_below_no_parent_is_named_whether_it_is_counted_or_not():
+    gone = worker(900, name="agent", parent=1)
+    counted = first_look(look(1.0, worker(ROOT_PID), worker(901), gone))
+    text = " ".join(plain_text(view(counted)).split())
+    assert "besides agent (900) is below no parent any more, and in all figures" in text
+    assert watch_json(counted)["pool"]["detached_pids"] == [900]
+    beside = [ProcessFacts(pid=pid, parent=1, name="agent", started_at_s=0.0) for pid in (900, 902)]
+    missed = first_look(look(1.0, worker(ROOT_PID), worker(901)))
+    text = " ".join(plain_text(view(missed, beside=beside)).split())
+    said = "agent (900), agent (902) of its unit are not below it, and in no figure"
+    assert f"besides {said} CPU – cores" in text
+    assert "without agent (900), agent (902)" in text
+    assert [each["pid"] for each in watch_json(missed, (), beside)["beside"]] == [900, 902]
+    assert "besides" not in plain_text(view(missed))
+
+
+def test_of_several_parents_each_has_its_workers():
+    family = (worker(ROOT_PID), worker(900), worker(50, parent=1, name="sh"))
+    several = replace(look(1.0).sample, root_pids=(ROOT_PID, 50), workers=family)
+    seen = first_look(replace(look(1.0), sample=several, pool=pool(several)))
+    text = " ".join(plain_text(view(seen)).split())
+    assert f"1 worker below 2 parents (apache2 {ROOT_PID} 1, sh 50 0), " in text
+
+
 def test_a_view_of_80_columns(golden):
     text = plain_text(view(pair(), n_lines=LINES, keys="q quits"))
     assert len(text.splitlines()) <= LINES
@@ -338,5 +363,7 @@ def test_every_label_is_shown_somewhere():
     shown = plain_text(view(pair())) + plain_text(
         view(next_look(first_look(look(1.0, worker(ROOT_PID))), look(2.0, worker(900))))
     )
+    told = look(1.0, worker(ROOT_PID), worker(900, parent=1))
+    shown += plain_text(view(first_look(told)))
     heads = {line.split(None, 1)[0] for line in shown.splitlines() if line.strip()}
     assert {*LABELS} <= heads

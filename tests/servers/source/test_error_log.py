@@ -7,16 +7,17 @@ import pytest
 from httpdyno.model import Member, Reading, Survey
 from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import Found
+from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.source.process import ProcessFacts
 
-PID = 812
+PID, DAEMON_PID = 812, 900
 APPENDS, READS = 0o102001, 0o100000
 
 
-def found(**more: object) -> Found:
+def inspected(survey: Survey | None = None, **more: object) -> Inspected:
     root = ProcessFacts(pid=PID, parent=1, name="x", started_at_s=0.0)
     told: dict[str, object] = {"member": Member(name="x", kind="x"), "root": root}
-    return Found(**{**told, **more})  # type: ignore[arg-type]
+    return Inspected(found=Found(**{**told, **more}), survey=survey)  # type: ignore[arg-type]
 
 
 def surveyed(*errors: str) -> Survey:
@@ -27,11 +28,11 @@ def surveyed(*errors: str) -> Survey:
 @pytest.fixture
 def open_files(tmp_path):
     """Return what makes up which files the process has open, and how."""
-    folder = tmp_path / "proc" / str(PID)
-    for name in ("fd", "fdinfo"):
-        (folder / name).mkdir(parents=True)
 
-    def add(number: int, path: str, flags: int) -> None:
+    def add(number: int, path: str, flags: int, pid: int = PID) -> None:
+        folder = tmp_path / "proc" / str(pid)
+        for name in ("fd", "fdinfo"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
         os.symlink(path, folder / "fd" / f"{number}")  # noqa: PTH211 - the number first
         (folder / "fdinfo" / f"{number}").write_text(f"pos:\t0\nflags:\t0{flags:o}\nmnt_id:\t1\n")
 
@@ -56,16 +57,30 @@ def test_stderr_and_what_is_called_so_are_found_once_each(open_files, tmp_path):
         f'"{logs["configured"]}"', f"{logs['error.log']} info", "logs/mine", "/dev/stderr"
     )
     expected = [logs[name] for name in ("error.log", "shop.err", "configured")]
-    assert list(error_logs(found(), survey, proc)) == expected
+    assert list(error_logs([inspected(survey)], proc)) == expected
+
+
+def test_several_that_are_taken_as_one_have_each_file_once(open_files, tmp_path):
+    logs = [tmp_path / name for name in ("error.log", "agent.log")]
+    for log in logs:
+        log.touch()
+    (tmp_path / "link").symlink_to(logs[0])
+    open_files(2, str(logs[0]), APPENDS)
+    open_files(2, str(logs[1]), APPENDS, DAEMON_PID)
+    both = [inspected(), inspected(surveyed(f"{tmp_path / 'link'}"))]
+    assert error_logs(both, tmp_path / "proc") == (logs[0],)
+    left = error_logs(both, tmp_path / "proc", besides=[DAEMON_PID])
+    assert left == (logs[0], logs[1])
 
 
 def test_what_may_not_be_seen_leaves_what_is_configured(tmp_path):
     missing = tmp_path / "error.log"
-    assert error_logs(found(), surveyed(f"{missing}"), tmp_path) == (missing,)
-    assert error_logs(found(root=None), surveyed(f"{missing}"), tmp_path) == ()
-    assert error_logs(found(), None, tmp_path) == ()
+    assert error_logs([inspected(surveyed(f"{missing}"))], tmp_path) == (missing,)
+    assert error_logs([inspected(surveyed(f"{missing}"), root=None)], tmp_path) == ()
+    assert error_logs([inspected()], tmp_path) == ()
 
 
 def test_a_containers_files_are_seen_through_its_process(tmp_path):
-    own = error_logs(found(is_elsewhere=True), surveyed("/var/log/error.log"), tmp_path)
+    server = inspected(surveyed("/var/log/error.log"), is_elsewhere=True)
+    own = error_logs([server], tmp_path)
     assert own == (tmp_path / f"{PID}" / "root" / "var/log/error.log",)

@@ -15,8 +15,9 @@ from httpdyno.model import Member
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.source.find import configured, find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.process import ProcessFacts, groups_of
-from httpdyno.servers.source.words import parse_source
+from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group
+from httpdyno.servers.source.unit_file import UnitFacts
+from httpdyno.servers.source.words import UnitSource, parse_source
 
 PREFORK = """
 import os, signal, socket, sys, time
@@ -173,6 +174,54 @@ def test_a_control_group_is_its_processes_and_those_of_groups_below(groups, tmp_
     assert (shop.root, shop.below, shop.member.kind) == (root, (worker, left), "shop")
     assert (shell.root, shell.is_known, shell.member.kind) == (second, False, "command")
     assert machine.trees_in("/docker/bo") == ()
+
+
+SHOP_UNIT = "0::/system.slice/shop.service{}\n"
+
+
+@pytest.mark.parametrize("below", ["", "/payload.scope"])
+def test_a_daemon_that_its_unit_began_and_let_go_is_beside_it(below, tmp_path, monkeypatch):
+    init = process(1, 0, "init", groups="0::/init.scope\n")
+    root = process(11, 1, "shopd", groups=SHOP_UNIT.format(""))
+    worker = process(12, 11, "shopd", groups=SHOP_UNIT.format(""))
+    agent = process(13, 1, "agent", groups=SHOP_UNIT.format(below))
+    helper = process(14, 13, "agent", groups=SHOP_UNIT.format(below))
+    other = process(20, 1, "shopd", groups="0::/system.slice/shop.service2\n")
+    machine = machine_of(
+        *(init, root, worker, agent, helper, other), adapters=[Shop()], proc=tmp_path
+    )
+    facts = UnitFacts(name="shop.service", files=("/shop.service",), main_pid=11)
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    [each] = find(UnitSource("shop.service"), machine)
+    assert (each.root, each.below, each.beside) == (root, (worker,), (agent, helper))
+    assert each.group == "/system.slice/shop.service"
+
+
+def test_what_began_a_server_and_all_else_that_it_began_is_not_beside_it(tmp_path):
+    unit = "0::/system.slice/supervisor.service\n"
+    supervisor = process(10, 1, "supervisord", groups=unit)
+    root = process(11, 10, "shopd", groups=unit)
+    sibling, its_own = process(12, 10, "other", groups=unit), process(13, 12, "other", groups=unit)
+    agent = process(14, 1, "agent", groups=unit)
+    machine = machine_of(
+        *(supervisor, root, sibling, its_own, agent), adapters=[Shop()], proc=tmp_path
+    )
+    tree = machine.tree_of(11)
+    assert machine.beside(tree, "/system.slice/supervisor.service") == (agent,)
+    assert machine.beside(tree, "") == ()
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        (("/box", "/a/system.slice/shop.service/b/c"), "/a/system.slice/shop.service"),
+        (("/system.slice/shop.service",), "/system.slice/shop.service"),
+        (("/system.slice/my-shop.service", "/shop.service.d"), ""),
+        ((), ""),
+    ],
+)
+def test_the_group_of_a_unit_is_in_the_path_of_its_processes(groups, expected):
+    assert unit_group(groups, "shop.service") == expected
 
 
 def test_a_control_group_leads_to_a_server_that_runs(start):

@@ -42,6 +42,7 @@ def _server(server: Server) -> dict[str, Any]:
         "program": (found.root.program if found.root else found.member.program) or None,
         "pid": found.root.pid if found.root else None,
         "child_pids": [each.pid for each in found.below],
+        "beside_pids": [each.pid for each in found.beside],
         "started_at_s": found.root.started_at_s if found.root else None,
         "user": (found.root.user if found.root else found.member.user) or None,
         "unit": found.member.unit or None,

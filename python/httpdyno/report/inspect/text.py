@@ -171,7 +171,11 @@ def _running(server: Server, now_s: float) -> str:
     user = f" of {found.root.user}" if found.root.user else ""
     unit = f"; unit {found.member.unit}" if found.member.unit else ""
     since = age(now_s - found.root.started_at_s)
-    return f"process {found.root.pid}{user}{children}, for {since}{unit}"
+    beside = ", ".join(f"{each.name} ({each.pid})" for each in found.beside)
+    if beside:
+        is_or_are = "is" if len(found.beside) == 1 else "are"
+        beside = f"; {beside} of its unit {is_or_are} not below it, and in no figure"
+    return f"process {found.root.pid}{user}{children}, for {since}{unit}{beside}"
 
 
 def _listens(server: Server) -> str:

@@ -8,6 +8,7 @@ from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.shared.log_text import log_json
 from httpdyno.report.watch.phrase import hidden_words
 from httpdyno.servers.source.behind import Behind
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.pool import PoolChange
 from httpdyno.telemetry.request_cost import LEAST_REQUESTS
 from httpdyno.telemetry.turnover import Turnover
@@ -15,18 +16,22 @@ from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker
 
 
-def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any]:
+def watch_json(
+    watched: Watched, behind: Sequence[Behind] = (), beside: Sequence[ProcessFacts] = ()
+) -> dict[str, Any]:
     """Return what a look tells, with rates since the one before.
 
     Args:
         watched: The look.
         behind: Servers behind it, whose CPU time is in no figure.
+        beside: Processes of its unit that are not below it, and in no figure either.
     """
     look, happened = watched.now, watched.change
     return {
         "elapsed_s": happened.elapsed_s if happened else None,
         "pool": {
             "n_workers": look.pool.n_workers,
+            "detached_pids": [each.pid for each in look.pool.detached],
             "pss_bytes": look.pool.pss_bytes,
             "uss_bytes": look.pool.uss_bytes,
             "shared_bytes": look.pool.shared_bytes,
@@ -60,6 +65,7 @@ def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any
             for each in look.sample.workers
         ],
         "behind": [{"to": each.to, "by": each.by or None} for each in behind],
+        "beside": [{"pid": each.pid, "name": each.name} for each in beside],
         "not_seen": list(hidden_words(watched)),
     }
 

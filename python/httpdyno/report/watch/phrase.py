@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from httpdyno.report.shared.phrase import plural
 from httpdyno.servers.source.behind import Behind
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.pool import Pool
 from httpdyno.telemetry.request_cost import LEAST_REQUESTS
 from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watched
+from httpdyno.telemetry.worker import Worker
 from httpdyno.units import (
     format_bytes,
     format_duration,
@@ -34,6 +36,49 @@ def per_s(rate: float | None) -> str:
 def since_text(watched: Watched) -> str:
     """Return how long it is watched."""
     return format_guess(watched.since_s) if watched.since_s else "0 s"
+
+
+def workers_text(watched: Watched) -> str:
+    """Return how many workers there are, and below which roots where there are several."""
+    pool, sample = watched.now.pool, watched.now.sample
+    n = plural(pool.n_workers, "worker")
+    if len(sample.root_pids) == 1:
+        return n
+    names = {each.pid: each.name for each in sample.workers}
+    each_has = [f"{names[pid]} {pid} {count:,}" for pid, count in pool.workers_of.items()]
+    return f"{n} below {plural(len(each_has), 'parent')} ({', '.join(each_has)})"
+
+
+def besides_text(watched: Watched, beside: Sequence[ProcessFacts]) -> str:
+    """Return who is of the server and below no parent of it; empty: as far as is known nobody.
+
+    Args:
+        watched: The look.
+        beside: Those that are in no figure.
+    """
+    said = []
+    if left := watched.now.pool.detached:
+        said.append(f"{_named(left)} {_is(left)} below no parent any more, and in all figures")
+    if beside:
+        said.append(beside_text(beside))
+    return "; ".join(said)
+
+
+def beside_text(beside: Sequence[ProcessFacts]) -> str:
+    """Return who is of its unit and not below it."""
+    return f"{_named(beside)} of its unit {_is(beside)} not below it, and in no figure"
+
+
+def _is(several: Sequence[object]) -> str:
+    return "is" if len(several) == 1 else "are"
+
+
+def _named(processes: Sequence[Worker] | Sequence[ProcessFacts]) -> str:
+    """Return processes by name and number, the first of many."""
+    names = [f"{each.name} ({each.pid})" for each in processes[:_N_NAMED]]
+    if len(processes) > _N_NAMED:
+        names.append(f"{len(processes) - _N_NAMED:,} more")
+    return ", ".join(names)
 
 
 def memory_text(watched: Watched, every_s: float) -> str:
@@ -97,9 +142,12 @@ def behind_text(behind: Sequence[Behind]) -> str:
     )
 
 
-def missing_text(watched: Watched, behind: Sequence[Behind]) -> str:
+def missing_text(
+    watched: Watched, behind: Sequence[Behind], beside: Sequence[ProcessFacts] = ()
+) -> str:
     """Return whose CPU time is not in the figure; empty: as far as is known nobody's."""
     missing = [behind_text(behind)] if behind else []
+    missing += [_named(beside)] if beside else []
     if watched.now.group_cpu_s is None:
         careless = [each for each in watched.now.sample.workers if each.ignores_children]
         missing += [f"children of {each.name} ({each.pid})" for each in careless[:_N_NAMED]]

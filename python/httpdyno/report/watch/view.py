@@ -11,9 +11,10 @@ from rich.text import Text
 from httpdyno.foreign_text import visible
 from httpdyno.report.inspect.pool_text import age
 from httpdyno.report.shared.log_text import log_texts
-from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.watch.phrase import (
+    besides_text,
     birth_text,
     cpu_text,
     disk_text,
@@ -26,9 +27,11 @@ from httpdyno.report.watch.phrase import (
     state_text,
     status_texts,
     turnover_text,
+    workers_text,
     zombie_text,
 )
 from httpdyno.servers.source.behind import Behind
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.pool import size
 from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker
@@ -37,8 +40,8 @@ from httpdyno.units import format_bytes
 N_WORKERS = 20
 """So many have a line where no terminal sets the number."""
 LABELS = (
-    *("pool", "CPU", "workers", "births", "disk", "queue", "pressure", "states", "zombies"),
-    *("status", "errors", "!"),
+    *("pool", "besides", "CPU", "workers", "births", "disk", "queue", "pressure", "states"),
+    *("zombies", "status", "errors", "!"),
 )
 _LABEL_WIDTH = 10
 _NAME_WIDTH = 17
@@ -72,6 +75,8 @@ class View:
     """The height of the terminal; None where there is none."""
     behind: Sequence[Behind] = ()
     """Servers behind it."""
+    beside: Sequence[ProcessFacts] = ()
+    """Processes of its unit that are in no figure."""
     keys: str = ""
     """What a key does."""
 
@@ -102,10 +107,14 @@ class View:
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         watched = self.watched
-        n = plural(watched.now.pool.n_workers, "worker")
-        yield "pool", f"{n}, {memory_text(watched, self.every_s)}"
+        yield "pool", f"{workers_text(watched)}, {memory_text(watched, self.every_s)}"
+        if besides := besides_text(watched, self.beside):
+            yield "besides", besides
         used = ", ".join([cpu_text(watched), *_switches(watched)])
-        yield "CPU", "; ".join(filter(None, [used, missing_text(watched, self.behind)]))
+        yield (
+            "CPU",
+            "; ".join(filter(None, [used, missing_text(watched, self.behind, self.beside)])),
+        )
         yield (
             "workers",
             f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "

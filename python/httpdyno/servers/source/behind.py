@@ -4,7 +4,7 @@ Those of its configuration, and those of this machine that its processes are con
 somebody looks, such as a database. What is connected to for a moment only may be missed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -28,12 +28,20 @@ class Behind:
     """Who serves it here, `gunicorn 812`; empty where nobody here does who can be seen."""
 
 
-def behind(seen: Inspected, machine: Machine) -> tuple[Behind, ...]:
-    """Return what is behind a server that runs; empty of one in a container."""
+def behind(
+    seen: Inspected, machine: Machine, *, besides: Collection[int] = ()
+) -> tuple[Behind, ...]:
+    """Return what is behind a server that runs; empty of one in a container.
+
+    Args:
+        seen: The server.
+        machine: What runs here.
+        besides: Processes that are the server's too, though not below it.
+    """
     found = seen.found
     if found.root is None or found.is_elsewhere:
         return ()
-    own = {found.root.pid, *(each.pid for each in found.below)}
+    own = {found.root.pid, *(each.pid for each in found.below), *besides}
     configured = [each.to for each in seen.survey.backends] if seen.survey else []
     places: list[Behind] = []
     known = set(own)

@@ -14,13 +14,13 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from httpdyno.model import Survey
 from httpdyno.servers.link import is_device
-from httpdyno.servers.source.find import Found
+from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.source.process import PROC
 
 _MOST = 16
@@ -30,25 +30,34 @@ _CALLED = re.compile(r"error|(?:^|[\W_])err(?:[\W_]|$)", re.IGNORECASE)
 _SETTINGS = frozenset({"errorlog", "error_log"})
 
 
-def error_logs(found: Found, survey: Survey | None, proc: Path = PROC) -> tuple[Path, ...]:
-    """Return the files that a server writes its errors to, as they are opened from here.
+def error_logs(
+    seen: Iterable[Inspected], proc: Path = PROC, *, besides: Collection[int] = ()
+) -> tuple[Path, ...]:
+    """Return the files that servers write their errors to, each once, as they are opened from here.
 
     Args:
-        found: The server.
-        survey: What it is configured to; None where that is not known.
+        seen: One server, or several that are taken as one.
         proc: Where processes are told of.
+        besides: Processes that are the servers' too, though not below them.
     """
-    if found.root is None:
-        return ()
-    pid = found.root.pid
-    paths = [*_opened(proc / str(pid)), *_configured(survey)]
-    # What a container calls so may be another file here.
-    root = f"{proc}/{pid}/root" if found.is_elsewhere else ""
     by_file: dict[object, Path] = {}
-    for path in paths:
-        seen = Path(f"{root}{path}")
-        by_file.setdefault(_file(seen), seen)
+    for server in seen:
+        for path in _paths(server, proc, besides):
+            by_file.setdefault(_file(path), path)
     return tuple(by_file.values())[:_MOST]
+
+
+def _paths(server: Inspected, proc: Path, besides: Collection[int]) -> Iterator[Path]:
+    found = server.found
+    if found.root is None:
+        return
+    for pid in (found.root.pid, *besides):
+        # What a container calls so may be another file here.
+        root = f"{proc}/{pid}/root" if found.is_elsewhere else ""
+        paths = [*_opened(proc / str(pid))]
+        if pid == found.root.pid:
+            paths += _configured(server.survey)
+        yield from (Path(f"{root}{path}") for path in paths)
 
 
 def _opened(folder: Path) -> Iterator[str]:

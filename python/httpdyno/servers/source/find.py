@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -13,7 +13,7 @@ from httpdyno.foreign_text import read_regular, reason
 from httpdyno.model import Member
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
-from httpdyno.servers.source.process import ProcessFacts, details
+from httpdyno.servers.source.process import ProcessFacts, details, unit_group
 from httpdyno.servers.source.procfile import procfile_command
 from httpdyno.servers.source.program import KINDS, USUAL_FILES, own_command, plain_file
 from httpdyno.servers.source.unit import unit
@@ -32,6 +32,7 @@ from httpdyno.servers.source.words import (
 )
 
 _LIMIT_BYTES = 1 << 20
+_SERVICE = ".service"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +44,10 @@ class Found:
     """The process that it began as; None where it does not run."""
     below: tuple[ProcessFacts, ...] = ()
     """Its workers and all that they started, by pid."""
+    beside: tuple[ProcessFacts, ...] = ()
+    """Those of its unit that are not below it, by pid: daemons that it began and let go."""
+    group: str = ""
+    """The control group that was meant, all of it; empty where a process was, and those below."""
     listens: tuple[ListeningSocket, ...] = ()
     unit: UnitFacts | None = None
     open_files_limit: str = ""
@@ -190,12 +195,18 @@ def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
     facts = unit(name)
     inside = [each for each in machine.processes.values() if each.unit == name]
     if facts.main_pid in machine.processes:
-        return (_found(machine.tree_of(facts.main_pid), machine, facts),)
+        tree = machine.tree_of(facts.main_pid)
+        group = unit_group(tree.root.groups, name)
+        return (_found(tree, machine, facts, group=group, beside=machine.beside(tree, group)),)
     pids = {each.pid for each in inside}
     tops = [each for each in inside if each.parent not in pids]
     if tops:
         trees = {t.root.pid: t for t in (machine.tree_of(each.pid) for each in tops)}
-        return tuple(_found(tree, machine, facts) for tree in trees.values())
+        # Whoever has left the first tree is one of the others.
+        return tuple(
+            _found(tree, machine, facts, group=unit_group(tree.root.groups, name), beside=())
+            for tree in trees.values()
+        )
     if not facts.command:
         raise AdapterError(
             f"`{name}` starts no program of its own", hint="name the service that it starts"
@@ -216,7 +227,7 @@ def _of_processes(source: ProcessSource | GroupSource, machine: Machine) -> tupl
             f"no process is in the control group `{path}`",
             hint="/proc/PID/cgroup says in which one a process is, without `/sys/fs/cgroup`",
         )
-    return tuple(_found(tree, machine) for tree in trees)
+    return tuple(_found(tree, machine, group=path, beside=()) for tree in trees)
 
 
 def _of_process(pid: int, machine: Machine) -> Found:
@@ -270,12 +281,24 @@ def _at_rest(member: Member) -> Found:
     return Found(member=member)
 
 
-def _found(tree: Tree, machine: Machine, facts: UnitFacts | None = None) -> Found:
+def _found(
+    tree: Tree,
+    machine: Machine,
+    facts: UnitFacts | None = None,
+    *,
+    group: str = "",
+    beside: tuple[ProcessFacts, ...] | None = None,
+) -> Found:
     root = tree.root
-    if facts is None and root.unit.endswith(".service"):
+    if facts is None and root.unit.endswith(_SERVICE):
         facts = _unit_or_none(root.unit)
+    if beside is None:
+        # A scope is a terminal's or a container's, and holds what has to do with nobody.
+        own = unit_group(root.groups, root.unit) if root.unit.endswith(_SERVICE) else ""
+        beside = machine.beside(tree, own)
     seen = details(root.pid, machine.proc)
-    listens, sees_all = machine.sockets_of(tree)
+    whole = replace(tree, below=(*tree.below, *beside)) if group else tree
+    listens, sees_all = machine.sockets_of(whole)
     hidden = [*seen.hidden, *(() if sees_all else ("sockets",))]
     if not root.program:
         hidden.append("program")
@@ -289,6 +312,8 @@ def _found(tree: Tree, machine: Machine, facts: UnitFacts | None = None) -> Foun
         member=structs.replace(member, environment_names=names),
         root=root,
         below=tree.below,
+        beside=beside,
+        group=group,
         listens=listens,
         unit=facts,
         open_files_limit=seen.open_files_limit,

@@ -23,6 +23,8 @@ from httpdyno.servers.source.process import (
     ancestry,
     descendants,
     details,
+    is_in_group,
+    pids,
 )
 from httpdyno.servers.source.program import own_command, plain_member
 
@@ -90,13 +92,26 @@ class Machine:
 
         A root is who has no parent in it: what began it from outside is no part of the server.
         """
-        inside = {
-            pid
-            for pid, each in self.processes.items()
-            if any(f"{path}/".startswith(f"{group}/") for path in each.groups)
-        }
+        inside = self._pids_in(group)
         tops = sorted(pid for pid in inside if self.processes[pid].parent not in inside)
         return tuple(self._tree_from(self.processes[pid]) for pid in tops)
+
+    def beside(self, tree: Tree, group: str) -> tuple[ProcessFacts, ...]:
+        """Return who is in a control group and not below a server's root, by pid.
+
+        Who began the server, and what else that began, is no part of it.
+        """
+        inside = self._pids_in(group) if group else frozenset()
+        own = pids((tree.root, *tree.below))
+        above = pids(ancestry(tree.root.pid, self.processes))
+        found = []
+        for pid in sorted(inside - own - above):
+            if not above & inside & pids(ancestry(pid, self.processes)):
+                found.append(self.processes[pid])
+        return tuple(found)
+
+    def _pids_in(self, group: str) -> frozenset[int]:
+        return pids(each for each in self.processes.values() if is_in_group(each, group))
 
     def _tree_from(self, root: ProcessFacts) -> Tree:
         member = self._members.get(root.pid)

@@ -131,6 +131,20 @@ def groups_of(control_group: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in paths if path != "/"))
 
 
+def unit_group(groups: Iterable[str], unit: str) -> str:
+    """Return the control group of a unit that a process in these is in; empty if in none."""
+    for path in groups:
+        above, is_inside, _ = f"{path}/".partition(f"/{unit}/")
+        if is_inside:
+            return f"{above}/{unit}"
+    return ""
+
+
+def is_in_group(process: ProcessFacts, group: str) -> bool:
+    """Whether a process is in a control group or in one below it."""
+    return any(f"{path}/".startswith(f"{group}/") for path in process.groups)
+
+
 def user_name(uid: int) -> str:
     """Return a user's name, or the number where it has none."""
     try:
