@@ -233,6 +233,32 @@ def test_a_unit_is_all_that_is_in_its_control_group(server, service, monkeypatch
     assert inspected["servers"][0]["beside_pids"] == [agent.pid]
 
 
+@has_groups
+def test_a_control_group_of_several_servers_is_one(server, capsys):
+    command = [sys.executable, "-I", "-S", "-c", SERVER]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        second = Server(process)
+        pids = sorted([server.process.pid, process.pid])
+        with grouped("several", [*pids, *children_of(pids)]) as group:
+            path = Path(f"/proc/{pids[0]}/cgroup").read_text().rpartition("0::")[2].strip()
+            assert run(["watch", f"cgroup:{path}", "--once", "--json", "-"]) == 0
+            seen = json.loads(capsys.readouterr().out)
+            assert run(["watch", f"cgroup:{path}", "--once"]) == 0
+            text = " ".join(capsys.readouterr().out.split())
+    assert group.name in path
+    assert seen["server"]["root_pids"] == pids
+    assert (seen["server"]["pid"], seen["server"]["group"]) == (None, path)
+    assert seen["pool"]["n_workers"] == 2 * N_WORKERS
+    assert {each["address"] for each in seen["queues"]} == {
+        f"127.0.0.1:{each.port}" for each in (server, second)
+    }
+    assert f"cgroup:{path}" in text
+    assert "6 workers below 2 parents (" in text
+    assert all(f"^ {pid} " in text for pid in pids)
+
+
 def test_a_file_gets_the_document_beside_the_text(server, tmp_path, capsys):
     file = tmp_path / "seen.json"
     assert run(["watch", f"pid:{server.process.pid}", "--once", "--json", str(file)]) == 0

@@ -211,7 +211,7 @@ def _meant(source: Source | None, machine: Machine) -> list[Found]:
             f"nothing to watch: {what}" + ("" if found else " runs here"),
             hint="`httpdyno inspect` lists what runs; any process is named by `pid:1234`",
         )
-    if len(live) > 1:
+    if len(live) > 1 and {each.group for each in live} != {live[0].group or None}:
         raise UsageError(
             f"{len(live)} servers are meant: {'; '.join(str(each) for each in live)}",
             hint="say one of them by its `pid:` or its address, such as `:8080`",
