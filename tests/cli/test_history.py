@@ -1,6 +1,7 @@
 """`httpdyno history` and `httpdyno report`: what is stored."""
 
 import json
+import os
 import sqlite3
 
 import pytest
@@ -10,7 +11,10 @@ from tests.report.sample_trouble import own_site
 
 from httpdyno.cli.app import run
 from httpdyno.foreign_text import kept_text
+from httpdyno.model import Configuration
 from httpdyno.store import Store
+from httpdyno.store.location import store_location
+from httpdyno.testing.record import sample_host, sample_plan, sample_start, sample_window
 
 
 @pytest.fixture
@@ -21,7 +25,18 @@ def stored():
         first = store.create_run(outcome.plan, outcome.host)
         store.save_outcome(first, replace(outcome, id=first, status="complete"))
         second = store.create_run(outcome.plan, outcome.host)
+    kill(second)
     return first, second
+
+
+def kill(run_id):
+    """Have a run's process be one that there is no more."""
+    file = store_location().file
+    assert file is not None
+    with sqlite3.connect(file) as connection:
+        changed = "UPDATE runs SET owner = json_set(owner, '$.start_ticks', 1) WHERE id = ?"
+        connection.execute(changed, (run_id,))
+    connection.close()
 
 
 def stored_site(diff):
@@ -88,6 +103,36 @@ def test_a_run_without_a_result_says_how_to_go_on(stored, capsys):
     seen = capsys.readouterr().err
     assert "before it had any result" in seen
     assert f"--resume {stored[1]}" in seen
+
+
+def test_a_run_that_runs_says_so_and_what_is_known_of_it(capsys):
+    with Store.open() as store:
+        run_id = store.create_run(sample_plan(), sample_host())
+        store.save_start(run_id, sample_start())
+        arms = tuple(Configuration(values={"workers": n, "colour": "red"}) for n in (1, 2))
+        begun = replace(sample_start(start=1), stage="final", configurations=arms)
+        store.begin_start(run_id, begun)
+        store.save_window(run_id, sample_window(start=1, arm=1))
+    assert run(["report", run_id]) == 0
+    seen = " ".join(capsys.readouterr().out.split())
+    assert f"process {os.getpid()} on " in seen
+    assert "1 complete start, 5 windows, the last one " in seen
+    assert "final: start 2, begun " in seen
+    assert "workers=1 0 – – 0 workers=2 1 960/s " in seen
+    kill(run_id)
+    assert run(["report", run_id]) == 3
+    assert "before it had any result" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--json", "--html", "--diff"])
+def test_a_run_that_runs_has_nothing_to_write(option, tmp_path, capsys):
+    with Store.open() as store:
+        run_id = store.create_run(sample_plan(), sample_host())
+    file = tmp_path / "written"
+    assert run(["report", run_id, option, str(file)]) == 3
+    seen = " ".join(capsys.readouterr().err.split())
+    assert f"run {run_id} of `sample` still runs: process {os.getpid()} on " in seen
+    assert not file.exists()
 
 
 def test_text_json_and_html_can_be_had_at_once(stored, capsys, tmp_path):

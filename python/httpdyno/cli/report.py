@@ -1,10 +1,12 @@
 """`httpdyno report`: show a stored run again."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from httpdyno.cli.console import results
 from httpdyno.cli.keep import newest_runs
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.option import HtmlOption, JsonOption, stored_ids
@@ -14,7 +16,9 @@ from httpdyno.cli.standard_streams import say_patch
 from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
 from httpdyno.foreign_text import kept_bytes
+from httpdyno.model import RunUnderWay
 from httpdyno.report.study.their_files import patch_text
+from httpdyno.report.study.under_way import under_way_text, under_way_words
 from httpdyno.store import Store
 
 EXAMPLE = """Example:
@@ -71,6 +75,10 @@ def command(
 def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -> None:
     outcome = store.outcome(run_id)
     if outcome is None:
+        under_way = store.under_way(run_id)
+        if under_way is not None:
+            _show_under_way(under_way, outputs, has_diff=diff is not None)
+            return
         study = store.plan(run_id).study.name
         raise StoreError(
             f"run {run_id} of `{study}` was killed before it had any result",
@@ -92,3 +100,17 @@ def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -
         say_patch(kept_bytes(text))
     else:
         write_bytes(Path(diff), kept_bytes(text))
+
+
+def _show_under_way(run: RunUnderWay, outputs: Outputs, *, has_diff: bool) -> None:
+    """Print what is known of a run that has no outcome yet.
+
+    Raises:
+        StoreError: Something else was asked for, which takes an outcome.
+    """
+    if has_diff or outputs.json is not None or outputs.html is not None:
+        raise StoreError(
+            under_way_words(run, datetime.now(UTC)),
+            hint=f"it has nothing to write yet; `httpdyno report {run.id}` says where it is",
+        )
+    results().print(under_way_text(run, datetime.now(UTC)))

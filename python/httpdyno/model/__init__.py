@@ -63,7 +63,7 @@ from httpdyno.model.result import (
     Verdict,
     WindowRecord,
 )
-from httpdyno.model.run import RunStatus, RunSummary
+from httpdyno.model.run import ArmUnderWay, RunStatus, RunSummary, RunUnderWay, StartUnderWay
 from httpdyno.model.server_limits import LimitValues, ServerLimits
 from httpdyno.model.site import (
     Backend,
@@ -104,6 +104,7 @@ __all__ = [
     "FORM_TYPE",
     "AnswerTime",
     "ArmSummary",
+    "ArmUnderWay",
     "Arrival",
     "Backend",
     "Batches",
@@ -180,6 +181,7 @@ __all__ = [
     "Respawn",
     "RunStatus",
     "RunSummary",
+    "RunUnderWay",
     "SecondClaim",
     "ServerLimits",
     "ServerSpec",
@@ -190,6 +192,7 @@ __all__ = [
     "SlowUsers",
     "Stages",
     "StartRecord",
+    "StartUnderWay",
     "Step",
     "Study",
     "Survey",

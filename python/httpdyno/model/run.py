@@ -1,8 +1,9 @@
-"""A stored run in one line: what a list of runs is made of."""
+"""A stored run in one line, as lists have it, and one that somebody is at."""
 
 from typing import Literal
 
 from httpdyno.model.base import Record
+from httpdyno.model.knob import Configuration
 from httpdyno.model.result import Verdict
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
@@ -33,3 +34,49 @@ class RunSummary(Record, frozen=True):
     ratio_high: float | None = None
     headline: str = ""
     """What was found, of what is stored whole: a load test, a comparison of running servers."""
+
+
+class ArmUnderWay(Record, frozen=True):
+    """One arm of a start that is measured, with what is stored of it so far."""
+
+    configuration: Configuration
+    n_windows: int = 0
+    throughput_per_s: float | None = None
+    """The mean of its windows, as the next one; None before the first of them."""
+    cpu_s_per_request: float | None = None
+    """None also where the server's processes may not be looked at."""
+    n_errors: int = 0
+    """In all of them."""
+
+
+class StartUnderWay(Record, frozen=True):
+    """One start that is measured now; several may be, side by side."""
+
+    comparison: int
+    start: int
+    stage: str
+    """What it is measured for: `calibration`, `step 2 of 5`, `final`."""
+    began_at: str
+    """UTC, ISO 8601."""
+    arms: tuple[ArmUnderWay, ...] = ()
+
+
+class RunUnderWay(Record, frozen=True):
+    """A run of a study that a process is at, and what is known of it so far."""
+
+    id: str
+    study: str
+    command: str
+    began_at: str
+    """UTC, ISO 8601."""
+    pid: int
+    """Of the process that is at it."""
+    host: str
+    """Where that runs: not on this machine where several share a database."""
+    n_starts: int = 0
+    """Those that are complete."""
+    n_windows: int = 0
+    last_saved_at: str = ""
+    """When the last window was stored; empty before the first."""
+    starts: tuple[StartUnderWay, ...] = ()
+    """Those that are measured now; none between two of them."""

@@ -17,6 +17,15 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def passed_s(began_at: str, ended_at: str) -> float:
+    """Return the seconds between two instants; 0 where one of them is none."""
+    try:
+        passed = datetime.fromisoformat(ended_at) - datetime.fromisoformat(began_at)
+    except (ValueError, TypeError):  # no instants, or one without its zone
+        return 0.0
+    return passed.total_seconds()
+
+
 def whole_row(  # noqa: PLR0913 - the columns of what has neither starts nor windows
     *,
     what: str,

@@ -8,7 +8,6 @@ Load tests and comparisons of running servers are stored whole when they have en
 """
 
 import os
-from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +21,7 @@ from httpdyno.model import (
     Outcome,
     Plan,
     RunSummary,
+    RunUnderWay,
     StartRecord,
     TurnsOutcome,
     WindowRecord,
@@ -41,9 +41,10 @@ from httpdyno.store.query import (
     update_of,
     windows_of_starts,
 )
-from httpdyno.store.row import final_columns, now, whole_row, window_row
+from httpdyno.store.row import final_columns, now, passed_s, whole_row, window_row
 from httpdyno.store.schema import runs, windows
 from httpdyno.store.start_row import keep_named_windows, put_start, require_open
+from httpdyno.store.under_way import run_row, run_under_way
 
 _WHOLE = {"load": "a load test", "turns": "a comparison of running servers"}
 """Commands whose runs are stored whole, and what those are called."""
@@ -304,6 +305,18 @@ class Store:
         text = row.outcome
         return None if text is None else from_text(text, Outcome, f"the outcome of run {run_id}")
 
+    def under_way(self, run_id: str) -> RunUnderWay | None:
+        """Return what is known so far of a study's run that a process is at; None where none is.
+
+        Raises:
+            StoreError: There is no such run, or what is stored of it cannot be read.
+        """
+        with self._database.reading() as connection:
+            found_run(connection, run_id, runs.c.id)
+            row = run_row(connection, run_id)
+            owner = None if row is None else self._living_owner(row, run_id)
+            return run_under_way(connection, row, owner) if row and owner else None
+
     def runs(self, limit: int = 100) -> list[RunSummary]:
         """Return the newest runs, newest first."""
         with self._database.reading() as connection:
@@ -348,7 +361,7 @@ class Store:
         is_dead = row.status == "running" and not self._seems_alive(row)
         duration_s = row.duration_s
         if row.status == "running" and row.last_saved_at is not None:
-            duration_s = max(duration_s, _passed_s(row.began_at, row.last_saved_at))
+            duration_s = max(duration_s, passed_s(row.began_at, row.last_saved_at))
         return RunSummary(
             id=str(row.id),
             study=row.study,
@@ -365,14 +378,6 @@ class Store:
             ratio_high=row.ratio_high,
             headline=row.headline or "",
         )
-
-
-def _passed_s(began_at: str, ended_at: str) -> float:
-    try:
-        passed = datetime.fromisoformat(ended_at) - datetime.fromisoformat(began_at)
-    except (ValueError, TypeError):  # no instants, or one without its zone
-        return 0.0
-    return passed.total_seconds()
 
 
 _WHAT = (runs.c.command, runs.c.study)

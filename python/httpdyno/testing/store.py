@@ -4,6 +4,7 @@ Subclass one of the suites in a test module and give it the fixtures that it nam
 store for experiments runs `StudyStoreConformance`, a database `StoreConformance`.
 """
 
+import os
 from itertools import pairwise
 
 import pytest
@@ -220,6 +221,47 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         store.begin_start(run_id, sample_start())
         store.save_window(run_id, sample_window())
         assert (store.runs()[0].n_starts, store.runs()[0].n_windows) == (0, 1)
+
+    def test_a_run_under_way_says_what_is_known_of_it(self, store: Store, run_id: str) -> None:
+        store.save_start(run_id, sample_start(n_blocks=2))
+        arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))
+        begun = replace(sample_start(start=1), stage="final", configurations=arms)
+        store.begin_start(run_id, begun)
+        for block in range(2):
+            store.save_window(run_id, sample_window(start=1, block=block))
+        run = store.under_way(run_id)
+        assert run is not None
+        assert (run.pid, run.n_starts, run.n_windows) == (os.getpid(), 1, 6)
+        assert run.last_saved_at >= run.began_at
+        (start,) = run.starts
+        assert (start.comparison, start.start, start.stage) == (0, 1, "final")
+        window = sample_window()
+        first, second = start.arms
+        assert (first.n_windows, first.n_errors) == (2, 20)
+        assert first.throughput_per_s == window.measurement.throughput_per_s
+        assert (first.configuration, second.configuration) == arms
+        assert (second.n_windows, second.throughput_per_s) == (0, None)
+
+    def test_a_run_that_has_ended_is_not_under_way(self, store: Store, run_id: str) -> None:
+        assert store.under_way(run_id) is not None
+        store.save_outcome(run_id, sample_outcome(run_id))
+        assert store.under_way(run_id) is None
+        with pytest.raises(StoreError, match="999"):
+            store.under_way("999")
+
+    def test_what_a_killed_process_left_of_a_start_is_not_under_way(
+        self, store: Store, run_id: str
+    ) -> None:
+        store.begin_start(run_id, sample_start())
+        store.save_window(run_id, sample_window())
+        store.take_over(run_id)
+        run = store.under_way(run_id)
+        assert run is not None
+        assert run.starts == ()
+        store.begin_start(run_id, sample_start())
+        run = store.under_way(run_id)
+        assert run is not None
+        assert len(run.starts) == 1
 
     def test_an_empty_store_has_no_runs(self, store: Store) -> None:
         assert store.runs() == []

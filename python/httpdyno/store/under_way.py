@@ -1,0 +1,113 @@
+"""What is stored of a run that a process is at: for whoever looks while it goes on.
+
+Of windows only columns are read, summed up by the database: a run has thousands of them, and who
+follows it asks once a second.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from httpdyno.model import ArmUnderWay, RunUnderWay, StartRecord, StartUnderWay
+from httpdyno.store.owner import Owner
+from httpdyno.store.payload import from_text
+from httpdyno.store.query import key_of, summaries
+from httpdyno.store.schema import runs, starts, windows
+
+
+def run_row(connection: Connection, run_id: str) -> sa.Row[Any] | None:
+    """Return what a list of runs says of one; None where there is none of that id."""
+    return connection.execute(summaries().where(runs.c.id == key_of(run_id))).first()
+
+
+def run_under_way(connection: Connection, row: sa.Row[Any], owner: Owner) -> RunUnderWay:
+    """Return what is known so far of a run.
+
+    Args:
+        connection: In the transaction that the row was read in.
+        row: As `run_row` has it.
+        owner: The process that is at it.
+    """
+    return RunUnderWay(
+        id=str(row.id),
+        study=row.study,
+        command=row.command,
+        began_at=row.began_at,
+        pid=owner.pid,
+        host=owner.host,
+        n_starts=row.n_starts,
+        n_windows=row.n_windows,
+        last_saved_at=row.last_saved_at or "",
+        starts=tuple(_starts(connection, row.id)),
+    )
+
+
+def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
+    is_open = (starts.c.run_id == key, starts.c.is_complete == 0)
+    found = connection.execute(
+        sa.select(starts.c.payload).where(*is_open).order_by(starts.c.comparison, starts.c.start)
+    ).all()
+    figures = _figures(connection, key)
+    n_claims = connection.execute(sa.select(runs.c.n_claims).where(runs.c.id == key)).scalar()
+    under_way = []
+    for row in found:
+        record = from_text(row.payload, StartRecord, f"a start of run {key}")
+        mine = figures.get((record.comparison, record.start), {})
+        # A process that was killed left it, and who goes on with the run is not there yet.
+        if mine and all(each.claim < n_claims for each in mine.values()):
+            continue
+        under_way.append(_start(record, mine))
+    return under_way
+
+
+def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int, sa.Row[Any]]]:
+    """Return the sums of each arm's windows, by comparison and start, then by arm."""
+    place = (windows.c.comparison, windows.c.start, windows.c.arm)
+    is_same = sa.and_(
+        windows.c.run_id == starts.c.run_id,
+        windows.c.comparison == starts.c.comparison,
+        windows.c.start == starts.c.start,
+    )
+    query = (
+        sa.select(
+            *place,
+            sa.func.count().label("n_windows"),
+            sa.func.avg(windows.c.throughput_per_s).label("throughput_per_s"),
+            sa.func.avg(windows.c.cpu_s_per_request).label("cpu_s_per_request"),
+            sa.func.sum(windows.c.n_errors).label("n_errors"),
+            sa.func.max(windows.c.claim).label("claim"),
+        )
+        .join_from(windows, starts, is_same)
+        .where(windows.c.run_id == key, starts.c.is_complete == 0)
+        .group_by(*place)
+    )
+    found: dict[tuple[int, int], dict[int, sa.Row[Any]]] = {}
+    for row in connection.execute(query):
+        found.setdefault((row.comparison, row.start), {})[row.arm] = row
+    return found
+
+
+def _start(record: StartRecord, figures: dict[int, sa.Row[Any]]) -> StartUnderWay:
+    arms = []
+    for number, configuration in enumerate(record.configurations):
+        row = figures.get(number)
+        if row is None:
+            arms.append(ArmUnderWay(configuration=configuration))
+            continue
+        arms.append(
+            ArmUnderWay(
+                configuration=configuration,
+                n_windows=row.n_windows,
+                throughput_per_s=row.throughput_per_s,
+                cpu_s_per_request=row.cpu_s_per_request,
+                n_errors=int(row.n_errors),
+            )
+        )
+    return StartUnderWay(
+        comparison=record.comparison,
+        start=record.start,
+        stage=record.stage,
+        began_at=record.began_at,
+        arms=tuple(arms),
+    )
