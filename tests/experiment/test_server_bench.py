@@ -68,7 +68,7 @@ class Server:
         self._is_over.set()
 
 
-def measured(*servers, configurations=None, line_up=(), seen=None, objective=None):
+def measured(*servers, configurations=None, line_up=(), seen=None, objective=None, told=None):
     """Measure a start of these servers, or of what stands in their place."""
     left = list(servers)
 
@@ -101,6 +101,7 @@ def measured(*servers, configurations=None, line_up=(), seen=None, objective=Non
         lead_in_s=0,
         warm_up_s=0,
         line_up=line_up,
+        tell=[].append if told is None else told.append,
     )
     with ServerBench(adapter=cast(Any, adapter), study=cast(Any, study), seed=1) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
@@ -115,6 +116,18 @@ def test_an_interruption_while_arms_come_up_ends_the_others_at_once():
     with pytest.raises(KeyboardInterrupt):
         measured(Server(interrupted), slow)
     assert not slow.is_alive()
+
+
+def test_who_asked_is_told_the_servers_before_they_are_up_in_the_order_of_the_arms():
+    told: list[object] = []
+
+    def ends():
+        assert told == [[(0,), (), (0,)]]
+        return NotRunning(status="crashed", detail="")
+
+    gone = NotRunning(status="refused", detail="no")
+    measured(Server(ends), Server(ends), gone, line_up=(2, 0, 1), told=told)
+    assert len(told) == 1
 
 
 def test_where_strace_may_not_trace_what_counts_calls_is_refused_and_nothing_else(monkeypatch):

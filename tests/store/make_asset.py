@@ -5,6 +5,7 @@ It is kept as `assets/schema-REVISION.db` and never written anew: later versions
 
 from pathlib import Path
 
+from httpdyno.model import RootProcess, StartServers
 from httpdyno.store import Store
 from httpdyno.store.schema import HEAD
 from httpdyno.testing.record import (
@@ -18,6 +19,7 @@ from httpdyno.testing.record import (
 )
 
 ASSETS = Path(__file__).parent / "assets"
+SERVERS = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))
 
 
 def fill(store: Store) -> None:
@@ -28,6 +30,7 @@ def fill(store: Store) -> None:
     cut_short = store.create_run(sample_plan("cut-short"), sample_host())
     store.save_start(cut_short, sample_start())
     store.begin_start(cut_short, sample_start(start=1))
+    store.save_servers(cut_short, 0, 1, SERVERS)
     store.save_window(cut_short, sample_window(start=1))
     store.save_load(sample_load("http://127.0.0.1/"), headline="240 of 250 requests completed")
     store.save_turns(sample_turns("http://127.0.0.1/", "http://127.0.0.2/"), headline="so far")

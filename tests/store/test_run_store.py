@@ -7,14 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 from msgspec.structs import replace
+from tests.store.make_asset import SERVERS
 
 from httpdyno import private_file
 from httpdyno.errors import StoreError
-from httpdyno.model import Evidence
+from httpdyno.model import Evidence, StartServers
 from httpdyno.private_file import locked
 from httpdyno.store import Store, database
-from httpdyno.store.schema import HEAD
+from httpdyno.store.payload import from_text
+from httpdyno.store.schema import HEAD, starts
 from httpdyno.testing.record import (
     sample_host,
     sample_load,
@@ -122,7 +125,7 @@ def test_the_tables_are_strict_and_the_journal_is_a_wal(store, file):
 
 def test_a_window_of_no_run_is_refused_by_the_database_itself(store):
     # The foreign key is what keeps a bug from storing windows that no run has.
-    statement = "INSERT INTO starts VALUES (999, 0, 0, '', 0.0, '{}', 1)"
+    statement = "INSERT INTO starts VALUES (999, 0, 0, '', 0.0, '{}', 1, NULL)"
     refusal = pytest.raises(StoreError, match="FOREIGN KEY")
     with refusal, store._database.writing() as connection:
         connection.exec_driver_sql(statement)
@@ -280,6 +283,21 @@ def test_a_database_of_schema_0003_still_opens(tmp_path):
         assert store.load("3") == sample_load("http://127.0.0.1/")
         assert store.turns("4") == sample_turns("http://127.0.0.1/", "http://127.0.0.2/")
         assert store.outcome("1") == sample_outcome("1")
+
+
+def test_a_database_of_schema_0004_still_opens(tmp_path):
+    copy = tmp_path / "old.db"
+    shutil.copy(ASSETS / "schema-0004.db", copy)
+    with Store.open(str(copy)) as store:
+        assert [run.command for run in store.runs()] == ["turns", "load", "tune", "tune"]
+        begun = replace(sample_start(start=1), is_complete=False)
+        assert store.starts("2") == [
+            sample_start(),
+            replace(begun, windows=(sample_window(start=1),)),
+        ]
+        with store._database.reading() as connection:
+            kept = connection.execute(sa.select(starts.c.servers)).scalars().all()
+    assert [from_text(text, StartServers, "") for text in kept if text] == [SERVERS]
 
 
 def _without_evidence(start):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from httpdyno.model import Configuration, HostFacts, StartRecord, WindowRecord
@@ -32,6 +32,11 @@ class StartRequest:
     n_needed: int = 0
     """Above 0 the start is refused where even so it and later ones would take longer than `limit_s`
     each: it takes so many such starts to claim anything."""
+
+    tell: Callable[[Sequence[Sequence[int]]], None] = field(
+        default=lambda _pids: None, compare=False, repr=False
+    )
+    """Is told the processes that the arms' servers began as, once they are spawned; (n_arms,)."""
 
     is_alone: bool = False
     """Whether none of the arms comes up in another comparison: all that is to be told of why they

@@ -94,6 +94,12 @@ class FragmentBench:
         began_s = time.monotonic()
         with ExitStack() as ended:
             programs, seats, failed = self._spawned(request, ended)
+            request.tell(
+                [
+                    (programs[seats[number].process].pid,) if number in seats else ()
+                    for number in range(len(request.arms))
+                ]
+            )
             start = FragmentStart(
                 request=request,
                 processes=programs,

@@ -184,6 +184,8 @@ class ServerBench:
         starts = self._spawn_all(requests)
         arms = [arm for start in starts for arm in start]
         try:
+            for request, start in zip(requests, starts, strict=True):
+                request.tell([arm.running.root_pids if arm.running else () for arm in start])
             self._await_ready(arms)
             self._sameness.before_load(requests[0].arms, starts)
             windows, looked, seen = self._load(requests, starts, save)

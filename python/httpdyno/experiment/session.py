@@ -17,6 +17,7 @@ from httpdyno.experiment.bench import Bench, StartRequest, block_order, line_up
 from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
+from httpdyno.experiment.start_servers import keeping_servers
 from httpdyno.experiment.usable_start import are_too_many, disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
 from httpdyno.store.protocol import StudyStore
@@ -345,8 +346,7 @@ class Session:
         self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
     ) -> StartRequest:
         method = self.plan.study.method
-        seed, n_arms = self.plan.seed, len(arms)
-        min_starts = method.min_starts
+        seed, n_arms, min_starts = self.plan.seed, len(arms), method.min_starts
         return StartRequest(
             comparison=index,
             start=number,
@@ -361,6 +361,7 @@ class Session:
             # What cannot fit into the budget is refused before any of it is spent.
             n_needed=0 if self.spent_s else min_starts,
             is_alone=self.plan.command == "compare",
+            tell=keeping_servers(self.store, self.run_id, index, number),
         )
 
     def _save(self, window: WindowRecord) -> None:

@@ -63,7 +63,15 @@ from httpdyno.model.result import (
     Verdict,
     WindowRecord,
 )
-from httpdyno.model.run import ArmUnderWay, RunStatus, RunSummary, RunUnderWay, StartUnderWay
+from httpdyno.model.run import (
+    ArmUnderWay,
+    RootProcess,
+    RunStatus,
+    RunSummary,
+    RunUnderWay,
+    StartServers,
+    StartUnderWay,
+)
 from httpdyno.model.server_limits import LimitValues, ServerLimits
 from httpdyno.model.site import (
     Backend,
@@ -179,6 +187,7 @@ __all__ = [
     "RequestSpec",
     "Resolver",
     "Respawn",
+    "RootProcess",
     "RunStatus",
     "RunSummary",
     "RunUnderWay",
@@ -192,6 +201,7 @@ __all__ = [
     "SlowUsers",
     "Stages",
     "StartRecord",
+    "StartServers",
     "StartUnderWay",
     "Step",
     "Study",

@@ -36,6 +36,21 @@ class RunSummary(Record, frozen=True):
     """What was found, of what is stored whole: a load test, a comparison of running servers."""
 
 
+class RootProcess(Record, frozen=True):
+    """A process that a server began as, named so that no later one is mistaken for it."""
+
+    pid: int
+    start_ticks: int
+    """Field 22 of `/proc/PID/stat`: clock ticks from boot to the start of the process."""
+
+
+class StartServers(Record, frozen=True):
+    """The servers of a start that is measured, while they are up."""
+
+    roots: tuple[tuple[RootProcess, ...], ...]
+    """What each arm's server began as; (n_arms,), none of an arm that was not spawned."""
+
+
 class ArmUnderWay(Record, frozen=True):
     """One arm of a start that is measured, with what is stored of it so far."""
 
@@ -47,6 +62,8 @@ class ArmUnderWay(Record, frozen=True):
     """None also where the server's processes may not be looked at."""
     n_errors: int = 0
     """In all of them."""
+    roots: tuple[RootProcess, ...] = ()
+    """What its server began as, on the run's host; none before it is spawned."""
 
 
 class StartUnderWay(Record, frozen=True):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from httpdyno.model import LoadOutcome, Outcome, StartRecord, WindowRecord
+from httpdyno.model import LoadOutcome, Outcome, StartRecord, StartServers, WindowRecord
 
 
 class StudyStore(Protocol):
@@ -13,6 +13,12 @@ class StudyStore(Protocol):
 
         Raises:
             StoreError: It was already completed.
+        """
+
+    def save_servers(self, run_id: str, comparison: int, start: int, servers: StartServers) -> None:
+        """Store which processes the servers of a start are that was begun.
+
+        It is for whoever looks meanwhile: a start that is complete has none any more.
         """
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:

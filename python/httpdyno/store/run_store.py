@@ -23,6 +23,7 @@ from httpdyno.model import (
     RunSummary,
     RunUnderWay,
     StartRecord,
+    StartServers,
     TurnsOutcome,
     WindowRecord,
 )
@@ -43,7 +44,7 @@ from httpdyno.store.query import (
 )
 from httpdyno.store.row import final_columns, now, passed_s, whole_row, window_row
 from httpdyno.store.schema import runs, windows
-from httpdyno.store.start_row import keep_named_windows, put_start, require_open
+from httpdyno.store.start_row import keep_named_windows, put_servers, put_start, require_open
 from httpdyno.store.under_way import run_row, run_under_way
 
 _WHOLE = {"load": "a load test", "turns": "a comparison of running servers"}
@@ -185,6 +186,12 @@ class Store:
             connection.execute(sa.delete(windows).where(*same_start(windows, run_id, start)))
             put_start(connection, run_id, replace(start, windows=(), is_complete=False))
 
+    def save_servers(self, run_id: str, comparison: int, start: int, servers: StartServers) -> None:
+        """Store which processes the servers of a start are that was begun."""
+        with self._database.writing() as connection:
+            found_run(connection, run_id, runs.c.id)
+            put_servers(connection, run_id, (comparison, start), servers)
+
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Store that a start is complete; it is committed when this returns.
 
@@ -314,8 +321,10 @@ class Store:
         with self._database.reading() as connection:
             found_run(connection, run_id, runs.c.id)
             row = run_row(connection, run_id)
-            owner = None if row is None else self._living_owner(row, run_id)
-            return run_under_way(connection, row, owner) if row and owner else None
+            if row is None or not self._seems_alive(row):
+                return None
+            owner = self._living_owner(row, run_id)
+            return run_under_way(connection, row, owner) if owner else None
 
     def runs(self, limit: int = 100) -> list[RunSummary]:
         """Return the newest runs, newest first."""

@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration: the schema that this version of httpdyno reads and writes."""
 
 metadata = MetaData()
@@ -61,6 +61,7 @@ starts = Table(
     Column("duration_s", _Real, nullable=False),
     Column("payload", Text, nullable=False),
     Column("is_complete", Integer, nullable=False, server_default="1"),
+    Column("servers", Text),
     sqlite_strict=True,
 )
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
-from httpdyno.model import StartRecord, WindowRecord
+from httpdyno.model import StartRecord, StartServers, WindowRecord
 from httpdyno.store.payload import to_text
 from httpdyno.store.query import key_of, same_start
 from httpdyno.store.row import window_row
@@ -55,3 +55,16 @@ def put_start(connection: Connection, run_id: str, start: StartRecord) -> None:
         "payload": to_text(start),
     }
     connection.execute(sa.insert(starts).values(row))
+
+
+def put_servers(
+    connection: Connection, run_id: str, place: tuple[int, int], servers: StartServers
+) -> None:
+    """Store the servers of a start that is under way: `place` is its comparison and number."""
+    mine = (
+        starts.c.run_id == key_of(run_id),
+        starts.c.comparison == place[0],
+        starts.c.start == place[1],
+        starts.c.is_complete == 0,
+    )
+    connection.execute(sa.update(starts).where(*mine).values(servers=to_text(servers)))

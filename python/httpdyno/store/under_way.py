@@ -9,7 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from httpdyno.model import ArmUnderWay, RunUnderWay, StartRecord, StartUnderWay
+from httpdyno.model import (
+    ArmUnderWay,
+    RootProcess,
+    RunUnderWay,
+    StartRecord,
+    StartServers,
+    StartUnderWay,
+)
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text
 from httpdyno.store.query import key_of, summaries
@@ -46,7 +53,9 @@ def run_under_way(connection: Connection, row: sa.Row[Any], owner: Owner) -> Run
 def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
     is_open = (starts.c.run_id == key, starts.c.is_complete == 0)
     found = connection.execute(
-        sa.select(starts.c.payload).where(*is_open).order_by(starts.c.comparison, starts.c.start)
+        sa.select(starts.c.payload, starts.c.servers)
+        .where(*is_open)
+        .order_by(starts.c.comparison, starts.c.start)
     ).all()
     figures = _figures(connection, key)
     n_claims = connection.execute(sa.select(runs.c.n_claims).where(runs.c.id == key)).scalar()
@@ -57,8 +66,14 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
         # A process that was killed left it, and who goes on with the run is not there yet.
         if mine and all(each.claim < n_claims for each in mine.values()):
             continue
-        under_way.append(_start(record, mine))
+        under_way.append(_start(record, mine, _roots(row.servers, key)))
     return under_way
+
+
+def _roots(servers: str | None, key: int) -> tuple[tuple[RootProcess, ...], ...]:
+    if servers is None:
+        return ()
+    return from_text(servers, StartServers, f"the servers of a start of run {key}").roots
 
 
 def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int, sa.Row[Any]]]:
@@ -88,16 +103,22 @@ def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int
     return found
 
 
-def _start(record: StartRecord, figures: dict[int, sa.Row[Any]]) -> StartUnderWay:
+def _start(
+    record: StartRecord,
+    figures: dict[int, sa.Row[Any]],
+    roots: tuple[tuple[RootProcess, ...], ...],
+) -> StartUnderWay:
     arms = []
     for number, configuration in enumerate(record.configurations):
         row = figures.get(number)
+        mine = roots[number] if number < len(roots) else ()
         if row is None:
-            arms.append(ArmUnderWay(configuration=configuration))
+            arms.append(ArmUnderWay(configuration=configuration, roots=mine))
             continue
         arms.append(
             ArmUnderWay(
                 configuration=configuration,
+                roots=mine,
                 n_windows=row.n_windows,
                 throughput_per_s=row.throughput_per_s,
                 cpu_s_per_request=row.cpu_s_per_request,

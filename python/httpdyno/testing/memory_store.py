@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
-from httpdyno.model import LoadOutcome, Outcome, StartRecord, WindowRecord
+from httpdyno.model import LoadOutcome, Outcome, StartRecord, StartServers, WindowRecord
 
 
 class MemoryStore:
@@ -14,6 +14,8 @@ class MemoryStore:
         self.begun: list[StartRecord] = []
         """Starts that are under way, or that nobody finished."""
         self.complete: list[StartRecord] = []
+        self.servers: dict[tuple[int, int], StartServers] = {}
+        """By comparison and start, also of those that are complete."""
         self.outcomes: list[Outcome] = []
         self.loads: list[LoadOutcome] = []
 
@@ -23,6 +25,11 @@ class MemoryStore:
         self._forget(start)
         self._forget_windows(start)
         self.begun.append(replace(start, windows=(), is_complete=False))
+
+    def save_servers(self, run_id: str, comparison: int, start: int, servers: StartServers) -> None:
+        """Keep which processes the servers of a start are."""
+        del run_id
+        self.servers[comparison, start] = servers
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Keep a window."""

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Configuration, RequestSpec, Step
+from httpdyno.model import Configuration, RequestSpec, RootProcess, StartServers, Step
 from httpdyno.store import Store
 from httpdyno.store.protocol import LoadStore, StudyStore
 from httpdyno.testing.record import (
@@ -237,10 +237,31 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         assert (start.comparison, start.start, start.stage) == (0, 1, "final")
         window = sample_window()
         first, second = start.arms
+        assert (first.roots, second.roots) == ((), ())
         assert (first.n_windows, first.n_errors) == (2, 20)
         assert first.throughput_per_s == window.measurement.throughput_per_s
         assert (first.configuration, second.configuration) == arms
         assert (second.n_windows, second.throughput_per_s) == (0, None)
+
+    def test_a_start_has_its_servers_as_long_as_it_is_under_way(
+        self, store: Store, run_id: str
+    ) -> None:
+        arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))
+        begun = replace(sample_start(), configurations=arms)
+        servers = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))
+        store.begin_start(run_id, begun)
+        store.save_servers(run_id, 0, 0, servers)
+        run = store.under_way(run_id)
+        assert run is not None
+        assert tuple(arm.roots for arm in run.starts[0].arms) == servers.roots
+        # Begun anew it has others.
+        store.begin_start(run_id, begun)
+        run = store.under_way(run_id)
+        assert run is not None
+        assert [arm.roots for arm in run.starts[0].arms] == [(), ()]
+        store.save_start(run_id, begun)
+        store.save_servers(run_id, 0, 0, servers)
+        assert store.starts(run_id) == [begun]
 
     def test_a_run_that_has_ended_is_not_under_way(self, store: Store, run_id: str) -> None:
         assert store.under_way(run_id) is not None

@@ -64,6 +64,11 @@ class Program:
         self._poller = select.poll()
         self._poller.register(answers, select.POLLIN)
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     @classmethod
     def spawn(cls, command: Sequence[str], *, place: Place, environment: Mapping[str, str]) -> Self:
         """Start the program in its place.
