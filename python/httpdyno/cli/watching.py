@@ -1,15 +1,9 @@
-"""Looks at a server, one each so and so long, shown as they come: on a terminal, or in lines."""
+"""Looks at a server that runs, one each so and so long."""
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from rich.console import Console
-
-from httpdyno.cli.keyboard import Keyboard
-from httpdyno.cli.live_display import LiveDisplay
-from httpdyno.cli.standard_streams import say, tell
+from httpdyno.cli.live_looks import LiveLooks
+from httpdyno.cli.standard_streams import tell
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.phrase import behind_text, beside_text
 from httpdyno.report.watch.view import View
@@ -19,10 +13,9 @@ from httpdyno.telemetry.watched import Watched, Watcher, first_look, next_look
 from httpdyno.units import format_guess
 
 ENDED = "the server has ended"
-_QUIT = "q"
 
 
-class Watching:
+class Watching(LiveLooks[Watched]):
     """What is watched, and how often."""
 
     def __init__(  # noqa: PLR0913 - what a view is made of
@@ -35,122 +28,55 @@ class Watching:
         behind: Sequence[Behind] = (),
         beside: Sequence[ProcessFacts] = (),
     ) -> None:
+        super().__init__(every_s)
         self.title = title
         self.kind = kind
         self.behind = tuple(behind)
         """Servers whose CPU time is in no figure."""
         self.beside = tuple(beside)
         """Processes of its unit that are in no figure."""
-        self.every_s = every_s
         self._watcher = watcher
-        self._last: Watched | None = None
 
-    def shown(self, seen: Watched) -> View:
-        """Return a view of what was seen, of any height."""
+    def look(self, before: Watched | None) -> Watched | None:
+        """Return what is known with one look more; None when the server has ended."""
+        look = self._watcher.look()
+        if look is None:
+            return None
+        return next_look(before, look) if before else first_look(look)
+
+    def has_rates(self, seen: Watched) -> bool:
+        """Whether it is not the first look."""
+        return seen.change is not None
+
+    def line(self, seen: Watched) -> str:
+        """Return a look in a line."""
+        return watch_line(seen, self.every_s)
+
+    def hidden_text(self, seen: Watched) -> str:
+        """Return that reads and writes of the disk may not be seen; empty where they may."""
+        return seen.now.disk.hidden if seen.now.disk else ""
+
+    def shown(self, seen: Watched, *, n_lines: int | None = None, keys: str = "") -> View:
+        """Return a view of what was seen."""
         return View(
             title=self.title,
             watched=seen,
             every_s=self.every_s,
             kind=self.kind,
+            n_lines=n_lines,
             behind=self.behind,
             beside=self.beside,
+            keys=keys,
         )
 
-    def twice(self) -> Watched | None:
-        """Return what two looks tell; None when the server ended before the second."""
-        seen = None
-        for seen in self._looks(self._asleep, 1):
-            if seen.change is not None:
-                return seen
-        return None
+    def end_text(self) -> str:
+        """Return that the server ended, and how long it was watched."""
+        return f"{ENDED}, after {format_guess(self._last.since_s if self._last else 0.0)}"
 
     def lines(self, n_looks: int | None) -> None:
-        """Print a line for each look from the second on: before that there are no rates."""
+        """Say first what no figure has; then a line for each look."""
         if misses := behind_text(self.behind):
             tell(f"CPU time is without {misses}")
         if self.beside:
             tell(beside_text(self.beside))
-        for seen in self._looks(self._asleep, n_looks):
-            if seen.change is not None:
-                self._say(watch_line(seen, self.every_s))
-            elif seen.now.disk is not None and seen.now.disk.hidden:
-                tell(seen.now.disk.hidden)
-        self._tell_end(n_looks)
-
-    def view(self, console: Console, n_looks: int | None) -> None:
-        """Keep a view on the whole terminal until it is left; the last line stays."""
-        has_quit = False
-
-        with Keyboard() as keyboard, _Display(console, self) as display:
-
-            def is_left(timeout_s: float) -> bool:
-                nonlocal has_quit
-                has_quit = _QUIT in keyboard.pressed(timeout_s).lower()
-                return has_quit
-
-            for seen in self._looks(is_left, n_looks):
-                display.show(seen)
-        if self._last is not None:
-            self._say(watch_line(self._last, self.every_s))
-        if not has_quit:
-            self._tell_end(n_looks)
-
-    def _looks(self, waits: Callable[[float], bool], n_looks: int | None) -> Iterator[Watched]:
-        """Yield what is known with each look.
-
-        Args:
-            waits: Waits so many seconds, or less; returns whether to end.
-            n_looks: How many there are after the first; None: until it ends.
-        """
-        due_s = time.monotonic()
-        while n_looks is None or self._last is None or self._last.n_looks <= n_looks:
-            while (left_s := due_s - time.monotonic()) > 0:
-                if waits(left_s):
-                    return
-            look = self._watcher.look()
-            if look is None:
-                return
-            self._last = next_look(self._last, look) if self._last else first_look(look)
-            yield self._last
-            # Those that are missed, as while the machine was suspended, are not made up for.
-            due_s = max(due_s + self.every_s, time.monotonic())
-
-    @staticmethod
-    def _asleep(timeout_s: float) -> bool:
-        time.sleep(timeout_s)
-        return False
-
-    def _tell_end(self, n_looks: int | None) -> None:
-        """Say that it ended, where that is why there are no more looks."""
-        n_seen = 0 if self._last is None else self._last.n_looks
-        if n_looks is None or n_seen <= n_looks:
-            since_s = 0.0 if self._last is None else self._last.since_s
-            self._say(f"{ENDED}, after {format_guess(since_s)}")
-
-    @staticmethod
-    def _say(line: str) -> None:
-        say(line)
-        # Whoever reads a pipe wants each line when it comes.
-        sys.stdout.flush()
-
-
-class _Display(LiveDisplay):
-    is_screen = True
-    redraws_per_s = 1.0
-    """Besides that after each look: for a terminal whose size has changed."""
-
-    def __init__(self, console: Console, watching: Watching) -> None:
-        super().__init__(console)
-        self._watching = watching
-        self._seen: Watched | None = None
-
-    def show(self, seen: Watched) -> None:
-        self._seen = seen
-        if self._live is not None:
-            self._live.refresh()
-
-    def shown(self) -> View | str:
-        if self._seen is None:
-            return ""
-        n_lines = self._console.size.height
-        return replace(self._watching.shown(self._seen), n_lines=n_lines, keys="q quits")
+        super().lines(n_looks)

@@ -1,0 +1,35 @@
+"""What looks at a server tell as they come, of made-up looks."""
+
+from dataclasses import replace
+
+from tests.report.watch.test_watch import ROOT_PID, look, worker
+
+from httpdyno.cli.watching import Watching
+from httpdyno.telemetry.disk import Disk
+from httpdyno.telemetry.watched import Look, Watcher
+
+
+class MadeUp(Watcher):
+    """A server whose disk transfers may not be seen, for three looks."""
+
+    def __init__(self) -> None:
+        self._left = [0.0, 1.0, 2.0]
+
+    def look(self) -> Look | None:
+        if not self._left:
+            return None
+        hidden = Disk(at_s=0.0, seconds=0.0, moved=None, hidden="disk reads not visible")
+        now = look(self._left.pop(0), worker(ROOT_PID))
+        return replace(now, disk=hidden)
+
+
+def test_what_may_not_be_seen_is_told_once_and_in_no_line(capsys):
+    Watching(watcher=MadeUp(), title="x", every_s=0.001).lines(None)
+    out, err = capsys.readouterr()
+    assert err.count("disk reads not visible") == 1
+    assert [line.split("  ")[0] for line in out.splitlines()] == [
+        "1.0 s",
+        "2.0 s",
+        "the server has ended, after 2 s",
+    ]
+    assert "disk" not in out
