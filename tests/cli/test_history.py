@@ -118,10 +118,24 @@ def test_a_run_that_runs_says_so_and_what_is_known_of_it(capsys):
     assert f"process {os.getpid()} on " in seen
     assert "1 complete start, 5 windows, the last one " in seen
     assert "final: start 2, begun " in seen
-    assert "workers=1 0 – – 0 workers=2 1 960/s " in seen
+    assert "2 workers=1 0 – – 0 2 workers=2 1 960/s " in seen
     kill(run_id)
     assert run(["report", run_id]) == 3
     assert "before it had any result" in capsys.readouterr().err
+
+
+def test_a_run_that_runs_and_has_some_result_says_that_it_runs(capsys):
+    with Store.open() as store:
+        outcome = ladder()
+        run_id = store.create_run(outcome.plan, outcome.host)
+        store.save_outcome(run_id, replace(outcome, id=run_id, status="running"))
+    assert run(["report", run_id]) == 0
+    seen = " ".join(capsys.readouterr().out.split())
+    assert f"still runs: process {os.getpid()} on " in seen
+    assert f"`httpdyno watch run:{run_id}` follows it" in seen
+    kill(run_id)
+    assert run(["report", run_id]) == 0
+    assert "still runs" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("option", ["--json", "--html", "--diff"])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from httpdyno.cli.console import results
 from httpdyno.cli.keep import newest_runs
@@ -17,6 +18,7 @@ from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
 from httpdyno.foreign_text import kept_bytes
 from httpdyno.model import RunUnderWay
+from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.their_files import patch_text
 from httpdyno.report.study.under_way import under_way_text, under_way_words
 from httpdyno.store import Store
@@ -86,6 +88,10 @@ def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -
         )
     if diff is None:
         show_outcome(outcome, outputs)
+        under_way = store.under_way(run_id) if outcome.status == "running" else None
+        if under_way is not None and outputs.has_text:
+            words = f"{under_way_words(under_way, datetime.now(UTC))}; {_followed_by(run_id)}"
+            results().print(Text(""), Prose(Text(words)))
         return
     is_own_site = outcome.plan.study.site is not None
     text = patch_text(outcome.overlay_diff) if is_own_site else outcome.overlay_diff
@@ -111,6 +117,11 @@ def _show_under_way(run: RunUnderWay, outputs: Outputs, *, has_diff: bool) -> No
     if has_diff or outputs.json is not None or outputs.html is not None:
         raise StoreError(
             under_way_words(run, datetime.now(UTC)),
-            hint=f"it has nothing to write yet; `httpdyno report {run.id}` says where it is",
+            hint=f"it has nothing to write yet; `httpdyno watch run:{run.id}` follows it",
         )
     results().print(under_way_text(run, datetime.now(UTC)))
+    results().print(Text(""), Text(_followed_by(run.id)))
+
+
+def _followed_by(run_id: str) -> str:
+    return f"`httpdyno watch run:{run_id}` follows it"

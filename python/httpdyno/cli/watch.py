@@ -36,6 +36,9 @@ EXAMPLE = """Example:
   httpdyno watch apache --status 'http://127.0.0.1/server-status?auto'
 """
 
+EVERY = "1s"
+EVERY_OF_RUN = "5s"
+"""A look takes some CPU time of the machine that is measured."""
 _LEAST_S = 0.1
 """CPU time is counted in ticks of 10 ms, and nobody reads faster."""
 
@@ -46,7 +49,8 @@ def command(  # noqa: PLR0913 - a parameter for each option
         typer.Argument(
             metavar="SOURCE",
             help="As `inspect` takes it: `apache`, `unit:shop.service`, `cgroup:PATH`, `pid:1234`, "
-            "`:8080` for whoever listens there.  [default: the one that runs]",
+            "`:8080` for whoever listens there; or `run:12` for a run that is measured now.  "
+            "[default: the server that runs]",
             show_default=False,
         ),
     ] = None,
@@ -55,8 +59,14 @@ def command(  # noqa: PLR0913 - a parameter for each option
     server: ServerOption = None,
     config: ConfigOption = None,
     every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="How often it is looked at.")
-    ] = "1s",
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            help="How often it is looked at.  [default: 1s; of a run 5s]",
+            show_default=False,
+        ),
+    ] = None,
     n_looks: Annotated[
         int | None,
         typer.Option(
@@ -97,8 +107,16 @@ def command(  # noqa: PLR0913 - a parameter for each option
     """
     outputs = Outputs(json=json)
     outputs.check()
-    every_s = duration_s(every)
+    run_id = run_named(source or [])
+    every_s = duration_s(every or (EVERY if run_id is None else EVERY_OF_RUN))
     _check(every_s, has_count=n_looks is not None, is_once=once, has_json=json is not None)
+    if run_id is not None:
+        if any(each is not None for each in (pid, server, config, status)):
+            raise UsageError(
+                f"`run:{run_id}` is a run, and that option is for a server",
+                hint="the servers of a run have pids: `httpdyno watch pid:1234` shows one",
+            )
+        return _followed(run_id, every_s, n_looks, outputs, is_once=once)
     machine = this_machine(site_adapters())
     meant = _meant(named_source(source or [], pid=pid, server=server, config=config), machine)
     with _asking(meant, status, every_s) as ask:
@@ -113,6 +131,14 @@ def command(  # noqa: PLR0913 - a parameter for each option
         else:
             watching.lines(n_looks)
     return 0
+
+
+def _followed(
+    run_id: str, every_s: float, n_looks: int | None, outputs: Outputs, *, is_once: bool
+) -> int:
+    from httpdyno.cli.watch_run import watch_run  # noqa: PLC0415 - the store, not for servers
+
+    return watch_run(run_id, every_s=every_s, n_looks=n_looks, is_once=is_once, outputs=outputs)
 
 
 def _check(every_s: float, *, has_count: bool, is_once: bool, has_json: bool) -> None:
@@ -163,6 +189,15 @@ def _watching(
         behind=[*dict.fromkeys(places)],
         beside=beside,
     )
+
+
+def run_named(words: Sequence[str]) -> str | None:
+    """Return the id of the run that is named as `run:ID`; None where a server is."""
+    first = words[0] if len(words) == 1 else ""
+    return first.removeprefix(_RUN) if first.startswith(_RUN) else None
+
+
+_RUN = "run:"
 
 
 def _once(watching: Watching, meant: Sequence[Found], outputs: Outputs) -> None:

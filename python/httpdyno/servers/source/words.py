@@ -147,7 +147,10 @@ def canonical_kind(word: str) -> str:
 def _meaningless(word: str) -> UsageError:
     hint = f"expected {FORMS}"
     if word.isdigit():
-        hint = f"`pid:{word}` is a process, `:{word}` whoever listens there"
+        hint = (
+            f"`pid:{word}` is a process, `:{word}` whoever listens there, and for `watch` "
+            f"`run:{word}` is a run"
+        )
     elif "://" in word:
         hint = "`httpdyno load` takes URLs; `:8080` is whoever listens at that port here"
     return UsageError(f"`{word}` names no server of this machine", hint=hint)
