@@ -168,3 +168,14 @@ def test_a_memory_limit_that_files_fill_is_told():
     [told] = caveat.window_caveats([limited(sample_start(), n_at_memory_limit=(0, 600))])
     assert told.kind == "memory_limit"
     assert "the kernel took pages of files back from it" in told.message
+
+
+def test_what_has_left_a_servers_tree_is_named_with_its_url():
+    left = ("agent (7)", "agent (8)")
+    found = caveat.outside_tree([("http://a/", ()), ("http://b/", left[:1]), ("http://c/", left)])
+    assert [each.message for each in found] == [
+        "agent (7) of the unit of http://b/ is not below its first process, and not in its CPU per "
+        "request",
+        "agent (7), agent (8) of the unit of http://c/ are not below its first process, and not in "
+        "its CPU per request",
+    ]

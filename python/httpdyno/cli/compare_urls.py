@@ -259,7 +259,13 @@ def _server(target: Target, address: str) -> Server:
         if len(roots) == 1:
             [(pid, tree)] = roots.items()
             process = f"{tree.member.kind} {pid}"
-            return Server(url=target.url, address=address, root_pid=pid, process=process)
+            return Server(
+                url=target.url,
+                address=address,
+                root_pid=pid,
+                process=process,
+                beside=tuple(f"{e.name} ({e.pid})" for e in machine.beside_in_unit(tree)),
+            )
     return Server(url=target.url, address=address)
 
 

@@ -59,6 +59,21 @@ def unchecked_periods(n_periods: int, n_fewest: int) -> Caveats:
     return (Caveat(kind="unchecked_periods", message=words),)
 
 
+def outside_tree(servers: Iterable[tuple[str, Sequence[str]]]) -> Caveats:
+    """Return which processes of a server's unit are in no figure of it.
+
+    Args:
+        servers: URL of each, with such processes by name and pid.
+    """
+    words = (
+        f"{', '.join(beside)} of the unit of {url} {'is' if len(beside) == 1 else 'are'} not below "
+        "its first process, and not in its CPU per request"
+        for url, beside in servers
+        if beside
+    )
+    return tuple(Caveat(kind="outside_tree", message=each) for each in words)
+
+
 def one_process() -> Caveats:
     """Return that two of the servers are one process."""
     words = "two of the URLs lead to the same process, so its CPU time is not told apart"

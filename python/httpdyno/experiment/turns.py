@@ -15,6 +15,7 @@ from httpdyno.experiment.bench import block_order
 from httpdyno.experiment.caveat import (
     instances_only,
     one_process,
+    outside_tree,
     unchecked_periods,
     window_caveats,
 )
@@ -74,6 +75,8 @@ class Server:
     root_pid: int = 0
     """Of the process that listens there; 0 where that is not known."""
     process: str = ""
+    beside: tuple[str, ...] = ()
+    """Processes of its unit that are not below that one, by name and pid."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -344,6 +347,7 @@ def _caveats(plan: TurnsPlan, periods: Sequence[StartRecord]) -> tuple[Caveat, .
         *instances_only(n),
         *(() if is_checked else unchecked_periods(len(periods), FEWEST_TO_CHECK)),
         *(one_process() if len({*pids}) < len(pids) else ()),
+        *outside_tree([(each.url, each.beside) for each in plan.servers]),
     )
     complete: TrialStatus = "complete"
     whole = StartRecord(

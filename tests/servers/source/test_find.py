@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from httpdyno.model import Member
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.source.find import configured, find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group
+from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group, unit_of
 from httpdyno.servers.source.unit_file import UnitFacts
 from httpdyno.servers.source.words import UnitSource, parse_source
 
@@ -209,6 +210,16 @@ def test_what_began_a_server_and_all_else_that_it_began_is_not_beside_it(tmp_pat
     tree = machine.tree_of(11)
     assert machine.beside(tree, "/system.slice/supervisor.service") == (agent,)
     assert machine.beside(tree, "") == ()
+
+
+@pytest.mark.parametrize(("unit", "is_known"), [("shop.service", True), ("shop.scope", False)])
+def test_beside_a_server_are_those_of_its_service_and_not_of_a_scope(unit, is_known, tmp_path):
+    group = f"0::/system.slice/{unit}\n"
+    root = replace(process(11, 1, "shopd", groups=group), unit=unit_of(group))
+    agent = process(13, 1, "agent", groups=group)
+    machine = machine_of(root, agent, adapters=[Shop()], proc=tmp_path)
+    assert root.unit == unit
+    assert machine.beside_in_unit(machine.tree_of(11)) == ((agent,) if is_known else ())
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
     inside = [each for each in machine.processes.values() if each.unit == name]
     if facts.main_pid in machine.processes:
         tree = machine.tree_of(facts.main_pid)
-        group = unit_group(tree.root.groups, name)
+        group = unit_group(machine.processes[facts.main_pid].groups, name)
         return (_found(tree, machine, facts, group=group, beside=machine.beside(tree, group)),)
     pids = {each.pid for each in inside}
     tops = [each for each in inside if each.parent not in pids]
@@ -293,9 +293,7 @@ def _found(
     if facts is None and root.unit.endswith(_SERVICE):
         facts = _unit_or_none(root.unit)
     if beside is None:
-        # A scope is a terminal's or a container's, and holds what has to do with nobody.
-        own = unit_group(root.groups, root.unit) if root.unit.endswith(_SERVICE) else ""
-        beside = machine.beside(tree, own)
+        beside = machine.beside_in_unit(tree)
     seen = details(root.pid, machine.proc)
     whole = replace(tree, below=(*tree.below, *beside)) if group else tree
     listens, sees_all = machine.sockets_of(whole)

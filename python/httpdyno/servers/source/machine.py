@@ -25,8 +25,11 @@ from httpdyno.servers.source.process import (
     details,
     is_in_group,
     pids,
+    unit_group,
 )
 from httpdyno.servers.source.program import own_command, plain_member
+
+_SERVICE = ".service"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,6 +112,15 @@ class Machine:
             if not above & inside & pids(ancestry(pid, self.processes)):
                 found.append(self.processes[pid])
         return tuple(found)
+
+    def beside_in_unit(self, tree: Tree) -> tuple[ProcessFacts, ...]:
+        """Return who is of a server's service and not below its root; none where it is of none.
+
+        A scope is a terminal's or a container's: what else is in there may have to do with nobody.
+        """
+        root = tree.root
+        is_service = root.unit.endswith(_SERVICE)
+        return self.beside(tree, unit_group(root.groups, root.unit) if is_service else "")
 
     def _pids_in(self, group: str) -> frozenset[int]:
         return pids(each for each in self.processes.values() if is_in_group(each, group))
