@@ -16,35 +16,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
-from tests.telemetry.burner import burners
-from tests.telemetry.test_account import grouped, has_groups
+from tests.cli.forking_server import N_WORKERS, ForkingServer, forking_server
 
 from httpdyno.cli.app import run
-from httpdyno.servers.control_group import make_group, remove_group
-from httpdyno.servers.live_process import children_of
 from httpdyno.servers.source.find import find
-from httpdyno.servers.source.unit_file import UnitFacts
 
 DEADLINE_S = 20.0
-N_WORKERS = 3
-SERVER = f"""
-import os, signal, socket, sys
-listening = socket.create_server(("127.0.0.1", 0), backlog=7)
-pids = []
-for _ in range({N_WORKERS}):
-    pid = os.fork()
-    if pid == 0:
-        signal.pause()
-    pids.append(pid)
-print(listening.getsockname()[1], flush=True)
-sys.stdin.read()
-for pid in pids:
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-"""
 LAUNCH = """
 import fcntl, os, signal, sys, termios
 # As in a terminal, also where the tests run in the background, which has Ctrl-C ignored.
@@ -62,29 +41,10 @@ NGINX = (
 SHOW_CURSOR, LEAVE_SCREEN = "\x1b[?25h", "\x1b[?1049l"
 
 
-class Server:
-    """A parent and its workers; ends when its stdin is closed."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        assert process.stdout is not None
-        self.process = process
-        self.port = int(process.stdout.readline())
-
-    def end(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(DEADLINE_S)
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    command = [sys.executable, "-I", "-S", "-c", SERVER]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        started = Server(process)
+def server() -> Iterator[ForkingServer]:
+    with forking_server() as started:
         yield started
-        started.end()
 
 
 @contextmanager
@@ -174,7 +134,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(server: Server) -> Iterator[Terminal]:
+def terminal(server: ForkingServer) -> Iterator[Terminal]:
     opened = Terminal([f":{server.port}", "--every", "200ms"])
     yield opened
     opened.close()
@@ -195,68 +155,6 @@ def test_two_looks_make_a_document(server, capsys):
     assert seen["status"] is None
     assert len(seen["workers"]) == 1 + N_WORKERS
     assert not any(each["is_new"] for each in seen["workers"])
-
-
-@pytest.fixture
-def service():
-    """Give the folder of a control group that is called as a unit of systemd is."""
-    group = make_group(f"test-{os.getpid()}.service")
-    assert group is not None
-    yield group
-    (group / "cgroup.kill").write_text("1")
-    remove_group(group)
-
-
-@has_groups
-def test_a_unit_is_all_that_is_in_its_control_group(server, service, monkeypatch, capsys):
-    facts = UnitFacts(name=service.name, files=("/x",), main_pid=server.process.pid)
-    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
-    words = ["--once", "--json", "-", "--every", "100ms"]
-    with burners(1) as (agent,):
-        for pid in (server.process.pid, agent.pid, *children_of([server.process.pid])):
-            (service / "cgroup.procs").write_text(str(pid))
-        assert run(["watch", f"unit:{service.name}", *words]) == 0
-        whole = json.loads(capsys.readouterr().out)
-        assert run(["watch", f":{server.port}", *words]) == 0
-        tree = json.loads(capsys.readouterr().out)
-        assert run(["watch", f":{server.port}", "-n", "1", "--every", "100ms"]) == 0
-        told = capsys.readouterr().err
-        assert run(["inspect", f"unit:{service.name}", "--json", "-"]) == 0
-        inspected = json.loads(capsys.readouterr().out)
-    assert whole["server"]["pid"] == server.process.pid
-    assert whole["server"]["group"].endswith(f"/{service.name}")
-    assert (whole["pool"]["n_workers"], whole["pool"]["detached_pids"]) == (4, [agent.pid])
-    assert whole["beside"] == []
-    assert (tree["pool"]["n_workers"], tree["server"]["group"]) == (3, None)
-    assert [each["pid"] for each in tree["beside"]] == [agent.pid]
-    assert f"({agent.pid}) of its unit is not below it, and in no figure" in told
-    assert inspected["servers"][0]["beside_pids"] == [agent.pid]
-
-
-@has_groups
-def test_a_control_group_of_several_servers_is_one(server, capsys):
-    command = [sys.executable, "-I", "-S", "-c", SERVER]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        second = Server(process)
-        pids = sorted([server.process.pid, process.pid])
-        with grouped("several", [*pids, *children_of(pids)]) as group:
-            path = Path(f"/proc/{pids[0]}/cgroup").read_text().rpartition("0::")[2].strip()
-            assert run(["watch", f"cgroup:{path}", "--once", "--json", "-"]) == 0
-            seen = json.loads(capsys.readouterr().out)
-            assert run(["watch", f"cgroup:{path}", "--once"]) == 0
-            text = " ".join(capsys.readouterr().out.split())
-    assert group.name in path
-    assert seen["server"]["root_pids"] == pids
-    assert (seen["server"]["pid"], seen["server"]["group"]) == (None, path)
-    assert seen["pool"]["n_workers"] == 2 * N_WORKERS
-    assert {each["address"] for each in seen["queues"]} == {
-        f"127.0.0.1:{each.port}" for each in (server, second)
-    }
-    assert f"cgroup:{path}" in text
-    assert "6 workers below 2 parents (" in text
-    assert all(f"^ {pid} " in text for pid in pids)
 
 
 def test_a_file_gets_the_document_beside_the_text(server, tmp_path, capsys):
