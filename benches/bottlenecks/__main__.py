@@ -26,6 +26,7 @@ from benches.bottlenecks.kept import Kept, kept_looks, line_of
 from benches.bottlenecks.looking import below_default, looked_at
 from benches.bottlenecks.place import NotBuiltError
 from benches.engine.quiet import Quiet
+from tests.commands import exit_on_signals
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import Look
@@ -36,6 +37,8 @@ SHOWN_WORKERS = 0.05
 
 def main() -> int:
     """Build, load, look and tell; 0 where the aim is met."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     arguments = parsed()
     outcomes = []
     quiet: Quiet[Look] = Quiet()

@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from tests.commands import exit_on_signals
+
 from httpdyno.errors import HttpdynoError
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
@@ -44,6 +46,8 @@ FILES = 40
 
 def main() -> int:
     """Measure and tell; return 1 where a cell adds more than it is to."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=50, help="starts of each (50)")
     parser.add_argument("--seed", type=int, default=1, help="of the order in a round (1)")

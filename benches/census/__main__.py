@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.commands import exit_on_signals
 from tests.real.foreground import free_port, started_in
 from tests.real.sites.walked import URL_PATH, WAYS, walked_site
 
@@ -78,6 +79,8 @@ _WSGI = """def app(environ, answer):
 
 def main() -> int:
     """Print the table; 0 where all is as it has to be, 1 where not, 3 where nothing is counted."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     arguments = parsed()
     print(_HEAD)
     wrong: list[str] = []

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches.contained.outside import Listener, Outside
+from tests.commands import exit_on_signals
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.servers.cell.wall import limits_of_wall
@@ -65,6 +66,8 @@ class Row:
 
 def main() -> int:
     """Run it; 0 where all is seen by hand, of a copy only what doctor says, and all is named."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     parser = argparse.ArgumentParser(
         prog="python -m benches.contained",
         description=__doc__,

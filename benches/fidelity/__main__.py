@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches.fidelity.site import PATHS, READY_S, by_hand, written_site
+from tests.commands import exit_on_signals
 
 from httpdyno.adopt.gather import gather
 from httpdyno.errors import HttpdynoError
@@ -62,6 +63,8 @@ class Arm:
 
 def main() -> int:
     """Measure and tell; 0 where each copy is as near as it is to be, 1 where that is not shown."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     arguments = parsed()
     makers = {}
     for kind in arguments.isolation:

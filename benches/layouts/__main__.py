@@ -28,6 +28,7 @@ import tempfile
 from pathlib import Path
 
 from benches.layouts.modules import found_modules
+from tests.commands import exit_on_signals
 from tests.real.sites.apache import one_file_tree, rhel_tree
 from tests.real.sites.served import wrong_answers
 from tests.real.sites.stock import StockSite, stock_apache, stock_nginx
@@ -52,6 +53,8 @@ MODULES = found_modules()
 
 def main() -> int:
     """Tell each layout; 0 where all are taken, 1 where one is not, 3 where none can be tried."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     arguments = parsed()
     for kind in arguments.isolation:
         if isinstance(why_not := seat_maker(kind), str):

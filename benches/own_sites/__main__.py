@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from tests.commands import exit_on_signals
 from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, proxied
 from tests.real.sites.planted import INERT, MISTAKES, PAGES, planted_site
 
@@ -100,6 +101,8 @@ class Result:
 
 def main() -> int:
     """Run it; 0 where each site has its right answer."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     arguments = parsed()
     results = []
     for name in arguments.only:

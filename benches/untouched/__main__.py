@@ -25,6 +25,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from benches.fidelity.site import ended
+from tests.commands import exit_on_signals
 from tests.real.sites.planted import HOST, PAGES, PORT, planted_site
 
 _BELOW = ("/etc", "/var", "/srv", "/home")
@@ -38,6 +39,8 @@ _MOST_RUNS = 3
 
 def main() -> int:
     """Run it; 0 where nothing differs and nothing is left."""
+    # What was started is ended, however this one is.
+    exit_on_signals()
     parser = argparse.ArgumentParser(prog="python -m benches.untouched", description=__doc__)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--below", nargs="*", default=_BELOW)

@@ -191,7 +191,7 @@ def asked(monkeypatch):
     monkeypatch.setattr(
         book_advice, "reason_not_study", lambda study: can.get(study.name, "no package")
     )
-    monkeypatch.setattr(book_run, "fresh_card", lambda: SimpleNamespace(card=None))
+    monkeypatch.setattr(book_run, "taken_anew", lambda: SimpleNamespace(card=None))
     calls: list[tuple[str, float, int]] = []
 
     def run_advice(one, *, budget_s, seed):
