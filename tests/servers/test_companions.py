@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
@@ -25,6 +26,7 @@ from httpdyno.servers.companions.names import (
     shaping_knobs,
     those_there,
 )
+from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.companions.server import WithCompanions
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
@@ -273,3 +275,22 @@ def test_a_template_of_a_server_may_name_those_behind_it(tmp_path):
     assert rendered.files["at"] == "DB-ADDRESS DB-RUN DB-ADDRESS\n"
     assert "db/command line" in rendered.files
     assert "front/command line" not in rendered.files
+
+
+class _Part:
+    """Who runs, as far as nobody asks it."""
+
+
+@pytest.mark.parametrize(
+    ("loaded", "companions"),
+    [
+        ("server", {"db", "front"}),
+        # What is in front passes on to the server, whose workers answer.
+        ("front", {"db"}),
+        ("db", {"server", "front"}),
+    ],
+)
+def test_who_answers_none_of_the_load_is_told_apart(loaded, companions):
+    parts = [Part(name=name, running=cast(Any, _Part())) for name in ("db", "server", "front")]
+    together = Together(parts, loaded=loaded, shape={})
+    assert set(together.companions()) == companions

@@ -23,7 +23,8 @@ from tests.telemetry.waiting_server import (
 from httpdyno.telemetry.kernel_text import Pressure, running_threads
 from httpdyno.telemetry.look import onlooker
 from httpdyno.telemetry.look.end import Ends
-from httpdyno.telemetry.look.onlooker import Onlooker, pressed
+from httpdyno.telemetry.look.machine import pressed
+from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.surroundings import HostMemory, listen_overflows
 
 

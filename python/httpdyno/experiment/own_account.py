@@ -1,6 +1,6 @@
-"""What a server says of itself while it is looked at, where its configuration has a status page.
+"""Who looks at a server that was started here, and what it says of itself meanwhile.
 
-It is asked some times a second, by requests of its own; never while a window is timed.
+It says so where its configuration has a status page. It is asked some times a second, by requests of its own; never while a window is timed.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.looking import Looking
 from httpdyno.model import Look, OwnAccount
-from httpdyno.servers.adapter import Running
+from httpdyno.servers.adapter import Accompanied, Running
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.look.onlooker import Beside, Onlooker
 from httpdyno.telemetry.status_text import Status, status
 
 _EVERY_S = 0.25
@@ -26,7 +26,16 @@ _MOST_PAGES = 3
 
 def looking_at(running: Running) -> Looking:
     """Return who looks at a server, and asks it where it has a status page."""
-    onlooker = Onlooker(running.root_pids, running.networks[0], account=account_of(running))
+    others = running.companions() if isinstance(running, Accompanied) else {}
+    onlooker = Onlooker(
+        running.root_pids,
+        running.networks[0],
+        account=account_of(running),
+        companions=[
+            Beside(name=name, root_pids=each.root_pids, account=account_of(each))
+            for name, each in others.items()
+        ],
+    )
     pages: Sequence[StatusPage] = ()
     with suppress(OSError, AdapterError):  # it has just ended
         pages = status_pages_of(running)[:_MOST_PAGES]

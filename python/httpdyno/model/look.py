@@ -52,10 +52,34 @@ class OwnAccount(Record, frozen=True):
     full pool look less full than it is."""
 
 
+class CompanionSeen(Record, frozen=True, omit_defaults=True):
+    """What of a server answers none of the load itself, such as the database behind it."""
+
+    name: str
+    """As the study calls it."""
+    program: str = ""
+    """What its first process calls itself, such as `postgres`; empty where it was gone."""
+    addresses: tuple[str, ...] = ()
+    """Where it listens."""
+    cpu_s: float = 0.0
+    """CPU time, reaped children included; the look's has it, too."""
+    workers: float = 0.0
+    """Mean number of its own."""
+    doing: dict[str, float] = msgspec.field(default_factory=dict)
+    """Mean number of these by what they were at (`Doing`)."""
+    waiting: float = 0.0
+    """Mean number of connections in its listen queues."""
+    births: int = 0
+    """Processes that came, of those that were seen; the look's has them, too, likewise below."""
+    deaths: int = 0
+
+
 class Look(Record, frozen=True, omit_defaults=True):
     """A server under load, looked at from outside; never while it is measured.
 
     Times and counts are of all of its processes over `seconds`, those of the machine are named so.
+    Workers, what they wait for, queues and connections are of those alone who answer the load:
+    what a study starts beside them is in `companions`.
     """
 
     seconds: float
@@ -138,6 +162,8 @@ class Look(Record, frozen=True, omit_defaults=True):
     was not kept."""
     client_limit: str = ""
     """The load engine's own verdict on who was the limit."""
+    companions: tuple[CompanionSeen, ...] = ()
+    """What was started with it and answers none of the load itself."""
     own: tuple[OwnAccount, ...] = ()
     """What its status pages said; empty where its configuration has none."""
     hidden: tuple[str, ...] = ()

@@ -190,6 +190,14 @@ class Logged(Protocol):
 
 
 @runtime_checkable
+class Accompanied(Protocol):
+    """A server of several, of which some answer none of the load themselves."""
+
+    def companions(self) -> Mapping[str, Running]:
+        """Return those by their names; all that they have is the server's, too."""
+
+
+@runtime_checkable
 class Limited(Protocol):
     """A server that may have hard limits."""
 

@@ -33,6 +33,7 @@ class Together:
 
     def __init__(self, parts: Sequence[Part], *, loaded: str, shape: Mapping[str, str]) -> None:
         self._parts = tuple(parts)
+        self._loaded = loaded
         # Whoever is loaded comes first wherever one of several is asked for.
         self._by_load = sorted(self._parts, key=lambda part: part.name != loaded)
         self._shape = dict(shape)
@@ -121,6 +122,17 @@ class Together:
         """Return the files that they log and print to as long as they run, as seen from here."""
         logged = (p.running for p in self._by_load if isinstance(p.running, Logged))
         return tuple(path for running in logged for path in running.error_logs())
+
+    def companions(self) -> Mapping[str, Running]:
+        """Return those who answer none of the load: all but who is loaded and whom it stands for.
+
+        One in front passes on to the server, whose workers answer; what is behind that, and what
+        nobody sends requests to, such as one that cleans up, answers nobody.
+        """
+        names = [part.name for part in self._parts]
+        is_in_front = self._loaded in names[names.index(SERVER) :]
+        answering = {self._loaded, SERVER} if is_in_front else {self._loaded}
+        return {part.name: part.running for part in self._parts if part.name not in answering}
 
     def status_pages(self) -> tuple[StatusPage, ...]:
         """Return the status pages that their configurations in force have."""

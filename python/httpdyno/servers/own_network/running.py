@@ -9,7 +9,15 @@ from msgspec import structs
 
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
-from httpdyno.servers.adapter import Acting, Limited, Logged, NotRunning, Prepared, Running
+from httpdyno.servers.adapter import (
+    Accompanied,
+    Acting,
+    Limited,
+    Logged,
+    NotRunning,
+    Prepared,
+    Running,
+)
 from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.servers.own_network.opened import OpenNetwork
 from httpdyno.servers.status_page import StatusPage, status_pages_of
@@ -102,6 +110,10 @@ class InNetwork:
     def error_logs(self) -> tuple[Path, ...]:
         """Return the files that it logs and prints to as long as it runs."""
         return self._running.error_logs() if isinstance(self._running, Logged) else ()
+
+    def companions(self) -> Mapping[str, Running]:
+        """Return what of it answers none of the load itself."""
+        return self._running.companions() if isinstance(self._running, Accompanied) else {}
 
     def status_pages(self) -> tuple[StatusPage, ...]:
         """Return the status pages that its configuration in force has."""

@@ -56,8 +56,8 @@ class Ends:
         """
         self.hidden: tuple[str, ...] = ()
         self._diagnoses: list[Diagnosis] = []
-        self._mine: set[int] = set()
-        """Inodes of the sockets that the server listens at."""
+        self._mine: dict[int, int] = {}
+        """Inodes of the sockets that the server listens at, with the part of it that does."""
         self._listening: dict[int, ListeningSocket] = {}
         self._known: dict[int, End] = {}
         self._connections: dict[int, Connection] = {}
@@ -103,19 +103,25 @@ class Ends:
         self._missed.clear()
         return True
 
-    def queues(self) -> Iterator[ListeningSocket]:
-        """Yield the server's listening sockets, as the sample saw them."""
-        for inode in self._mine:
+    def queues(self) -> Iterator[tuple[int, ListeningSocket]]:
+        """Yield the listening sockets, as the sample saw them, each with the part that has it."""
+        for inode, part in self._mine.items():
             if inode in self._listening:
-                yield self._listening[inode]
+                yield part, self._listening[inode]
 
-    def learn(self, pids: Iterable[int]) -> set[int]:
-        """Find out where processes listen; return those that hold a client's connection."""
-        held = {pid: set(_sockets_of(pid)) for pid in pids}
+    def learn(self, parts: Mapping[int, int]) -> set[int]:
+        """Find out where processes listen; return those that hold a client's connection.
+
+        Args:
+            parts: By process, which part of the server it is in; connections are to the first, 0.
+        """
+        held = {pid: set(_sockets_of(pid)) for pid in parts}
         self._strange.clear()  # they may be connected by now
-        new = (set().union(*held.values()) & self._listening.keys()) - self._mine
-        if new:
-            self._mine |= new
+        n_known = len(self._mine)
+        for pid, inodes in held.items():
+            for inode in inodes & self._listening.keys():
+                self._mine.setdefault(inode, parts[pid])
+        if len(self._mine) > n_known:
             self._known.clear()  # whose clients they are may have changed
         found = {pid for pid, inodes in held.items() if self._has_client(inodes)}
         if self.ask():
@@ -131,9 +137,12 @@ class Ends:
         return EndKind.CLIENT in [self._socket(inode).kind for inode in inodes]
 
     def states(self) -> Mapping[str, int]:
-        """Return how many connections at the server's TCP ports are in which state."""
+        """Return how many connections at TCP ports of the server's first part are in which state.
+
+        What it has with another part of it, such as its database, is no client's.
+        """
         total: dict[str, int] = {}
-        ports = self._ports()
+        ports = self._ports(only=0)
         for diagnosis in self._diagnoses if ports else ():
             with suppress(AdapterError):
                 for state, n in diagnosis.connection_states(ports).items():
@@ -179,12 +188,13 @@ class Ends:
                 self.hidden = (*self.hidden, str(error))
             return ()
 
-    def _ports(self) -> frozenset[int]:
-        tcp = (each.address for each in self.queues() if not each.address.startswith("unix:"))
+    def _ports(self, only: int | None = None) -> frozenset[int]:
+        addresses = (each.address for part, each in self.queues() if only in (None, part))
+        tcp = (address for address in addresses if not address.startswith("unix:"))
         return frozenset(int(address.rpartition(":")[2]) for address in tcp)
 
     def _unix_addresses(self) -> frozenset[str]:
-        return frozenset(each.address for each in self.queues())
+        return frozenset(each.address for _, each in self.queues())
 
 
 def _sockets_of(pid: int) -> Iterator[int]:

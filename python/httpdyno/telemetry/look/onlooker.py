@@ -7,23 +7,23 @@ does. Its own CPU time decides: where a look takes long, there are fewer.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Event, Thread
 
-from httpdyno.model.look import Look, QueueSeen
+from httpdyno.model.look import CompanionSeen, Look, QueueSeen
 from httpdyno.telemetry.account import Account, account_found
-from httpdyno.telemetry.host import cpu_ticks, forks
 from httpdyno.telemetry.kernel_text import running_threads
-from httpdyno.telemetry.look.allowance import cpus, limit_hits
+from httpdyno.telemetry.look.allowance import cpus
 from httpdyno.telemetry.look.end import Ends
 from httpdyno.telemetry.look.ledger import Balance, Ledger
+from httpdyno.telemetry.look.machine import Machine, pressed
 from httpdyno.telemetry.look.roster import Roster
 from httpdyno.telemetry.look.sampler import Sampler
 from httpdyno.telemetry.look.shared import SharedCpus
-from httpdyno.telemetry.look.tally import Tally
+from httpdyno.telemetry.look.tally import Means, Tally
 from httpdyno.telemetry.proc_file import content
-from httpdyno.telemetry.surroundings import HostMemory, host_memory, listen_overflows
 from httpdyno.units import format_duration
 
 _EVERY_S = 0.05
@@ -42,6 +42,17 @@ _PATIENCE_S = 20.0
 _MISSED = "CPU time of children that nobody waits for: only a control group of its own counts it"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Beside:
+    """Trees of a server that answer none of the load: a companion, told apart from its workers."""
+
+    name: str
+    root_pids: Sequence[int]
+    """Of those that the server has."""
+    account: Account
+    """What they used, for one onlooker alone."""
+
+
 class Onlooker:
     """Looks at a server from `start` to `stop`; once."""
 
@@ -51,6 +62,7 @@ class Onlooker:
         network: str = "",
         *,
         account: Account | None = None,
+        companions: Sequence[Beside] = (),
         patience_s: float = _PATIENCE_S,
     ) -> None:
         """Look at some trees.
@@ -60,10 +72,12 @@ class Onlooker:
             network: A network namespace that its sockets are in, such as `/proc/PID/ns/net`,
                 beside those of these processes.
             account: What they used, for this onlooker alone; None to open one.
+            companions: Which of them answer none of the load.
             patience_s: How long its beginning and its end are waited for.
         """
         self._roots = tuple(root_pids)
         self._account = account or account_found(root_pids)
+        self._companions = tuple(companions)
         self._network = network
         self._patience_s = patience_s
         self._has_begun, self._is_over = Event(), Event()
@@ -96,7 +110,7 @@ class Onlooker:
             networks = networks_of(self._roots, self._network)
             ends = Ends(networks)
             try:
-                looking = _Looking(self._roots, networks, ends, self._account)
+                looking = _Looking(self._roots, networks, ends, self._account, self._companions)
                 self._look = looking.until(self._is_over, self._has_begun)
             finally:
                 ends.close()
@@ -131,18 +145,27 @@ class _Looking:
     """All that is read from the first moment to the last."""
 
     def __init__(
-        self, roots: Sequence[int], networks: Sequence[str], ends: Ends, account: Account
+        self,
+        roots: Sequence[int],
+        networks: Sequence[str],
+        ends: Ends,
+        account: Account,
+        companions: Sequence[Beside],
     ) -> None:
         self._roots = roots
         self._networks = networks
         self._ends = ends
-        self._roster = Roster(roots)
+        self._companions = companions
+        self._programs = [_program(each.root_pids) for each in companions]
+        parts = {pid: n for n, each in enumerate(companions, 1) for pid in each.root_pids}
+        self._roster = Roster(roots, parts)
         self._sampler = Sampler(self._roster, ends)
         self._tally = Tally()
         self._ledger = Ledger()
         self._account = account
         self._queues: dict[int, list[int]] = {}
-        self._addresses: dict[int, tuple[str, int]] = {}
+        self._addresses: dict[int, tuple[int, str, int]] = {}
+        """By inode: the part that listens there, where, and its backlog."""
         self._states: list[dict[str, int]] = []
         self._known: set[int] = set()
         self._holds_clients: set[int] = set()
@@ -157,6 +180,7 @@ class _Looking:
         self._ends.begin()
         self._shared = SharedCpus([*self._roster.members])
         opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
+        companions_s = [each.account.read().cpu_s for each in self._companions]
         ledger_cost_s = self._read_ledger()
         self._ledger.begin()
         has_begun.set()
@@ -177,17 +201,19 @@ class _Looking:
         self._read_ledger()
         seconds = time.monotonic() - opened_s
         used_s, after = self._cpu_s() - cpu_s, self._machine()
+        now_s = [each.account.read().cpu_s for each in self._companions]
+        companions_s = [max(0.0, b - a) for a, b in zip(companions_s, now_s, strict=True)]
         self._read_states()
-        return self._told(seconds, used_s, before, after)
+        return self._told(seconds, (used_s, companions_s), before, after)
 
     def _sample(self) -> float:
         """Look once; return the CPU time that it took, as the next two."""
         began_s = time.thread_time()
         self._tally.add(self._sampler.sample())
         self._keeps |= {each.pid for each in self._roster.members.values() if each.has_children}
-        for each in self._ends.queues():
+        for part, each in self._ends.queues():
             self._queues.setdefault(each.inode, []).append(each.waiting)
-            self._addresses[each.inode] = (each.address, each.backlog)
+            self._addresses[each.inode] = (part, each.address, each.backlog)
         # This thread itself runs, too.
         self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
         return time.thread_time() - began_s
@@ -201,7 +227,7 @@ class _Looking:
                 break
         due = [each.pid for each in members if each.pid not in self._known or each.has_children]
         self._known.update(due)
-        self._holds_clients |= self._ends.learn(due)
+        self._holds_clients |= self._ends.learn({pid: self._roster.part_of[pid] for pid in due})
         self._cpus = self._cpus or cpus([each.pid for each in members])
         return time.thread_time() - began_s
 
@@ -213,12 +239,20 @@ class _Looking:
     def _cpu_s(self) -> float:
         return self._account.read().cpu_s
 
-    def _machine(self) -> "_Machine":
-        return _Machine(self._roots, self._networks)
+    def _machine(self) -> Machine:
+        return Machine(self._roots, self._networks)
 
-    def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
+    def _told(
+        self,
+        seconds: float,
+        used_s: tuple[float, Sequence[float]],
+        before: Machine,
+        after: Machine,
+    ) -> Look:
         balance = self._ledger.balance(self._roster.last)
-        means = self._tally.means(self._keepers(balance, seconds), balance.worked)
+        keepers = self._keepers(balance, seconds)
+        means = self._means_of(0, keepers, balance)
+        cpu_s, companions_s = used_s
         transfers = balance.transfers
         connections: Counter[str] = Counter()
         for each in self._states:
@@ -245,7 +279,7 @@ class _Looking:
             written_bytes=transfers.written_bytes if transfers else None,
             read_calls=transfers.read_calls if transfers else None,
             write_calls=transfers.write_calls if transfers else None,
-            queues=self._queues_seen(),
+            queues=self._queues_seen(0),
             overflows=after.overflows_since(before),
             connections={each: n / len(self._states) for each, n in connections.items()},
             host_cpus=os.sysconf("SC_NPROCESSORS_ONLN"),
@@ -257,12 +291,35 @@ class _Looking:
             swap_ins=max(0, after.memory.swap_ins - before.memory.swap_ins),
             pressure=pressed(before.memory, after.memory, after.at_s - before.at_s),
             memory_limit_hits=after.hits_since(before),
+            companions=tuple(
+                self._companion(n, self._means_of(n, keepers, balance), used_s)
+                for n, used_s in enumerate(companions_s, 1)
+            ),
             hidden=(
                 *self._sampler.hidden,
                 *self._ends.hidden,
                 *sorted(self._ledger.hidden),
                 *([_MISSED] if self._account.misses_children() else ()),
             ),
+        )
+
+    def _means_of(self, part: int, keepers: set[int], balance: Balance) -> Means:
+        """Return what was seen of the workers of a part."""
+        others = {pid for pid, whose in self._roster.part_of.items() if whose != part}
+        return self._tally.means(keepers | others, balance.worked)
+
+    def _companion(self, part: int, means: Means, cpu_s: float) -> CompanionSeen:
+        queues = self._queues_seen(part)
+        return CompanionSeen(
+            name=self._companions[part - 1].name,
+            program=self._programs[part - 1],
+            addresses=tuple(each.address for each in queues),
+            cpu_s=cpu_s,
+            workers=means.workers,
+            doing=dict(means.doing),
+            waiting=sum(each.mean for each in queues),
+            births=self._roster.births_of[part],
+            deaths=self._roster.deaths_of[part],
         )
 
     def _keepers(self, balance: Balance, seconds: float) -> set[int]:
@@ -273,59 +330,24 @@ class _Looking:
             pid for pid in self._keeps if pid not in busy and balance.own_s.get(pid, 0.0) < most_s
         }
 
-    def _queues_seen(self) -> tuple[QueueSeen, ...]:
+    def _queues_seen(self, part: int) -> tuple[QueueSeen, ...]:
         return tuple(
             QueueSeen(
-                address=self._addresses[inode][0],
-                backlog=self._addresses[inode][1],
+                address=address,
+                backlog=backlog,
                 mean=sum(waiting) / len(waiting),
                 most=max(waiting),
             )
             for inode, waiting in self._queues.items()
+            for whose, address, backlog in [self._addresses[inode]]
+            if whose == part
         )
+
+
+def _program(root_pids: Sequence[int]) -> str:
+    """Return what the first of some processes calls itself; empty where it is gone."""
+    return content(b"/proc/%d/comm" % root_pids[0]).decode(errors="replace").strip()
 
 
 def _ledger_distance_s(cost_s: float) -> float:
     return max(_LEDGER_EVERY_S, cost_s / _LEDGER_CPU_RATIO)
-
-
-class _Machine:
-    """Counters of the machine at one moment."""
-
-    def __init__(self, roots: Sequence[int], networks: Iterable[str]) -> None:
-        self.at_s = time.monotonic()
-        self.ticks = cpu_ticks()
-        self._forks = forks()
-        self.memory = host_memory()
-        self._hits = limit_hits(roots)
-        self._overflows = listen_overflows(networks)
-
-    def overflows_since(self, before: "_Machine") -> int | None:
-        """Return the growth in all network namespaces; None where nothing is told."""
-        return _growth(before._overflows, self._overflows, sum)
-
-    def forks_since(self, before: "_Machine") -> int | None:
-        """Return how many were begun; None where it is not told."""
-        if self._forks is None or before._forks is None:
-            return None
-        return self._forks - before._forks
-
-    def hits_since(self, before: "_Machine") -> int | None:
-        """Return the growth of the group that has most; None where nothing is told."""
-        return _growth(before._hits, self._hits, max)
-
-
-def _growth(
-    before: Mapping[str, int], after: Mapping[str, int], together: Callable[[list[int]], int]
-) -> int | None:
-    grown = [max(0, now - before[name]) for name, now in after.items() if name in before]
-    return together(grown) if grown else None
-
-
-def pressed(before: HostMemory, after: HostMemory, seconds: float) -> dict[str, float]:
-    """Return the part of the time in which some task waited, by resource."""
-    return {
-        name: min(1.0, max(0.0, now.some_s - before.pressure[name].some_s) / seconds)
-        for name, now in after.pressure.items()
-        if name in before.pressure and seconds > 0
-    }

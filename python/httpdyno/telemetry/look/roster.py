@@ -5,7 +5,8 @@ are looked at in each sample, and of the others a few in turn; who has died is n
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.telemetry.proc_file import (
@@ -32,6 +33,8 @@ class Member:
     threads: tuple[int, ...]
     has_children: bool
     turn: int
+    part: int = 0
+    """Of the server: which of the trees that were told apart it is in."""
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -47,17 +50,37 @@ class Member:
 class Roster:
     """The processes of some trees. Not for several threads at once."""
 
-    def __init__(self, root_pids: Sequence[int]) -> None:
+    def __init__(self, root_pids: Sequence[int], parts: Mapping[int, int] | None = None) -> None:
+        """Follow some trees.
+
+        Args:
+            root_pids: Their first processes.
+            parts: By first process, which part of the server its tree is; 0 where nothing is said.
+        """
         self.members: dict[int, Member] = {}
-        self.births = 0
-        """Processes that came since `update` was called first; those that came and went between two
-        samples are in none of these."""
-        self.deaths = 0
+        self.births_of: Counter[int] = Counter()
+        """By part, processes that came since `update` was called first; those that came and went
+        between two samples are in none of these."""
+        self.deaths_of: Counter[int] = Counter()
+        """By part, likewise."""
         self.last: dict[tuple[int, int], Stat] = {}
         """Of those that went, by identity: as they were seen last."""
         self._roots: dict[int, int | None] = dict.fromkeys(root_pids)
         """When each started; None before it was seen."""
+        self.part_of: dict[int, int] = {}
+        """Of all that were seen, those too that went."""
+        self._parts = dict(parts or {})
         self._n_updates = 0
+
+    @property
+    def births(self) -> int:
+        """Processes that came, of all parts."""
+        return self.births_of.total()
+
+    @property
+    def deaths(self) -> int:
+        """Processes that went, of all parts."""
+        return self.deaths_of.total()
 
     def update(self, *, is_whole: bool = False) -> None:
         """Look for who came and who went.
@@ -79,7 +102,8 @@ class Roster:
         # Those whose parent died are no longer below a root, but are here.
         self.look_at([*due, *(pid for pid in self._roots if pid not in before)], children_of)
         if self._n_updates > 1:
-            self.births += len(self.members.keys() - before)
+            new = self.members.keys() - before
+            self.births_of.update(self.members[pid].part for pid in new)
 
     def look_at(
         self,
@@ -92,16 +116,18 @@ class Roster:
             pids: Theirs.
             children_of: Tells them; None to leave them as known.
         """
-        waiting, met = list(pids), set[int]()
+        waiting, met = [(pid, self._parts.get(pid, 0)) for pid in pids], set[int]()
         while waiting:
-            pid = waiting.pop()
+            pid, part = waiting.pop()
             if pid in met:
                 continue
             met.add(pid)
-            children = self._met(pid, children_of)
-            waiting += [child for child in children if child not in self.members]
+            known = self.members.get(pid)
+            part = part if known is None else known.part
+            children = self._met(pid, part, children_of)
+            waiting += [(child, part) for child in children if child not in self.members]
 
-    def _met(self, pid: int, children_of: _ChildrenOf | None) -> list[int]:
+    def _met(self, pid: int, part: int, children_of: _ChildrenOf | None) -> list[int]:
         now, before = _stat(pid), self.members.get(pid)
         if before is not None and (now is None or now.started_ticks != before.stat.started_ticks):
             self._gone(before)
@@ -114,6 +140,7 @@ class Roster:
         children = children_of(pid, now.n_threads) if children_of else []
         has_children = bool(children) if children_of else before is not None and before.has_children
         threads = (pid,) if now.n_threads == 1 else _threads(pid)
+        self.part_of[pid] = part
         if before is None:
             self.members[pid] = Member(
                 pid=pid,
@@ -121,6 +148,7 @@ class Roster:
                 threads=threads,
                 has_children=has_children,
                 turn=pid % TURNS,
+                part=part,
             )
         else:
             before.stat, before.threads, before.has_children = now, threads, has_children
@@ -129,7 +157,7 @@ class Roster:
     def _gone(self, member: Member) -> None:
         del self.members[member.pid]
         self.last[member.identity] = member.stat
-        self.deaths += 1
+        self.deaths_of[member.part] += 1
 
 
 def _listed(pid: int, n_threads: int) -> list[int]:
