@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from httpdyno.model import AnswerTime, Look
+from httpdyno.model.look import CompanionSeen
 from httpdyno.units import format_number, format_percent
 
 
@@ -110,7 +111,7 @@ class Facts:
         look = self.look
         has_several = (
             self.serving > _ONE_EACH * look.clients
-            or self.per_answer(look.births) >= _BIRTHS_PER_ANSWER
+            or self.per_answer(self.own_births) >= _BIRTHS_PER_ANSWER
         )
         is_seen = self.serving * look.n_samples >= _SIGHTINGS and look.answers > 0
         if not is_seen or has_several or not self._has_each_a_worker:
@@ -151,8 +152,32 @@ class Facts:
 
     @cached_property
     def cpu_cores(self) -> float:
-        """Cores that the server used."""
+        """Cores that those used who answer."""
+        return max(0.0, self.site_cores - sum(map(self.companion_cores, self.look.companions)))
+
+    @cached_property
+    def site_cores(self) -> float:
+        """Cores that the server used with its companions, which have theirs from the same ones."""
         return self.look.cpu_s / self.look.seconds
+
+    def companion_cores(self, companion: CompanionSeen) -> float:
+        """Return the cores that one of those used who answer none of the load."""
+        return companion.cpu_s / self.look.seconds
+
+    @property
+    def own_births(self) -> int:
+        """Processes that came to those who answer."""
+        return self.look.births - sum(each.births for each in self.look.companions)
+
+    @property
+    def own_deaths(self) -> int:
+        """Processes of those who answer that went."""
+        return self.look.deaths - sum(each.deaths for each in self.look.companions)
+
+    @cached_property
+    def waiting_behind(self) -> float:
+        """Connections in the listen queues of companions, mean."""
+        return sum(each.waiting for each in self.look.companions)
 
     @cached_property
     def client_cores(self) -> float:
@@ -161,8 +186,8 @@ class Facts:
 
     @cached_property
     def others_cores(self) -> float:
-        """Cores that neither the server nor the load client used."""
-        return max(0.0, self.look.host_busy - self.cpu_cores - self.client_cores)
+        """Cores that neither the server with its companions nor the load client used."""
+        return max(0.0, self.look.host_busy - self.site_cores - self.client_cores)
 
     @cached_property
     def is_cpu_full(self) -> bool:
@@ -179,7 +204,7 @@ class Facts:
         """Yield the cores that were used of each that it may use: machine, its own, shared ones."""
         look = self.look
         yield look.host_busy, look.host_cpus
-        yield self.cpu_cores, look.cpus
+        yield self.site_cores, look.cpus
         if look.shared_cpus:
             yield self.shared_busy, look.shared_cpus
 
@@ -189,7 +214,7 @@ class Facts:
 
         Who else is in there is not always told; these two are.
         """
-        return max(self.look.shared_busy, self.cpu_cores + self.client_cores)
+        return max(self.look.shared_busy, self.site_cores + self.client_cores)
 
     @cached_property
     def is_met(self) -> bool:
@@ -217,8 +242,14 @@ class Facts:
         )
         return (
             f"{of(look.host_busy)} of {look.host_cpus} cores were busy, "
-            f"{of(self.cpu_cores)} by the server{client}{shared}"
+            f"{of(self.cpu_cores)} by the server{self._companions_text}{client}{shared}"
         )
+
+    @property
+    def _companions_text(self) -> str:
+        used = ((each, self.companion_cores(each)) for each in self.look.companions)
+        told = [f", {of(n)} by {called(each)}" for each, n in used if n >= _SOME]
+        return "".join(told)
 
     @property
     def workers_text(self) -> str:
@@ -244,6 +275,23 @@ _BIRTHS_PER_ANSWER = 0.5
 """Processes for each answer: they wait for one another."""
 _MISSED = 0.02
 """Of the requests that were due: less are those under way at the edges."""
+
+
+_PRODUCTS = {
+    "postgres": "PostgreSQL",
+    "mysqld": "MySQL",
+    "mariadbd": "MariaDB",
+    "redis-server": "Redis",
+    "valkey-server": "Valkey",
+    "memcached": "memcached",
+    "mongod": "MongoDB",
+}
+"""What programs are known as that call themselves otherwise."""
+
+
+def called(companion: CompanionSeen) -> str:
+    """Return what a companion is known as: `PostgreSQL`, else as the study calls it."""
+    return _PRODUCTS.get(companion.program, f"`{companion.name}`")
 
 
 def of(value: float) -> str:

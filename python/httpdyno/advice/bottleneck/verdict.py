@@ -8,7 +8,7 @@ was seen. A wrong word is worse than none: each test leaves a band between yes a
 
 from msgspec import structs
 
-from httpdyno.advice.bottleneck.facts import Facts, of, percent
+from httpdyno.advice.bottleneck.facts import Facts, called, of, percent
 from httpdyno.advice.bottleneck.unknown import hidden_text, seen_text, unknown
 from httpdyno.advice.bottleneck.worker_pool import (
     backend,
@@ -58,9 +58,9 @@ def _load_generator(facts: Facts) -> Bottleneck | None:
     # A client that was late and yet had its answers kept nobody from anything.
     if because is None or facts.is_met:
         return None
-    if facts.cpu_cores >= _MUCH * look.cpus:
+    if facts.site_cores >= _MUCH * look.cpus:
         return unknown(
-            f"the load client ran short ({because}), and the server used {of(facts.cpu_cores)} of "
+            f"the load client ran short ({because}), and the server used {of(facts.site_cores)} of "
             f"{of(look.cpus)} cores: on one machine either may have kept the other from more"
         )
     has_lost = look.client_lost_ratio is None or look.client_lost_ratio >= _LOST
@@ -73,8 +73,8 @@ def _load_generator(facts: Facts) -> Bottleneck | None:
     return Bottleneck(
         limit="load_generator",
         reason=f"the load client was the limit: {because}, while the server used "
-        f"{of(facts.cpu_cores)} of {of(look.cpus)} cores",
-        evidence={"server_cores": facts.cpu_cores, "cores": look.cpus},
+        f"{of(facts.site_cores)} of {of(look.cpus)} cores",
+        evidence={"server_cores": facts.site_cores, "cores": look.cpus},
         advice="load it from another machine, or give the client a core of its own",
     )
 
@@ -129,7 +129,7 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     # A pool whose workers die within a second waits for new ones, whatever the cores do.
     is_dying = (
         facts.workers > 0
-        and deaths_per_s * _SHORT_LIFE_S >= facts.workers
+        and facts.per_s(facts.own_deaths) * _SHORT_LIFE_S >= facts.workers
         and not facts.is_cpu_full
         and facts.unserved >= 1
     )
@@ -192,10 +192,10 @@ def _cpu(facts: Facts) -> Bottleneck | None:
     if not facts.is_cpu_full:
         return None
     busy = min(look.cpus, look.host_busy)
-    both = facts.cpu_cores + facts.client_cores
+    both = facts.site_cores + facts.client_cores
     # The client's part grows with what the server answers: less time for a request serves both.
-    is_own = facts.cpu_cores >= _MUCH * busy
-    is_shared = both >= _BOTH * busy and facts.cpu_cores >= _PART * busy
+    is_own = facts.site_cores >= _MUCH * busy
+    is_shared = both >= _BOTH * busy and facts.site_cores >= _PART * busy
     if not (is_own or is_shared):
         return unknown(
             f"the cores were used up, and not by the server: {facts.cores_text}; "
@@ -203,6 +203,11 @@ def _cpu(facts: Facts) -> Bottleneck | None:
         )
     evidence = {
         "server_cores": facts.cpu_cores,
+        **{
+            f"{each.name}_cores": n
+            for each in look.companions
+            if (n := facts.companion_cores(each))
+        },
         "host_busy_cores": look.host_busy,
         "ready_threads": facts.at("running"),
         "involuntary_switches_per_answer": facts.per_answer(look.switches_involuntary),
@@ -218,11 +223,14 @@ def _cpu(facts: Facts) -> Bottleneck | None:
             evidence=evidence,
             advice="fewer workers: those that wait for a core only hold memory and caches",
         )
+    most = max(look.companions, key=facts.companion_cores, default=None)
+    is_there = most is not None and facts.companion_cores(most) >= facts.cpu_cores
+    where = f" in {called(most)} above all" if most is not None and is_there else ""
     return Bottleneck(
         limit="cpu",
         reason=f"the cores are used up: {facts.cores_text}",
         evidence=evidence,
-        advice="less CPU time for a request, or more cores; more workers bring nothing",
+        advice=f"less CPU time for a request{where}, or more cores; more workers bring nothing",
     )
 
 
@@ -233,7 +241,9 @@ _AT_RANDOM = 0.1
 def _nothing(facts: Facts) -> Bottleneck | None:
     look = facts.look
     # Requests that come at random meet now and then.
-    is_short = facts.waiting < max(_WAITING, _AT_RANDOM * facts.workers)
+    most_waiting = max(_WAITING, _AT_RANDOM * facts.workers)
+    # Behind an event loop they may wait for one that answers in its place.
+    is_short = max(facts.waiting, facts.waiting_behind) < most_waiting
     is_free = not facts.are_all_busy and is_short and not facts.is_cpu_full
     is_met = facts.is_met or look.client_limit in _ENOUGH
     if not is_free or not is_met or look.overflows:

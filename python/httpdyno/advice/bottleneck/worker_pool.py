@@ -3,9 +3,9 @@
 To a request that waits for a worker all three are one: what the workers are at tells them apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from httpdyno.advice.bottleneck.facts import Facts, of
+from httpdyno.advice.bottleneck.facts import Facts, called, of
 from httpdyno.advice.bottleneck.unknown import LEAST_TOLD, unknown
 from httpdyno.model import Bottleneck, Limit
 from httpdyno.model.look import Doing
@@ -63,9 +63,24 @@ def backend(facts: Facts) -> Bottleneck | None:
 
 
 def where(facts: Facts) -> str:
-    """Return the address that most of those wait for who wait for another server."""
+    """Return the address that most of those wait for who wait for another server.
+
+    With the name of who listens there, where that is one of its own companions.
+    """
     backends = facts.look.backends
-    return max(backends, key=backends.__getitem__) if backends else "another server"
+    if not backends:
+        return "another server"
+    address = max(backends, key=backends.__getitem__)
+    companion = next((c for c in facts.look.companions if _is_at(address, c.addresses)), None)
+    return f"{called(companion)} at {address}" if companion else address
+
+
+def _is_at(address: str, listening: Iterable[str]) -> bool:
+    """Whether one of those that listen is at an address; whoever listens everywhere is."""
+    if address.startswith("unix:"):
+        return address in listening
+    port = address.rpartition(":")[2]
+    return any(each in {address, f"0.0.0.0:{port}", f"[::]:{port}"} for each in listening)
 
 
 def too_few_workers(facts: Facts) -> Bottleneck | None:

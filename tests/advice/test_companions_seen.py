@@ -1,0 +1,84 @@
+"""Verdicts on a pool whose database was started with it."""
+
+import pytest
+from msgspec import structs
+
+from httpdyno.advice.bottleneck import OtherSize, bottleneck, with_other_sizes
+from httpdyno.advice.bottleneck.facts import Facts
+from httpdyno.model import Look, RatioInterval
+from httpdyno.model.look import CompanionSeen, QueueSeen
+
+AT = "127.0.0.1:41017"
+DB = CompanionSeen(
+    name="db", program="postgres", addresses=("0.0.0.0:41017",), cpu_s=0.1, workers=26.0
+)
+
+
+def pool(n_workers: float, **changes) -> Look:
+    """Return a look at workers that all wait for the database, and clients that wait for them."""
+    look = Look(
+        seconds=1.0,
+        n_samples=18,
+        workers=n_workers,
+        doing={"backend": n_workers},
+        backends={AT: n_workers},
+        cpu_s=0.3,
+        cpus=2.0,
+        host_cpus=2,
+        host_busy=0.5,
+        answers=49.0,
+        clients=20.0,
+        client_limit="server",
+        companions=(DB,),
+    )
+    return structs.replace(look, **changes)
+
+
+def test_flatness_names_the_database_by_what_it_is():
+    few, many = pool(10.0), pool(20.0)
+    ratio = RatioInterval(ratio=1.0, low=0.995, high=1.005, confidence=0.95)
+    other = OtherSize(change="MaxRequestWorkers 10 → 20", look=many, throughput=ratio)
+    found = with_other_sizes(bottleneck(few), few, [other])
+    assert found.limit == "backend"
+    assert f"waited for PostgreSQL at {AT}" in found.reason
+    assert "0.2 by the server, 0.1 by PostgreSQL" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("program", "name"), [("postgres", "PostgreSQL"), ("sh", "`db`"), ("", "`db`")]
+)
+def test_cores_that_a_companion_has_are_the_machines_and_its_name_is_told(program, name):
+    used_up = pool(
+        20.0,
+        doing={"backend": 19.0, "running": 1.0},
+        cpu_s=1.8,
+        host_busy=1.95,
+        client_cpu_s=0.1,
+        companions=(structs.replace(DB, cpu_s=1.5, program=program),),
+    )
+    found = bottleneck(used_up)
+    assert found.limit == "cpu"
+    assert f"0.3 by the server, 1.5 by {name}, 0.1 by the load client" in found.reason
+    assert found.evidence["db_cores"] == pytest.approx(1.5)
+    assert found.advice.startswith(f"less CPU time for a request in {name} above all")
+
+
+def test_processes_that_a_database_begins_for_connections_are_no_dying_pool():
+    seen = pool(4.0, births=40, deaths=40, clients=20.0)
+    assert bottleneck(seen).limit == "spawning"
+    theirs = structs.replace(seen, companions=(structs.replace(DB, births=40, deaths=40),))
+    assert bottleneck(theirs).limit != "spawning"
+
+
+def test_who_only_passes_on_has_no_room_where_connections_wait_behind_it():
+    proxy = pool(2.0, doing={"idle": 2.0}, backends={}, client_limit="connections")
+    assert bottleneck(proxy).limit == "nothing"
+    full = structs.replace(proxy, companions=(structs.replace(DB, waiting=6.0),))
+    assert bottleneck(full).limit == "unknown"
+
+
+def test_a_companions_queue_is_no_queue_of_requests_without_a_worker():
+    queue = QueueSeen(address="0.0.0.0:80", backlog=511, mean=0.0, most=0)
+    look = pool(4.0, clients=4.0, queues=(queue,), companions=(structs.replace(DB, waiting=9.0),))
+    assert Facts(look).unserved == 0.0
+    assert bottleneck(look).limit == "backend"
