@@ -141,6 +141,15 @@ class Notice(Record, frozen=True):
     origin: Origin | None = None
 
 
+class LoadedModule(Record, frozen=True):
+    """A module that a line of a configuration loads."""
+
+    name: str
+    """As in `modules`."""
+    origin: Origin
+    """Without a span where no file has the line, as one that a macro makes."""
+
+
 class Survey(Record, frozen=True):
     """What is known of a member before any of it runs, or from its own test of itself."""
 
@@ -151,6 +160,9 @@ class Survey(Record, frozen=True):
     backends: tuple[Backend, ...] = ()
     logs: tuple[LogPlace, ...] = ()
     modules: tuple[str, ...] = ()
+    loaded: tuple[LoadedModule, ...] = ()
+    """Those of them that lines of its configuration load, where these are read; what is compiled in
+    has no line. Empty in what an earlier version stored."""
     writes: tuple[str, ...] = ()
     """Folders that it is configured to write in."""
     unreadable: tuple[str, ...] = ()

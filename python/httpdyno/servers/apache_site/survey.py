@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.model import Member, Notice, Origin, Reading, Survey
+from httpdyno.model import LoadedModule, Member, Notice, Origin, Reading, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache.in_force import adjustments
 from httpdyno.servers.apache_site.directive import Directive
@@ -30,6 +30,7 @@ from httpdyno.servers.site.adapter import MemberFiles, Said, Seat
 
 SERVER_ROOT = "ServerRoot"
 """The reading whose origin is the main file."""
+_LOAD = "LoadModule"
 _NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
 """What acts while it is read, and so is in no dump."""
 _FROM_TEXT = "what is in force was taken from the text of the files"
@@ -125,6 +126,12 @@ def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
         backends=tuple(backends(directives, places)),
         logs=tuple(logs(directives, places, scopes, walk.server_root)),
         modules=tuple(said.modules),
+        # No dump has these lines: they act while they are read.
+        loaded=tuple(
+            LoadedModule(name=name, origin=places.origin(file, line, _LOAD))
+            for name, file, line in walk.loads
+            if name in said.modules
+        ),
         writes=tuple(written_folders(directives, walk.server_root)),
         unreadable=files.unreadable,
     )

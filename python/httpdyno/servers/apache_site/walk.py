@@ -37,6 +37,8 @@ class Walked:
     modules: list[str] = field(default_factory=list)
     """As `ssl_module`, in the order that they are loaded."""
     module_files: list[str] = field(default_factory=list)
+    loads: list[tuple[str, str, int]] = field(default_factory=list)
+    """Of each of these its name, and the file and the line that load it."""
     server_root: str = ""
     unknown: list[str] = field(default_factory=list)
     """Includes that name a variable which nobody sets."""
@@ -198,6 +200,7 @@ class _Walk:
                 self._variables.pop(defined, None)
             case "loadmodule", [identifier, path, *_]:
                 self._load(identifier, path)
+                self.said.loads.append((identifier, file, line.number))
             case "serverroot", [root, *_]:
                 self.server_root = posixpath.normpath(root)
             case "use", [macro, *values]:
