@@ -232,7 +232,8 @@ def test_php_beside_threads_is_told():
 def test_a_module_has_its_reason_beside_it():
     facts = apache("Listen 80", "userdir", "autoindex")
     assert evidence(facts, "unused-modules") == (
-        "userdir_module: no `UserDir` is set; autoindex_module: no folder has `Options Indexes`"
+        "userdir_module, /etc/apache2/apache2.conf:3: no `UserDir` is set; "
+        "autoindex_module, /etc/apache2/apache2.conf:4: no folder has `Options Indexes`"
     )
 
 

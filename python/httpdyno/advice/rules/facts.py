@@ -181,6 +181,15 @@ class Facts(Record, frozen=True):
                 found = value if equals else following
         return found
 
+    def loading(self, module: str) -> str:
+        """Return which line loads a module: `/etc/apache2/mods-enabled/dav.load:2`; empty if none.
+
+        Args:
+            module: With `_module`.
+        """
+        origins = (each.origin for each in self.survey.loaded if each.name == module)
+        return next((f"{origin.file}:{origin.line}" for origin in origins), "")
+
     def has_module(self, *names: str) -> bool:
         """Whether one of these modules is loaded."""
         return not set(names).isdisjoint(self.survey.modules)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from httpdyno.advice.rules.apache.module_use import USES, is_used
 from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, where, words
 
@@ -47,11 +48,30 @@ def _unused(facts: Facts) -> Iterator[Seen]:
     is_asked = has_option(facts, "multiviews") or _has_handler(facts, "type-map")
     if facts.has_module("negotiation_module") and not is_asked:
         found.append(("negotiation_module", "no `MultiViews`, and no handler `type-map`"))
+    found += [(name, "nothing names it, nor what it does") for name in _never_named(facts)]
     if found:
         yield Seen(
             what=f"loaded, and used by nothing here: {', '.join(name for name, _ in found)}",
-            evidence=tuple(f"{name}: {why}" for name, why in found),
+            evidence=tuple(f"{_at(facts, name)}: {why}" for name, why in found),
         )
+
+
+def _never_named(facts: Facts) -> Iterator[str]:
+    """Yield the modules that lines load and that no directive, handler or filter is of."""
+    readings = facts.survey.readings
+    names = frozenset(each.name.lower() for each in readings)
+    text = "\n".join(f"{each.name} {each.text} {each.scope}" for each in readings)
+    for name, use in USES.items():
+        module = f"{name}_module"
+        # One that is compiled in stays, whatever is written.
+        if facts.loading(module) and not is_used(use, names, text):
+            yield module
+
+
+def _at(facts: Facts, module: str) -> str:
+    """Return a module with the line that loads it, where that is known."""
+    line = facts.loading(module)
+    return f"{module}, {line}" if line else module
 
 
 def _unseen_status(facts: Facts) -> Iterator[Seen]:
@@ -72,14 +92,18 @@ RULES = (
         name="unused-modules",
         kinds=("apache",),
         severity="hint",
-        checks="Modules that are loaded and that nothing here uses: status, info, userdir, "
-        "autoindex, negotiation",
+        checks="Modules that are loaded and that nothing here uses, such as status, autoindex, "
+        "userdir, negotiation, dav, cgi, proxy_*",
         matters="Each module has its hooks in each request and its pages in each process; one "
         "that is not loaded has no holes either.",
         needs="What would use them can be told from the configuration, which was read whole, and "
-        "no `.htaccess` files are allowed.",
+        "no `.htaccess` files are allowed. Of modules that act without a word of the configuration "
+        "(mime, dir, reqtimeout, unique_id), that serve others (socache_*, slotmem_*), or that say "
+        "who may ask (authz_*), nothing is said.",
         do="leave out their `LoadModule` lines (`a2dismod` on Debian)",
-        risks="directives of theirs that are left are refused: Apache does not start",
+        risks="directives of theirs that are left are refused: Apache does not start; nothing is "
+        "proposed to try, since load does not show what a module costs that nothing uses, and on "
+        "Debian the line stands in a file that all of `mods-available` share",
         wrong="something asks for the module by code, as a Perl handler may",
         source=f"{BOOK}; {HTTPD}mod/",
         look=_unused,
