@@ -39,6 +39,7 @@ FIGURES = frozenset(
         "n_processes",
         "pss_bytes",
         "uss_bytes",
+        "workers",
         "misses_cpu",
         "swapped_bytes",
         "major_faults",

@@ -14,7 +14,7 @@ def processes(monkeypatch):
     files = {(7, "stat"): stat(1), (8, "stat"): stat(7)}
     for pid, pss, swapped in ((7, 20, 8), (8, 30, 2)):
         text = f"55-7f ---p 0 00:00 0 [rollup]\nRss: 90 kB\nPss: {pss} kB\nSwap: 9 kB\n"
-        files[pid, "smaps_rollup"] = f"{text}SwapPss: {swapped} kB\n"
+        files[pid, "smaps_rollup"] = f"{text}SwapPss: {swapped} kB\nPrivate_Dirty: 4 kB\n"
 
     def content(path):
         _, _, pid, name = path.decode().split("/")
@@ -60,10 +60,14 @@ def test_faults_and_what_is_in_swap_are_those_of_the_processes_that_count(proces
     processes[8, "stat"] = stat(7, faults=9)
     seen = collector.close(TOLD, is_last=True)
     assert (seen.major_faults, seen.pss_bytes, seen.swapped_bytes) == (12, 50 << 10, 10 << 10)
+    # 7 has 8 below it, and so is none of the workers.
+    [group] = seen.workers
+    assert (group.program, group.n, group.largest_uss_bytes) == ("a (b) c", 1, 4 << 10)
     collector.open()
     # A process that no other one of the server reaped takes its faults along.
     del processes[8, "stat"]
-    assert collector.close(TOLD, is_last=False).major_faults == 0
+    between = collector.close(TOLD, is_last=False)
+    assert (between.major_faults, between.workers) == (0, ())
 
 
 def test_of_a_keeper_only_the_faults_of_those_that_it_reaped_count(processes):

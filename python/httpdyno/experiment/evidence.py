@@ -15,6 +15,7 @@ from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.call_ratios import calls_in, no_ratio
 from httpdyno.experiment.phase_figures import phase_figures
+from httpdyno.experiment.workers_of_starts import workers_of_starts
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -145,6 +146,7 @@ def arm_summary(
         largest_pss_bytes=max(sizes, default=None),
         phases=phase_figures(w.measurement.beside for w in windows),
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
+        workers=workers_of_starts([w.telemetry.workers for w in windows if w.telemetry.workers]),
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),
         errors=_added(w.measurement.errors for w in windows),

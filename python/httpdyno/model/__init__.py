@@ -41,6 +41,7 @@ from httpdyno.model.measurement import (
     Telemetry,
     Trace,
     Visits,
+    WorkersSeen,
 )
 from httpdyno.model.network import PrivateNetwork, Resolver
 from httpdyno.model.result import (
@@ -226,6 +227,7 @@ __all__ = [
     "VisitStep",
     "Visits",
     "WindowRecord",
+    "WorkersSeen",
     "Workload",
     "is_of_words",
     "level_text",

@@ -25,6 +25,25 @@ NO_VALUES = HistogramData()
 stored. So it is with the other ones called NO_… below."""
 
 
+class WorkersSeen(Record, frozen=True, omit_defaults=True):
+    """Processes of one program, without those that have others of the server below them."""
+
+    program: str
+    """As the kernel calls it: 15 bytes at most."""
+    n: float
+    """At a start's last edge; the mean of several starts."""
+    median_uss_bytes: int
+    """What one has for itself alone; of several starts the median of theirs."""
+    largest_uss_bytes: int
+    """Of several starts the largest of all."""
+    youngest_s: float
+    """For how long it had lived; of several starts the least."""
+    median_age_s: float
+    """Of several starts the median of theirs."""
+    oldest_s: float
+    """Of several starts the most."""
+
+
 class Telemetry(Record, frozen=True, omit_defaults=True):
     """The server's processes over one window."""
 
@@ -42,6 +61,9 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     uss_bytes: int | None = None
     """Of all what only one process has; read together with `pss_bytes`. None also in what an
     earlier version stored."""
+    workers: tuple[WorkersSeen, ...] = ()
+    """Those at the window's end, the most first; read together with `pss_bytes`. Empty also in what
+    an earlier version stored."""
     major_faults: int = 0
     """Pages of theirs for which a disk had to be read."""
     swap_ins: int = 0

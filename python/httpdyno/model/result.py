@@ -12,7 +12,7 @@ from httpdyno.model.host import HostFacts
 from httpdyno.model.knob import Configuration, is_of_words, level_text
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Bottleneck, Look
-from httpdyno.model.measurement import HistogramData, Measurement, Telemetry
+from httpdyno.model.measurement import HistogramData, Measurement, Telemetry, WorkersSeen
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.study import Plan, Step
 from httpdyno.model.system_calls import SystemCalls
@@ -156,6 +156,8 @@ class ArmSummary(Record, frozen=True):
     largest_pss_bytes: int | None = None
     """In any window. None also in what an earlier version stored."""
     n_processes: float = 0.0
+    workers: tuple[WorkersSeen, ...] = ()
+    """By program, at each start's last edge; empty where memory is not told, as of old runs."""
     start_throughputs_per_s: tuple[float, ...] = ()
     """One for each start; (n_starts,)."""
     effective: Effective = Effective()

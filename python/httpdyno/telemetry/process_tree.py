@@ -34,7 +34,7 @@ from httpdyno.telemetry.proc_file import (
     readable,
     scanned_children,
 )
-from httpdyno.telemetry.worker_text import ignores_children
+from httpdyno.telemetry.worker_text import ignores_children, stat
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ATTEMPTS = 5
@@ -54,6 +54,17 @@ class Usage:
     reaped."""
 
 
+class ProcessSize(NamedTuple):
+    """What one process has for itself alone."""
+
+    pid: int
+    name: str
+    parent: int
+    started_ticks: int
+    """Since the machine was booted."""
+    uss_bytes: int
+
+
 class Memory(NamedTuple):
     """What processes take together, pages that they share counted once."""
 
@@ -63,6 +74,8 @@ class Memory(NamedTuple):
     """In swap."""
     uss_bytes: int
     """In memory, pages that only one process has."""
+    sizes: tuple[ProcessSize, ...] = ()
+    """Of each."""
 
 
 class _Shares(NamedTuple):
@@ -189,11 +202,12 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     """
     pids = tuple(pids)
     try:
-        known = [each for pid in pids if (each := _memory(pid)) is not None]
+        shares = {pid: each for pid in pids if (each := _memory(pid)) is not None}
     except PermissionError:
         return None  # without those that may not be looked at, a sum would be too little
-    if not known:
+    if not shares:
         return None
+    known = list(shares.values())
     own = [each.anonymous_pss_bytes for each in known if each.anonymous_pss_bytes is not None]
     of_files = file_bytes(pids) if len(own) == len(known) else None
     by_shares = sum(each.pss_bytes for each in known)
@@ -201,6 +215,22 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
         max(by_shares, sum(own) + (of_files or 0)),
         sum(each.swapped_bytes for each in known),
         sum(each.uss_bytes for each in known),
+        tuple(size for pid, each in shares.items() if (size := _size(pid, each)) is not None),
+    )
+
+
+def _size(pid: int, shares: _Shares) -> ProcessSize | None:
+    """Return a process with its size; None of one that ended meanwhile."""
+    text = content(b"/proc/%d/stat" % pid)
+    if not text:
+        return None
+    now = stat(text)
+    return ProcessSize(
+        pid=pid,
+        name=now.name,
+        parent=now.parent,
+        started_ticks=now.started_ticks,
+        uss_bytes=shares.uss_bytes,
     )
 
 
@@ -229,11 +259,11 @@ def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], 
 
 
 def _process(pid: int) -> _Process | None:
-    stat = content(b"/proc/%d/stat" % pid)
-    if not stat:
+    text = content(b"/proc/%d/stat" % pid)
+    if not text:
         return None
     # The second field is the name in parentheses, which may itself contain anything.
-    fields = stat[stat.rindex(b")") + 2 :].split(None, 20)
+    fields = text[text.rindex(b")") + 2 :].split(None, 20)
     return _Process(
         pid=pid,
         parent=int(fields[1]),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from httpdyno.model import Telemetry
+from httpdyno.model import Telemetry, WorkersSeen
 from httpdyno.telemetry.collector import Collector
 
 TOLD = Telemetry(
@@ -19,6 +19,17 @@ TOLD = Telemetry(
     misses_cpu=True,
     swapped_bytes=67,
     uss_bytes=345,
+    workers=(
+        WorkersSeen(
+            program="told",
+            n=12,
+            median_uss_bytes=21,
+            largest_uss_bytes=32,
+            youngest_s=4.0,
+            median_age_s=5.0,
+            oldest_s=6.0,
+        ),
+    ),
     major_faults=1_234_567,
     swap_ins=89,
     memory_wait_s=45.0,
@@ -66,7 +77,7 @@ class CollectorConformance:
         for _ in range(20):
             collector.open()
             seen = collector.close(Telemetry(cpu_s=0.0), is_last=False)
-            assert all(value is None or value >= 0 for value in structs.astuple(seen))
+            assert _is_sound(seen)
 
     def test_each_window_has_what_happened_in_it_and_no_more(self, case: CollectorCase) -> None:
         collector = case.make()
@@ -95,9 +106,15 @@ class CollectorConformance:
         case.work()
         case.end()
         seen = collector.close(TOLD, is_last=True)
-        assert all(value is None or value >= 0 for value in structs.astuple(seen))
+        assert _is_sound(seen)
         collector.open()
         collector.close(TOLD, is_last=True)
+
+
+def _is_sound(seen: Telemetry) -> bool:
+    """Whether no figure is negative, what is told of each program's workers included."""
+    told = [*structs.astuple(seen), *(n for each in seen.workers for n in structs.astuple(each))]
+    return all(value >= 0 for value in told if isinstance(value, int | float))
 
 
 def _figure(case: CollectorCase, seen: Telemetry) -> float:

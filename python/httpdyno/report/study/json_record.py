@@ -17,6 +17,7 @@ from httpdyno.model import (
     SecondClaim,
     TrialStatus,
     Verdict,
+    WorkersSeen,
     Workload,
 )
 
@@ -75,6 +76,9 @@ class ArmJson(Record, frozen=True):
     uss_bytes_per_process: float | None
     """What a process has for itself alone, on average; None in runs of earlier versions."""
     n_processes: float
+    workers: tuple[WorkersSeen, ...]
+    """Processes by program, as the last window of each start left them: how many, what one has for
+    itself alone, how old they are. Those that have others below them are none."""
     start_throughputs_per_s: tuple[float, ...]
     effective: dict[str, str]
     """What the running server said of itself, in its own words."""
