@@ -71,3 +71,27 @@ def test_who_is_left_behind_by_its_parent_stays_the_servers(there):
     del there[ROOT]
     there[WORKER] = (STRANGER, 20)
     assert updated(seen) == {WORKER: 20}
+
+
+def test_who_is_below_another_part_is_of_that_part_wherever_it_ends_up(there):
+    database, backend = 200, 216
+    there |= {database: (STRANGER, 11), backend: (database, 21)}
+    seen = Roster([ROOT, database], {database: 1})
+    updated(seen)
+    assert {pid: each.part for pid, each in seen.members.items()} == {
+        ROOT: 0,
+        WORKER: 0,
+        database: 1,
+        backend: 1,
+    }
+    there[backend + 1] = (backend, 31)
+    del there[WORKER]
+    updated(seen)
+    assert (seen.births, seen.births_of[1]) == (1, 1)
+    assert (seen.deaths, seen.deaths_of[0]) == (1, 1)
+    # It loses its parent, and what it was is known still when it is gone.
+    del there[backend]
+    there[backend + 1] = (STRANGER, 31)
+    updated(seen)
+    assert seen.members[backend + 1].part == 1
+    assert (seen.part_of[WORKER], seen.part_of[backend]) == (0, 1)

@@ -101,9 +101,7 @@ RULES = (
         "(mime, dir, reqtimeout, unique_id), that serve others (socache_*, slotmem_*), or that say "
         "who may ask (authz_*), nothing is said.",
         do="leave out their `LoadModule` lines (`a2dismod` on Debian)",
-        risks="directives of theirs that are left are refused: Apache does not start; nothing is "
-        "proposed to try, since load does not show what a module costs that nothing uses, and on "
-        "Debian the line stands in a file that all of `mods-available` share",
+        risks="directives of theirs that are left are refused: Apache does not start",
         wrong="something asks for the module by code, as a Perl handler may",
         source=f"{BOOK}; {HTTPD}mod/",
         look=_unused,
