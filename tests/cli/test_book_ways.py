@@ -411,3 +411,30 @@ def test_a_configuration_beside_is_loaded_for_some_seconds(monkeypatch):
     assert re.fullmatch(
         r"with MaxConnectionsPerChild=1: [\d.,]+ requests/s.*; one start, 1\.00 s", said
     )
+
+
+def test_memory_that_moved_is_evidence():
+    outcome = sample.ladder()
+    assert outcome.final is not None
+    loaded = {"pss_bytes": 40.0 * 2**20, "n_processes": 8.0}
+    arms = (outcome.final.a, outcome.final.b)
+    a, b = (
+        structs.replace(arm, uss_bytes_per_process=mib * 2**20, **loaded)
+        for arm, mib in zip(arms, (3.1, 2.2), strict=True)
+    )
+    interval = RatioInterval(ratio=0.7, low=0.68, high=0.75, confidence=0.95)
+    final = structs.replace(
+        outcome.final,
+        a=a,
+        b=b,
+        metric="pss_bytes",
+        ratios={"memory": interval, "uss_per_process": interval},
+        per_start_ratio=(0.7,) * FEWEST,
+    )
+    way = Pair(study="fake", metric="pss_bytes")
+    each = BY_NAME["preload-cgi-methods-memory"]
+    found = book_ways.of_outcome(each, way, structs.replace(outcome, final=final))
+    assert found.figures["moved"][:2] == (
+        "private memory of a process 3.10 MiB → 2.20 MiB",
+        "memory that processes share, counted once 15.2 MiB → 22.4 MiB",
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import differences
+from httpdyno.advice.bottleneck import differences, memory_differences
 from httpdyno.book.experiment import (
     Arithmetic,
     Clients,
@@ -187,10 +187,11 @@ def _levels(final: Comparison, way: Pair) -> str:
 
 
 def _moved(final: Comparison) -> tuple[str, ...]:
+    found = memory_differences(final)
+    if final.a.look is not None and final.b.look is not None:
+        found += differences(final.a.look, final.b.look)
     doubts = tuple(caveat.message for caveat in final.caveats)
-    if final.a.look is None or final.b.look is None:
-        return doubts
-    return (*(f"{d.name} {d.text}" for d in differences(final.a.look, final.b.look)), *doubts)
+    return (*(f"{each.name} {each.text}" for each in found), *doubts)
 
 
 WAYS: Mapping[type, Callable[[Asked], Found]] = {

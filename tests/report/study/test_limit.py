@@ -10,7 +10,7 @@ from tests.report.plain import plain_text
 from tests.report.sample import ladder
 
 from httpdyno.advice.bottleneck import bottleneck, differences
-from httpdyno.model import AnswerTime, Look, OwnAccount
+from httpdyno.model import AnswerTime, Look, OwnAccount, RatioInterval
 from httpdyno.report.shared.bottleneck import answer_time_text
 from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.html import outcome_html
@@ -187,6 +187,24 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     assert "locks" not in " ".join(moved)
     # What was counted and stayed is told too: it is not the reason.
     assert moved[-1] == "moved by less than half, for an answer: looked for 12 → 12"
+
+
+def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_at_both():
+    outcome = ladder()
+    first, *others = outcome.steps
+    interval = RatioInterval(ratio=0.7, low=0.68, high=0.75, confidence=0.95)
+    arms = (first.comparison.a, first.comparison.b)
+    a, b = (
+        structs.replace(arm, uss_bytes_per_process=mib * 2**20, pss_bytes=40.0 * 2**20)
+        for arm, mib in zip(arms, (3.1, 2.2), strict=True)
+    )
+    comparison = structs.replace(first.comparison, a=a, b=b, ratios={"uss_per_process": interval})
+    outcome = structs.replace(
+        outcome, steps=(structs.replace(first, comparison=comparison), *others)
+    )
+    looked = with_looks(outcome, [(None, FAST), *[(None, None)] * len(others)])
+    told = [row for row in limit_rows(looked) if row.name == first.change]
+    assert told[0].moved[0] == "private memory of a process 3.10 MiB → 2.20 MiB"
 
 
 def test_calls_that_were_counted_on_one_side_only_are_no_difference():

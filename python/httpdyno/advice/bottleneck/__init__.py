@@ -2,6 +2,7 @@
 
 from httpdyno.advice.bottleneck.answer_split import answer_split
 from httpdyno.advice.bottleneck.difference import Difference, differences, unmoved_calls
+from httpdyno.advice.bottleneck.memory import memory_differences
 from httpdyno.advice.bottleneck.other_size import OtherSize, with_other_sizes
 from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
 from httpdyno.advice.bottleneck.verdict import bottleneck
@@ -12,6 +13,7 @@ __all__ = [
     "answer_split",
     "bottleneck",
     "differences",
+    "memory_differences",
     "remark_on",
     "unmoved_calls",
     "with_other_sizes",

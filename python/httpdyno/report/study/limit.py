@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from httpdyno.advice.bottleneck import differences, unmoved_calls
+from httpdyno.advice.bottleneck import differences, memory_differences, unmoved_calls
 from httpdyno.advice.bottleneck.facts import of
 from httpdyno.model import (
     ArmSummary,
@@ -35,7 +35,8 @@ class LimitRow:
     own: tuple[str, ...] = ()
     """What its status pages said."""
     moved: tuple[str, ...] = ()
-    """What the change did: `write calls of an answer 14 → 6.1`."""
+    """What the change did: `private memory of a process 3.10 MiB → 2.20 MiB`, which the starts
+    show, then what was seen in the looks: `write calls of an answer 14 → 6.1`."""
 
 
 def limit_rows(outcome: Outcome) -> list[LimitRow]:
@@ -50,7 +51,10 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
         if found is None:
             continue
         look, bottleneck = found
-        first = seen.get(before.label()) if before is not None else None
+        moved: tuple[str, ...] = ()
+        if before is not None:
+            first = seen.get(before.label())
+            moved = (*_memory(outcome, before, after), *(_moved(first[0], look) if first else ()))
         rows.append(
             LimitRow(
                 name=name,
@@ -59,10 +63,19 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
                 own=tuple(own_account_text(each) for each in look.own),
-                moved=_moved(first[0], look) if first else (),
+                moved=moved,
             )
         )
     return rows
+
+
+def _memory(outcome: Outcome, before: Configuration, after: Configuration) -> Iterator[str]:
+    """Yield what the last comparison of these two shows of memory: of a second try the second."""
+    asked = before.label(), after.label()
+    for compared in reversed(comparisons(outcome)):
+        if (compared.a.configuration.label(), compared.b.configuration.label()) == asked:
+            yield from (f"{each.name} {each.text}" for each in memory_differences(compared))
+            return
 
 
 def _moved(before: Look, after: Look) -> tuple[str, ...]:
