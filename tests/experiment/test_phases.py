@@ -8,7 +8,7 @@ from msgspec import structs
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.limit import limit_broken
-from httpdyno.experiment.phase_figures import phase_figures
+from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.phases import PhasedWindows
 from httpdyno.model import (
     ArmSummary,
@@ -176,12 +176,23 @@ def test_phases_are_told_by_what_they_saw_over_all_turns():
             cpu_s=0.2,
         ),
     }
-    [(name, figures)] = phase_figures([turn, turn]).items()
+    [(name, figures)] = phase_figures([[turn, turn]]).items()
     assert name == "cold"
     assert figures.throughput_per_s == 76
     assert figures.cpu_s_per_request == pytest.approx(0.005)
     assert figures.error_ratio == pytest.approx(0.2)
     assert figures.latency_s["p50"] == 0.001
+    # Of the 80 requests of the start both; p99 would be its largest.
+    assert figures.start_latency_s == {"p50": (0.001,), "p90": (0.009,)}
+
+
+def test_a_start_has_its_own_percentiles_where_it_holds_enough_for_them():
+    many = HistogramData(bounds_ns=(1_000_000, 9_000_000), counts=(30, 10), max_s=0.01)
+    few = HistogramData(bounds_ns=(2_000_000,), counts=(10,), max_s=0.002)
+    assert start_latencies([[many, many], [few], []]) == {
+        "p50": (0.001, 0.002, None),
+        "p90": (0.009, None, None),
+    }
 
 
 def test_phases_beside_the_one_that_decides_are_credited_with_their_cycles_as_it_is():
@@ -198,7 +209,7 @@ def test_phases_beside_the_one_that_decides_are_credited_with_their_cycles_as_it
     windows = replace(phased(server, phases), play=play)
     windows.run(TURNS[:1], lambda *each: kept.append(each))
     [(_, _, decides, _)] = kept
-    figures = phase_figures([decides.beside])
+    figures = phase_figures([[decides.beside]])
     assert figures["cold"].throughput_per_s == decides.throughput_per_s == 15
 
 

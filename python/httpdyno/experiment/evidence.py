@@ -14,7 +14,7 @@ from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.call_ratios import calls_in, no_ratio
-from httpdyno.experiment.phase_figures import phase_figures
+from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.workers_of_starts import workers_of_starts
 from httpdyno.model import (
     ArmSummary,
@@ -112,7 +112,9 @@ def arm_summary(
     starts: Sequence[StartRecord], arm: int, configuration: Configuration
 ) -> ArmSummary:
     """Return what one arm did over all these starts."""
-    windows = [window for start in starts for window in arm_windows(start, arm)]
+    of_starts = [arm_windows(start, arm) for start in starts]
+    windows = [window for own in of_starts for window in own]
+    phases = phase_figures([[w.measurement.beside for w in own] for own in of_starts])
     status, detail = arm_status(starts, arm)
     totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
     figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
@@ -144,7 +146,10 @@ def arm_summary(
         usual_throughput_per_s=None if math.isnan(usual) else usual,
         uss_bytes_per_process=None if math.isnan(private) else private,
         largest_pss_bytes=max(sizes, default=None),
-        phases=phase_figures(w.measurement.beside for w in windows),
+        phases=phases,
+        start_latency_s=start_latencies((w.measurement.latency for w in own) for own in of_starts)
+        if phases
+        else {},
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         workers=workers_of_starts([w.telemetry.workers for w in windows if w.telemetry.workers]),
         effective=_effective(starts, arm),

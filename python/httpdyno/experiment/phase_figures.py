@@ -3,21 +3,43 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from httpdyno.model import PhaseFigures, PhaseSeen
+from httpdyno.model import HistogramData, PhaseFigures, PhaseSeen
 from httpdyno.model.metric import QUANTILES
-from httpdyno.stats.histogram import can_show, merge, quantile_s
+from httpdyno.stats.histogram import can_show, count, merge, quantile_s
+
+_LEAST_TAIL = 3
+"""Requests beyond a percentile that a start must hold, as for ratios of it: below, it is about the
+start's maximum."""
+
+Turns = Sequence[Mapping[str, PhaseSeen]]
+"""Those of a start: by the names of the phases that do not decide."""
 
 
-def phase_figures(turns: Iterable[Mapping[str, PhaseSeen]]) -> dict[str, PhaseFigures]:
-    """Return what each phase made that does not decide, over all turns."""
-    seen: dict[str, list[PhaseSeen]] = {}
-    for turn in turns:
-        for name, each in turn.items():
-            seen.setdefault(name, []).append(each)
-    return {name: _figures_of(parts) for name, parts in seen.items()}
+def phase_figures(starts: Sequence[Turns]) -> dict[str, PhaseFigures]:
+    """Return what each phase made that does not decide, over all turns; (n_starts,)."""
+    names = dict.fromkeys(name for turns in starts for turn in turns for name in turn)
+    return {
+        name: _figures_of([[turn[name] for turn in turns if name in turn] for turns in starts])
+        for name in names
+    }
 
 
-def _figures_of(parts: Sequence[PhaseSeen]) -> PhaseFigures:
+def start_latencies(
+    starts: Iterable[Iterable[HistogramData]],
+) -> dict[str, tuple[float | None, ...]]:
+    """Return percentiles of each start's windows; those that no start carries are left out."""
+    merged = [merge(windows) for windows in starts]
+    found = {
+        name: tuple(
+            quantile_s(data, q) if count(data) * (1 - q) >= _LEAST_TAIL else None for data in merged
+        )
+        for name, q in QUANTILES.items()
+    }
+    return {name: each for name, each in found.items() if any(one is not None for one in each)}
+
+
+def _figures_of(starts: Sequence[Sequence[PhaseSeen]]) -> PhaseFigures:
+    parts = [each for turns in starts for each in turns]
     measured_s = math.fsum(each.measured_s for each in parts)
     right = sum(each.completed for each in parts)
     # As of the phase that decides, or the two would be told by different measures.
@@ -32,4 +54,5 @@ def _figures_of(parts: Sequence[PhaseSeen]) -> PhaseFigures:
         cpu_s_per_request=math.fsum(each.cpu_s for each in parts) / right if right else 0.0,
         error_ratio=(offered - right) / offered if offered else 0.0,
         latency_s={**shown, "max": latency.max_s},
+        start_latency_s=start_latencies((each.latency for each in turns) for turns in starts),
     )

@@ -125,6 +125,9 @@ class PhaseFigures(Record, frozen=True):
     error_ratio: float = 0.0
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """p50, p90, p99 where there are enough for it, and max."""
+    start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
+    """Percentiles of each start; (n_starts,), None where a start has too few. Empty also in what an
+    earlier version stored."""
 
 
 class ArmSummary(Record, frozen=True):
@@ -153,6 +156,8 @@ class ArmSummary(Record, frozen=True):
     """What a process has for itself alone, on average."""
     phases: dict[str, PhaseFigures] = msgspec.field(default_factory=dict)
     """What the phases saw that do not decide."""
+    start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
+    """Of the phase that decides, as in those; empty without phases."""
     largest_pss_bytes: int | None = None
     """In any window. None also in what an earlier version stored."""
     n_processes: float = 0.0

@@ -40,6 +40,7 @@ from httpdyno.report.study.json_record import (
     StepJson,
     SweepJson,
 )
+from httpdyno.report.study.settling_text import settling_json
 from httpdyno.report.study.verdict_text import (
     has_run,
     p99_of,
@@ -72,6 +73,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         final=None if outcome.final is None else _final(outcome, outcome.final),
         sweep=None if outcome.sweep is None else _sweep(outcome, outcome.sweep),
         factorial=None if outcome.factorial is None else _factorial(outcome.factorial),
+        settling=settling_json(outcome),
         calibration=_finite(outcome.calibration),
         configuration=outcome.configuration.values,
         overlay_diff=outcome.overlay_diff,

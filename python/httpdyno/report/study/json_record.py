@@ -20,6 +20,7 @@ from httpdyno.model import (
     WorkersSeen,
     Workload,
 )
+from httpdyno.report.study.settling_text import SettlingJson
 
 
 class RatioJson(Record, frozen=True):
@@ -317,6 +318,9 @@ class OutcomeJson(Record, frozen=True):
     final: FinalJson | None
     sweep: SweepJson | None
     factorial: FactorialJson | None
+    settling: tuple[SettlingJson, ...]
+    """From which phase after an event on each arm's latency is that of the last phase; empty where
+    the phases are no windows of equal load after one. Nothing is claimed of it."""
     calibration: dict[str, float]
     configuration: dict[str, Level]
     overlay_diff: str

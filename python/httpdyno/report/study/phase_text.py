@@ -4,7 +4,6 @@ All of them in their order, the one that decides among them: what a server does 
 what it does cold. All other figures of an arm are of the deciding phase alone.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -15,8 +14,8 @@ from rich.text import Text
 from httpdyno.model import ArmSummary, Outcome, PhaseFigures
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.arms_text import row_arms
-from httpdyno.report.study.finding import arm_names
+from httpdyno.report.study.phase_arms import phase_arms
+from httpdyno.report.study.settling_text import settling_lines
 from httpdyno.units import format_duration, format_percent, format_rate
 
 _HEAD = ("throughput", "CPU/request", "p50", "p90", "errors")
@@ -27,7 +26,10 @@ _INDENT = (0, 0, 0, 2)
 
 
 def phase_lines(outcome: Outcome) -> list[RenderableType]:
-    """Return a row for each phase and arm, and which phase decides; none without phases."""
+    """Return a row for each phase and arm, which phase decides, and when answers are steady.
+
+    None without phases.
+    """
     rows = _rows(outcome)
     if not rows:
         return []
@@ -38,8 +40,8 @@ def phase_lines(outcome: Outcome) -> list[RenderableType]:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    note = Prose(Text(phase_note(outcome), "dim"))
-    return [Text(), Padding(table, _INDENT), Padding(note, _INDENT)]
+    notes = (Text(phase_note(outcome), "dim"), *map(Text, settling_lines(outcome)))
+    return [Text(), Padding(table, _INDENT), *(Padding(Prose(note), _INDENT) for note in notes)]
 
 
 def phases_page(outcome: Outcome) -> dict[str, Any] | None:
@@ -48,7 +50,7 @@ def phases_page(outcome: Outcome) -> dict[str, Any] | None:
     if not rows:
         return None
     # On a narrow page a column that says nothing pushes out one that does.
-    n_shown = len(_HEAD) - (not any(_fails(arm) for _, arm in _arms(outcome)))
+    n_shown = len(_HEAD) - (not any(_fails(arm) for _, arm in phase_arms(outcome)))
     parts: list[str | list[str]] = []
     for phase, name, *cells in rows:
         parts += [phase] if phase else []
@@ -58,6 +60,7 @@ def phases_page(outcome: Outcome) -> dict[str, Any] | None:
         "head": ["", *_HEAD[:n_shown]],
         "rows": parts,
         "text_columns": 1,
+        "settled": settling_lines(outcome),
         "caption": caption if n_shown == len(_HEAD) else f"{caption} No request failed in any.",
     }
 
@@ -68,7 +71,7 @@ def phase_note(outcome: Outcome) -> str:
 
 
 def _rows(outcome: Outcome) -> list[list[str]]:
-    method, arms = outcome.plan.study.method, _arms(outcome)
+    method, arms = outcome.plan.study.method, phase_arms(outcome)
     if not any(arm.phases for _, arm in arms):
         return []
     return [
@@ -78,13 +81,6 @@ def _rows(outcome: Outcome) -> list[list[str]]:
         for number, (name, arm) in enumerate(arms)
         for seen in [_own(arm) if phase.name == method.decides else arm.phases.get(phase.name)]
     ]
-
-
-def _arms(outcome: Outcome) -> Sequence[tuple[str, ArmSummary]]:
-    final = outcome.final
-    if final is None:
-        return row_arms(outcome)
-    return list(zip(arm_names(outcome), (final.a, final.b), strict=True))
 
 
 def _fails(arm: ArmSummary) -> bool:
