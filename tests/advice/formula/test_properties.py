@@ -135,3 +135,38 @@ def test_saved_time_and_gain_have_one_sign(before, after):
     gain = figures("gain", before=f"{before}", after=f"{after}")["gain"]
     assert (saved > 0) == (gain > 0)
     assert saved * after == pytest.approx(gain, abs=1e-9)
+
+
+@given(
+    coded=st.integers(1, 10**4),
+    saved=st.integers(1, 10**4),
+    cpu_plain=st.integers(10, 10**5),
+    extra=st.integers(1, 10**5),
+    cores=st.integers(1, 64),
+    beside=st.floats(0.05, 20).filter(lambda x: abs(x - 1) > 0.001),
+)
+def test_beyond_the_crossover_compression_loses_and_before_it_wins(
+    coded, saved, cpu_plain, extra, cores, beside
+):
+    plain, cpu_coded = coded + saved, cpu_plain + extra
+    found = figures(
+        "crossover",
+        plain=f"{plain}kB",
+        coded=f"{coded}kB",
+        cpu_plain=f"{cpu_plain}us",
+        cpu_coded=f"{cpu_coded}us",
+        cores=f"{cores}",
+    )
+
+    def page_s(size, cpu, line):
+        return cpu * 1e-6 + size * KB / line
+
+    def full_rate(size, cpu, line):
+        return min(cores / (cpu * 1e-6), line / (size * KB))
+
+    line = beside * found["one"]
+    is_later = page_s(coded, cpu_coded, line) > page_s(plain, cpu_plain, line)
+    assert is_later is (beside > 1)
+    line = beside * found["all"]
+    is_less = full_rate(coded, cpu_coded, line) < full_rate(plain, cpu_plain, line)
+    assert is_less is (beside > 1)
