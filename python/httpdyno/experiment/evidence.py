@@ -150,6 +150,7 @@ def arm_summary(
         start_latency_s=start_latencies((w.measurement.latency for w in own) for own in of_starts)
         if phases
         else {},
+        requests_per_turn=fmean([w.measurement.offered for w in windows]) if windows else 0.0,
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         workers=workers_of_starts([w.telemetry.workers for w in windows if w.telemetry.workers]),
         effective=_effective(starts, arm),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from httpdyno.model import HistogramData, PhaseFigures, PhaseSeen
 from httpdyno.model.metric import QUANTILES
@@ -47,6 +48,12 @@ def _figures_of(starts: Sequence[Sequence[PhaseSeen]]) -> PhaseFigures:
         each.measured_completed if each.credit is None else each.credit for each in parts
     )
     offered = sum(each.offered for each in parts)
+    sizes = [each.pss_bytes for each in parts if each.pss_bytes is not None]
+    private = [
+        each.uss_bytes / each.n_processes
+        for each in parts
+        if each.uss_bytes is not None and each.n_processes
+    ]
     latency = merge(each.latency for each in parts)
     shown = {n: quantile_s(latency, q) for n, q in QUANTILES.items() if can_show(latency, q)}
     return PhaseFigures(
@@ -55,4 +62,8 @@ def _figures_of(starts: Sequence[Sequence[PhaseSeen]]) -> PhaseFigures:
         error_ratio=(offered - right) / offered if offered else 0.0,
         latency_s={**shown, "max": latency.max_s},
         start_latency_s=start_latencies((each.latency for each in turns) for turns in starts),
+        requests_per_turn=offered / len(parts),
+        pss_bytes=fmean(sizes) if sizes else None,
+        uss_bytes_per_process=fmean(private) if private else None,
+        n_processes=fmean(each.n_processes for each in parts),
     )

@@ -164,4 +164,7 @@ def _seen(measurement: Measurement, telemetry: Telemetry) -> PhaseSeen:
         errors=measurement.errors,
         latency=measurement.latency,
         cpu_s=telemetry.cpu_s,
+        pss_bytes=telemetry.pss_bytes,
+        uss_bytes=telemetry.uss_bytes,
+        n_processes=telemetry.n_processes,
     )

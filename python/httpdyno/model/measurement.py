@@ -324,6 +324,11 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
     cpu_s: float = 0.0
     credit: float | None = None
     """Right answers of the measured part by cycles, where those are known."""
+    pss_bytes: int | None = None
+    """As in `Telemetry`, at the window's end; None also in what an earlier version stored. So are
+    the next two."""
+    uss_bytes: int | None = None
+    n_processes: int = 0
 
 
 class Measurement(Record, frozen=True, omit_defaults=True):

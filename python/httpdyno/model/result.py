@@ -128,6 +128,13 @@ class PhaseFigures(Record, frozen=True):
     start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
     """Percentiles of each start; (n_starts,), None where a start has too few. Empty also in what an
     earlier version stored."""
+    requests_per_turn: float = 0.0
+    """All that were offered, also before the measured part. 0 also in what an earlier version
+    stored, as memory is None there."""
+    pss_bytes: float | None = None
+    uss_bytes_per_process: float | None = None
+    """What a process has for itself alone, on average."""
+    n_processes: float = 0.0
 
 
 class ArmSummary(Record, frozen=True):
@@ -158,6 +165,8 @@ class ArmSummary(Record, frozen=True):
     """What the phases saw that do not decide."""
     start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
     """Of the phase that decides, as in those; empty without phases."""
+    requests_per_turn: float = 0.0
+    """Likewise; without phases of a window."""
     largest_pss_bytes: int | None = None
     """In any window. None also in what an earlier version stored."""
     n_processes: float = 0.0

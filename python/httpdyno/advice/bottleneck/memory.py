@@ -7,7 +7,7 @@ that the spread between starts says whether it moved at all.
 from collections.abc import Iterator
 
 from httpdyno.advice.bottleneck.difference import Difference
-from httpdyno.model import ArmSummary, Comparison, RatioInterval
+from httpdyno.model import ArmSummary, Comparison, PhaseFigures, RatioInterval
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_bytes
 
@@ -40,7 +40,7 @@ def _differences(compared: Comparison) -> Iterator[Difference]:
         )
 
 
-def shared_bytes(arm: ArmSummary) -> float | None:
+def shared_bytes(arm: ArmSummary | PhaseFigures) -> float | None:
     """Return what of all of a server's memory no process has for itself alone; None: not known.
 
     It is PSS less the private memory of all. What is mapped by others on the machine too counts

@@ -9,6 +9,7 @@ from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.model.metric import MORE_IS_BETTER, SYSTEM_CALLS
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
+from httpdyno.report.study.age_text import ages_page
 from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.arms_text import full_handshakes_text, lookups_text, rows_page
 from httpdyno.report.study.brief_limit import brief_limits
@@ -95,6 +96,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "cost": cost_figure(outcome, drawn),
         "rows": rows_page(outcome),
         "phases": phases_page(outcome),
+        "ages": ages_page(outcome),
         "factorial": factorial_page(outcome.factorial) if outcome.factorial else None,
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),

@@ -19,6 +19,7 @@ from httpdyno.model import (
 )
 from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.age_text import age_lines
 from httpdyno.report.study.also_text import also_claims, also_words
 from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
 from httpdyno.report.study.calls_text import has_figures
@@ -108,6 +109,7 @@ def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
     if conclusion:
         parts += [Text(), *conclusion]
     parts += phase_lines(outcome)
+    parts += age_lines(outcome)
     parts += limit_lines(outcome) + own_log_lines(outcome)
     caveats = outcome_caveats(outcome)
     if caveats:

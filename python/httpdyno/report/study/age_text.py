@@ -1,0 +1,77 @@
+"""A pool's memory at several ages: a table for a terminal and for a page."""
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.advice.age import ROOM_BYTES, Age, ages
+from httpdyno.model import Outcome
+from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.phase_arms import phase_arms
+from httpdyno.units import format_bytes
+
+_ROOM = f"{ROOM_BYTES / (1 << 30):.0f} GiB"
+_HEAD = ("requests", "memory", "shared", "private", f"n in {_ROOM}")
+_NOTE = (
+    f"memory after so many requests to the pool; n = (T − P)/u(r): processes that fit into {_ROOM}, "
+    "P shared, u(r) private of a process, were all of that age"
+)
+_NAME_WIDTH = 20
+_INDENT = (0, 0, 0, 2)
+
+
+def age_lines(outcome: Outcome) -> list[RenderableType]:
+    """Return a row for each age and arm; none where phases do not end with requests."""
+    rows = _rows(outcome)
+    if not rows:
+        return []
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("", max_width=_NAME_WIDTH)
+    table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
+    for name in _HEAD:
+        table.add_column(name, justify="right", no_wrap=True)
+    last = ""
+    for phase, name, *cells in rows:
+        table.add_row("" if phase == last else phase, name, *cells)
+        last = phase
+    note = Prose(Text(_NOTE, "dim"))
+    return [Text(), Padding(table, _INDENT), Padding(note, _INDENT)]
+
+
+def ages_page(outcome: Outcome) -> dict[str, Any] | None:
+    """Return the same for a page, each age a group of rows; None where there are none."""
+    parts: list[str | list[str]] = []
+    last = ""
+    for phase, name, *cells in _rows(outcome):
+        parts += [phase] if phase != last else []
+        parts.append([name, *cells])
+        last = phase
+    if not parts:
+        return None
+    return {"head": ["", *_HEAD], "rows": parts, "text_columns": 1, "caption": f"{_NOTE}."}
+
+
+def _rows(outcome: Outcome) -> list[list[str]]:
+    method = outcome.plan.study.method
+    of_arms = [(name, ages(method, arm)) for name, arm in phase_arms(outcome)]
+    return [
+        [phase.name, name, *_cells(age)]
+        for phase in method.phases
+        for name, found in of_arms
+        for age in found
+        if age.phase == phase.name
+    ]
+
+
+def _cells(age: Age) -> list[str]:
+    return [
+        f"{age.n_requests:,.0f}",
+        format_bytes(age.pss_bytes),
+        NOTHING if age.shared_bytes is None else format_bytes(age.shared_bytes),
+        format_bytes(age.uss_bytes_per_process),
+        NOTHING if age.n_fit is None else f"{age.n_fit:,.0f}",
+    ]

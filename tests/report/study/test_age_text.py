@@ -1,0 +1,58 @@
+"""Memory by age: on the terminal and on the page."""
+
+from msgspec import structs
+from tests.report import sample_second
+from tests.report.page import shown
+from tests.report.plain import plain_text
+
+from httpdyno.model import Phase
+from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.text import outcome_text
+
+MIB = 2**20
+
+
+def aged():
+    """Return a comparison whose three phases each end with a number of requests."""
+    whole = sample_second.phased()
+    assert whole.final is not None
+    method = structs.replace(
+        whole.plan.study.method,
+        phases=tuple(Phase(name=name, n_requests=8) for name in ("cold", "warm", "expired")),
+        blocks_per_start=1,
+    )
+
+    def sized(each, private_mib):
+        return structs.replace(
+            each,
+            pss_bytes=(24.0 + 9 * private_mib) * MIB,
+            uss_bytes_per_process=private_mib * MIB,
+            n_processes=9.0,
+            requests_per_turn=1000.0,
+        )
+
+    def grown(arm):
+        phases = {"cold": sized(arm.phases["cold"], 1.0), "warm": sized(arm.phases["warm"], 10.0)}
+        return structs.replace(sized(arm, 20.0), phases=phases)
+
+    final = structs.replace(whole.final, a=grown(whole.final.a), b=grown(whole.final.b))
+    study = structs.replace(whole.plan.study, method=method)
+    return structs.replace(whole, plan=structs.replace(whole.plan, study=study), final=final)
+
+
+def test_terminal_and_page_have_each_age_with_how_many_would_fit():
+    text = plain_text(outcome_text(aged()))
+    rows = [line.split() for line in text.splitlines()]
+    assert "cold a 1,000 33.0 MiB 24.0 MiB 1.00 MiB 1,000".split() in rows
+    assert "warm a 2,000 114 MiB 24.0 MiB 10.0 MiB 100".split() in rows
+    assert "expired a 3,000 204 MiB 24.0 MiB 20.0 MiB 50".split() in rows
+    assert "n = (T − P)/u(r)" in " ".join(text.split())
+    page = shown(outcome_html(aged()))
+    assert "Memory by age" in page
+    assert "n = (T − P)/u(r)" in page
+
+
+def test_phases_that_time_ends_have_no_ages():
+    outcome = sample_second.phased()
+    assert "u(r)" not in plain_text(outcome_text(outcome))
+    assert "Memory by age" not in shown(outcome_html(outcome))
