@@ -91,8 +91,8 @@ _CROSSOVER = Formula(
             name="all",
             expression="plain * most",
             kind="bandwidth",
-            meaning="The line of all clients together on which as many fit as they are: on a faster "
-            "one the CPU gives out before that line would, and the full rate falls",
+            meaning="The line of all clients together that carries as many as they are: on a "
+            "faster one the CPU gives out before it would, and the full rate falls",
         ),
         Step(
             name="spared",
@@ -107,25 +107,26 @@ _CROSSOVER = Formula(
             meaning="What the full rate rises by at most, on a line that is the limit with both",
         ),
     ),
-    answer="it costs more than it saves above {one} for a client, and above {all} for all together; "
-    "where the line is the limit it is worth {times} the rate",
+    answer="it costs more than it saves above {one} for a client, and above {all} for all "
+    "together; where the line is the limit it is worth {times} the rate",
     printed=(
         AsPrinted(
             source=f"{HANDOUT}, 2.27, and {BOOK}, page 402",
             text="text shrinks up to ten times, and no code has to change",
             printed="without what it costs",
             verdict="unsupported",
-            remark="Bytes are half of it: the CPU time, which the documents leave out, sets the line "
-            "on which they are worth it",
+            remark="Bytes are half of it: the CPU time, which the documents leave out, sets the "
+            "line on which they are worth it",
             expression="plain / coded",
             kind="factor",
         ),
     ),
     caveats=(
-        "both CPU times are of the whole server and of one kind of page: measure them with the same "
-        "load (`compression`, `compression-slow-line`), at the level that is to be used",
-        "the line of one client is the least: where a server sends the beginning of an answer while "
-        "it compresses the rest, the two overlap; and a line with a delay has round trips to save",
+        "both CPU times are of the whole server and of one kind of page: measure them with the "
+        "same load (`compression`, `compression-slow-line`), at the level that is to be used",
+        "the line of one client is the least: where a server sends the beginning of an answer "
+        "while it compresses the rest, the two overlap; and a line with a delay has round trips "
+        "to save",
         "all clients together are taken to wait for nothing but that line and those cores: of "
         "clients with lines of their own it is the sum of those",
         "an answer that is kept compressed costs its CPU time once",

@@ -17,8 +17,8 @@ from httpdyno.units import format_bytes
 _ROOM = f"{ROOM_BYTES / (1 << 30):.0f} GiB"
 _HEAD = ("requests", "memory", "shared", "private", f"n in {_ROOM}")
 _NOTE = (
-    f"memory after so many requests to the pool; n = (T − P)/u(r): processes that fit into {_ROOM}, "
-    "P shared, u(r) private of a process, were all of that age"
+    "memory after so many requests to the pool; n = (T − P)/u(r): processes that fit into "
+    f"{_ROOM}, P shared, u(r) private of a process, were all of that age"
 )
 _NAME_WIDTH = 20
 _INDENT = (0, 0, 0, 2)
