@@ -151,10 +151,10 @@ def test_beyond_the_crossover_compression_loses_and_before_it_wins(
     plain, cpu_coded = coded + saved, cpu_plain + extra
     found = figures(
         "crossover",
-        plain=f"{plain}kB",
+        page=f"{plain}kB",
         coded=f"{coded}kB",
-        cpu_plain=f"{cpu_plain}us",
-        cpu_coded=f"{cpu_coded}us",
+        cpu=f"{cpu_plain}us",
+        cost=f"{extra}us",
         cores=f"{cores}",
     )
 

@@ -16,80 +16,63 @@ _CROSSOVER = Formula(
     question="On which line does compression cost more than it saves?",
     inputs=(
         Input(
-            name="plain",
+            name="page",
             kind="size",
             meaning="Bytes of an answer as it is, its head included",
-            example="50.2kB",
+            example="50kB",
         ),
+        Input(name="coded", kind="size", meaning="The same, compressed", example="23kB"),
         Input(
-            name="coded",
-            kind="size",
-            meaning="The same, compressed",
-            example="22.9kB",
-        ),
-        Input(
-            name="cpu_plain",
+            name="cpu",
             kind="duration",
             meaning="The server's CPU time for an answer as it is",
             example="251us",
         ),
         Input(
-            name="cpu_coded",
+            name="cost",
             kind="duration",
-            meaning="The same, compressed",
-            example="878us",
+            meaning="By how much more that is where it is compressed",
+            example="627us",
         ),
         Input(
             name="cores",
             kind="number",
             meaning="Cores that the server may use up",
-            example="2",
+            example="",
             default="1",
         ),
     ),
-    expression="one client: (plain − coded) / (cpu_coded − cpu_plain); "
-    "all together: plain × cores / cpu_coded",
+    expression="one client: (page − coded) / cost; all together: page × cores / (cpu + cost)",
     requires=(
         Requirement(
-            expression="plain - coded",
-            complaint="{coded} compressed are no fewer than {plain} as it is",
+            expression="page - coded",
+            complaint="{coded} compressed are no fewer than {page} as it is",
             blames="coded",
-        ),
-        Requirement(
-            expression="cpu_coded - cpu_plain",
-            complaint="with {cpu_coded} in place of {cpu_plain} it costs nothing on any line",
-            blames="cpu_coded",
         ),
     ),
     steps=(
         Step(
             name="saved",
-            expression="plain - coded",
+            expression="page - coded",
             kind="size",
             meaning="What a line need not carry of each answer",
         ),
         Step(
-            name="extra",
-            expression="cpu_coded - cpu_plain",
-            kind="duration",
-            meaning="CPU time that this takes",
-        ),
-        Step(
             name="one",
-            expression="saved / extra",
+            expression="saved / cost",
             kind="bandwidth",
             meaning="The line of one client on which both take as long: on a faster one an answer "
             "is there later, at a server that has a core free",
         ),
         Step(
             name="most",
-            expression="cores / cpu_coded",
+            expression="cores / (cpu + cost)",
             kind="rate",
             meaning="Compressed answers for which there is CPU time",
         ),
         Step(
             name="all",
-            expression="plain * most",
+            expression="page * most",
             kind="bandwidth",
             meaning="The line of all clients together that carries as many as they are: on a "
             "faster one the CPU gives out before it would, and the full rate falls",
@@ -102,7 +85,7 @@ _CROSSOVER = Formula(
         ),
         Step(
             name="times",
-            expression="plain / coded",
+            expression="page / coded",
             kind="factor",
             meaning="What the full rate rises by at most, on a line that is the limit with both",
         ),
@@ -117,7 +100,7 @@ _CROSSOVER = Formula(
             verdict="unsupported",
             remark="Bytes are half of it: the CPU time, which the documents leave out, sets the "
             "line on which they are worth it",
-            expression="plain / coded",
+            expression="page / coded",
             kind="factor",
         ),
     ),
