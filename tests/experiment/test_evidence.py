@@ -111,7 +111,7 @@ def with_times(start, slower):
 
     def taking(seconds):
         bounds = tuple(round(seconds * share * 1e9) for share in (0.5, 1.0, 1.5))
-        return HistogramData(bounds_ns=bounds, counts=(40, 40, 40), sum_s=1.0, max_s=2 * seconds)
+        return HistogramData(bounds_ns=bounds, counts=(60, 60, 60), sum_s=1.0, max_s=2 * seconds)
 
     def window(each):
         seconds = 0.1 * (slower if each.arm == 1 else 1.0)
@@ -131,7 +131,16 @@ def with_times(start, slower):
 
 
 @pytest.mark.parametrize(
-    "metric", ["first_byte_p50_s", "page_p90_s", "usual_p50_s", "latency_p90_s of search"]
+    "metric",
+    [
+        "first_byte_p50_s",
+        "first_byte_p99_s",
+        "page_p90_s",
+        "page_p99_s",
+        "usual_p50_s",
+        "usual_p99_s",
+        "latency_p90_s of search",
+    ],
 )
 def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwise(metric):
     starts = [with_times(sample_start(start=n), 0.8 + 0.001 * (n % 3)) for n in range(8)]

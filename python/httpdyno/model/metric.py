@@ -18,10 +18,13 @@ _OF_REQUESTS = {
     "latency_p999_s": ("latency_p999", "p99.9 latency"),
     "first_byte_p50_s": ("first_byte_p50", "p50 time to the first byte"),
     "first_byte_p90_s": ("first_byte_p90", "p90 time to the first byte"),
+    "first_byte_p99_s": ("first_byte_p99", "p99 time to the first byte"),
     "page_p50_s": ("page_p50", "p50 page time"),
     "page_p90_s": ("page_p90", "p90 page time"),
+    "page_p99_s": ("page_p99", "p99 page time"),
     "usual_p50_s": ("usual_p50", "p50 latency of the usual users"),
     "usual_p90_s": ("usual_p90", "p90 latency of the usual users"),
+    "usual_p99_s": ("usual_p99", "p99 latency of the usual users"),
 }
 """Of each the key of its ratio, which has no unit, and its name in words."""
 

@@ -66,7 +66,7 @@ class ObjectiveTable(Record, frozen=True):
     """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
     counted once), `uss_bytes_per_process` (what a process has for itself alone, on average),
     `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p99_s`,
-    `latency_p999_s`; with `p50` and `p90` also `first_byte_p50_s` (until an answer begins),
+    `latency_p999_s`; with `p50`, `p90` and `p99` also `first_byte_p50_s` (until an answer begins),
     `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow; their
     answers are `usual_throughput_per_s`). Of one
     request that has a `name` it is `latency_p90_s of NAME`, and so on. `calls_per_request` is the

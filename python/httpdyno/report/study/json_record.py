@@ -126,10 +126,13 @@ class ClaimJson(Record, frozen=True):
     latency_p999_ratio: RatioJson | None
     first_byte_p50_ratio: RatioJson | None
     first_byte_p90_ratio: RatioJson | None
+    first_byte_p99_ratio: RatioJson | None
     page_p50_ratio: RatioJson | None
     page_p90_ratio: RatioJson | None
+    page_p99_ratio: RatioJson | None
     usual_p50_ratio: RatioJson | None
     usual_p90_ratio: RatioJson | None
+    usual_p99_ratio: RatioJson | None
     cpu_per_call_ratio: RatioJson | None
     wall_per_call_ratio: RatioJson | None
     request_ratios: dict[str, RatioJson]
