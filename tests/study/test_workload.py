@@ -134,6 +134,13 @@ def test_clients_of_a_server_with_tls_speak_it_whatever_certificate_it_shows():
     assert (asked.versions, asked.resumes, asked.is_verified) == ("1.2", False, False)
 
 
+def test_handshakes_are_a_metric_where_there_are_any():
+    objective = Objective(metric="handshakes_full_per_request")
+    with pytest.raises(StudyFileError, match=r"expected a workload over TLS"):
+        check_windows(encrypted_by("", is_tls=False), Method(), objective, wrong)
+    check_windows(encrypted_by("", is_tls=True), Method(), objective, wrong)
+
+
 @pytest.mark.parametrize("text", ['tls_version = "1.3"', "tls_resumption = true"])
 def test_how_tls_is_spoken_is_nothing_to_a_server_without(text):
     with pytest.raises(StudyFileError, match=r"server\.tls = true"):

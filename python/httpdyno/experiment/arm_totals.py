@@ -19,6 +19,7 @@ from httpdyno.model import (
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.model.metric import (
     CALL_RATIOS,
+    FULL_HANDSHAKES,
     QUANTILES,
     is_of_system_calls,
     percentile_of,
@@ -41,6 +42,8 @@ class ArmFigures:
     """What each has for itself alone."""
     bytes_per_request: float
     """Received for each right answer: heads, codings and all."""
+    handshakes_full_per_request: float
+    """TLS handshakes for which the server signed; 0 also without TLS."""
     times_s: dict[str, float]
     """Percentiles by the keys of their ratios."""
     error_ratio: float
@@ -62,6 +65,7 @@ class ArmFigures:
             "memory": self.pss_bytes,
             "uss_per_process": self.uss_bytes_per_process,
             "bytes_per_request": self.bytes_per_request,
+            FULL_HANDSHAKES: self.handshakes_full_per_request,
         }
         return {**self.times_s, **own}.get(ratio_name, math.nan)
 
@@ -78,6 +82,7 @@ class ArmTotals:
     offered: int
     cpu_s: float
     bytes_received: int
+    handshakes_full: int
     pss_bytes: float
     """Does not add up: of several starts it is their mean; NaN where it was not read. So it is with
     the next."""
@@ -110,6 +115,7 @@ class ArmTotals:
             offered=sum(each.offered for each in seen),
             cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
             bytes_received=sum(each.bytes_received for each in seen),
+            handshakes_full=sum(each.handshakes_full for each in seen),
             pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
             uss_bytes_per_process=_mean(
                 seen.uss_bytes / seen.n_processes
@@ -133,6 +139,7 @@ class ArmTotals:
             offered=sum(each.offered for each in parts),
             cpu_s=math.fsum(each.cpu_s for each in parts),
             bytes_received=sum(each.bytes_received for each in parts),
+            handshakes_full=sum(each.handshakes_full for each in parts),
             pss_bytes=_mean(each.pss_bytes for each in parts),
             uss_bytes_per_process=_mean(each.uss_bytes_per_process for each in parts),
             times={
@@ -159,6 +166,7 @@ class ArmTotals:
             pss_bytes=self.pss_bytes,
             uss_bytes_per_process=self.uss_bytes_per_process,
             bytes_per_request=self.bytes_received / n if n else math.nan,
+            handshakes_full_per_request=self.handshakes_full / n if n else math.nan,
             times_s={
                 percentile_of(of, name): quantile_s(data, q)
                 for of, data in self.times.items()

@@ -8,8 +8,8 @@ from statistics import fmean, stdev
 from msgspec import structs
 
 from httpdyno.experiment.block_ratios import noise
-from httpdyno.experiment.call_ratios import width_words
 from httpdyno.experiment.caveat import window_caveats
+from httpdyno.experiment.count_ratios import width_words
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,

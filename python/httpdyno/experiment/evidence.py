@@ -13,7 +13,8 @@ from statistics import fmean, median
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
-from httpdyno.experiment.call_ratios import calls_in, no_ratio
+from httpdyno.experiment.call_ratios import calls_in
+from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.workers_of_starts import workers_of_starts
 from httpdyno.model import (

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from msgspec import structs
 
-from httpdyno.experiment.call_ratios import no_ratio
+from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
 from httpdyno.experiment.evidence import (
     arm_status,

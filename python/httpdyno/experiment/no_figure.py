@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from httpdyno.experiment.call_figures import floor_doubt
-from httpdyno.experiment.call_ratios import no_ratio
+from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.evidence import carries, has_figures, smallest_count, start_figures
 from httpdyno.model import StartRecord
 from httpdyno.model.metric import CALL_RATIOS, METRIC_NAMES, RATIO_OF_METRIC

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 SYSTEM_CALLS = "calls_per_request"
+FULL_HANDSHAKES = "handshakes_full_per_request"
 
 _OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
@@ -12,6 +13,7 @@ _OF_REQUESTS = {
     "uss_bytes_per_process": ("uss_per_process", "private memory per process"),
     "bytes_per_request": ("bytes_per_request", "bytes per request"),
     SYSTEM_CALLS: (SYSTEM_CALLS, "system calls per request"),
+    FULL_HANDSHAKES: (FULL_HANDSHAKES, "full TLS handshakes per request"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),
     "latency_p99_s": ("latency_p99", "p99 latency"),
@@ -100,6 +102,11 @@ def is_of_system_calls(metric: str) -> bool:
     return metric.partition(_OF)[0] == SYSTEM_CALLS
 
 
+def is_counted(metric: str) -> bool:
+    """Whether a metric, or a ratio, is a count, which may be nought or the same in each start."""
+    return metric == FULL_HANDSHAKES or is_of_system_calls(metric)
+
+
 def calls_of_kind(kind: str) -> str:
     """Return the metric of system calls of a kind, which is its ratio's key too."""
     return f"{SYSTEM_CALLS}{_OF}{kind}"
@@ -132,7 +139,7 @@ def distribution_of(ratio: str) -> tuple[str, str]:
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
     of = distribution_of(RATIO_OF_METRIC[metric])[0]
-    if metric == USUAL_RATE or is_of_system_calls(metric):
+    if metric == USUAL_RATE or is_counted(metric):
         return True
     return bool(request_of(of)) or of in ON_DEMAND
 

@@ -8,6 +8,7 @@ from httpdyno.errors import UsageError
 from httpdyno.model import Objective, Replay, Workload
 from httpdyno.model.metric import (
     CALL_METRIC,
+    FULL_HANDSHAKES,
     RATES,
     REQUEST_METRICS,
     calls_of_kind,
@@ -72,6 +73,8 @@ def workload_for(metric: str, workload: Workload) -> str:
         return "a workload with pages: requests with `objects`"
     if metric.startswith("usual_") and workload.slow is None:
         return "a workload in which some are `slow`"
+    if metric == FULL_HANDSHAKES and workload.tls is None:
+        return "a workload over TLS: a server with `tls = true`"
     if is_of_system_calls(metric) and isinstance(workload.arrival, Replay):
         return "a workload with requests of its own: those of a log are not sent twice"
     return ""

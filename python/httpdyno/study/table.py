@@ -72,7 +72,8 @@ class ObjectiveTable(Record, frozen=True):
     request that has a `name` it is `latency_p90_s of NAME`, and so on. `calls_per_request` is the
     system calls of an answer, without what its connection takes, and `calls_per_request of open`
     those of a kind, as `inspect --census` names them, `.htaccess` or `missing`: each start counts
-    them after its windows, by `strace` over some twenty answers. With `[fragments]` it is
+    them after its windows, by `strace` over some twenty answers. `handshakes_full_per_request` is
+    for how many of the answers a server that speaks TLS signed. With `[fragments]` it is
     `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""

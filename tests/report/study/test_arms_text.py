@@ -67,6 +67,16 @@ def test_handshakes_have_columns_a_tile_and_figures_where_there_is_tls() -> None
     assert "handshakes" not in plain_text(outcome_text(connected(Connecting(), Connecting())))
 
 
+def test_handshakes_that_are_asked_for_have_their_column_once() -> None:
+    whole = connected(Connecting(handshakes_full=3, completed=1_200), Connecting())
+    outcome = asked(whole, "better", metric="handshakes_full_per_request")
+    heads = [line for line in shown(outcome).splitlines() if line.count("handshakes  ")]
+    assert [head.split()[-3:] for head in heads] == [["memory", "handshakes", "resumed"]]
+    assert "full TLS handshakes per request: better, 1.21 ×" in shown(outcome)
+    final = outcome_json(outcome)["final"]
+    assert final["handshakes_full_per_request_ratio"]["ratio"] == 1.214
+
+
 def test_connects_that_were_dropped_are_told_where_there_are_any() -> None:
     outcome = connected(Connecting(listen_overflows=1_312, syn_retransmits=1), Connecting())
     text = " ".join(plain_text(outcome_text(outcome)).split())

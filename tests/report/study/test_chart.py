@@ -104,6 +104,15 @@ def test_a_curve_of_system_calls_is_drawn_in_calls() -> None:
     assert "system calls per request of open" in sweep_svg(of_calls, {})
 
 
+def test_a_curve_of_handshakes_is_drawn_in_percent() -> None:
+    sweep = memory_sweep().sweep
+    assert sweep is not None
+    points = tuple(structs.replace(point, value=point.value / 1e8) for point in sweep.points)
+    signing = structs.replace(sweep, metric="handshakes_full_per_request", points=points)
+    assert sweep_rows(signing, {})[1]["value"] == pytest.approx(40.0)
+    assert "full TLS handshakes per request, %" in sweep_svg(signing, {})
+
+
 def test_the_book_s_curve_meets_ours_at_its_best() -> None:
     outcome = sample.sweep()
     assert outcome.sweep is not None

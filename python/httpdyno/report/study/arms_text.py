@@ -11,6 +11,7 @@ from rich.table import Table
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
 from httpdyno.model.metric import (
+    FULL_HANDSHAKES,
     METRIC_NAMES,
     RATIO_OF_METRIC,
     USUAL_RATE,
@@ -35,6 +36,9 @@ _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
     "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
     "bytes_per_request": lambda arm: arm.bytes_per_request,
+    FULL_HANDSHAKES: lambda arm: (
+        arm.connecting.handshakes_full_per_request if arm.connecting.completed else None
+    ),
 }
 """Metrics that are no times and have no column otherwise."""
 _ALWAYS: dict[str, Callable[[ArmSummary], float | None]] = {
@@ -131,7 +135,11 @@ def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     all_arms = tuple(arms)
     known = (*METRIC_NAMES, *sorted(metric for metric in told if request_of(metric)))
     more = tuple(m for m in known if m in told and (m in _OWN or is_on_demand(m)))
-    beside = (name for name, each in _BESIDE.items() if any(map(each.is_there, all_arms)))
+    beside = (
+        name
+        for name, each in _BESIDE.items()
+        if name not in more and any(map(each.is_there, all_arms))
+    )
     return (*more, *beside)
 
 
@@ -199,7 +207,7 @@ def _resumed_text(arm: ArmSummary) -> str:
 
 
 class _Beside(NamedTuple):
-    """A figure that is no metric, and stands beside them where an arm has it."""
+    """A figure that stands beside the metrics where an arm has it, whoever asks for it."""
 
     head: str
     is_there: Callable[[ArmSummary], bool]
@@ -210,7 +218,7 @@ _BESIDE = {
     "lookups_per_request": _Beside(
         "lookups", lambda arm: arm.lookups_per_request is not None, lookups_text
     ),
-    "handshakes_full_per_request": _Beside(
+    FULL_HANDSHAKES: _Beside(
         "handshakes", lambda arm: arm.connecting.has_tls, full_handshakes_text
     ),
     "handshakes_resumed_per_request": _Beside(

@@ -120,6 +120,7 @@ class ClaimJson(Record, frozen=True):
     uss_per_process_ratio: RatioJson | None
     bytes_per_request_ratio: RatioJson | None
     calls_per_request_ratio: RatioJson | None
+    handshakes_full_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None

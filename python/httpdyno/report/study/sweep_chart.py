@@ -18,7 +18,7 @@ from httpdyno.report.study.verdict_text import (
     point_bounds,
     taken_word,
 )
-from httpdyno.units import format_bytes, format_count, format_rate
+from httpdyno.units import format_bytes, format_count, format_percent, format_rate
 
 
 def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> str:
@@ -166,4 +166,6 @@ def _unit(metric: str) -> tuple[float, str]:
         return 1e6, f"{metric_name(metric)}, MB"
     if write is format_count:
         return 1.0, metric_name(metric)
+    if write is format_percent:
+        return 1e-2, f"{metric_name(metric)}, %"
     return 1e-3, f"{metric_name(metric)}, ms"

@@ -15,6 +15,7 @@ from httpdyno.model import (
     Verdict,
 )
 from httpdyno.model.metric import (
+    FULL_HANDSHAKES,
     METRIC_NAMES,
     RATIO_OF_METRIC,
     SYSTEM_CALLS,
@@ -32,6 +33,7 @@ from httpdyno.units import (
     format_duration,
     format_guess,
     format_number,
+    format_percent,
     format_rate,
 )
 
@@ -75,7 +77,7 @@ def short_name(ratio: str) -> str:
     names = {"cpu_per_request": "CPU", "throughput": "rate"}
     names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
     names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
-    names |= {SYSTEM_CALLS: "calls"}
+    names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes"}
     if kind := kind_of_calls(ratio):
         return f"{kind} calls"
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
@@ -329,6 +331,8 @@ def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
     if is_of_system_calls(metric):
         return format_count
+    if metric == FULL_HANDSHAKES:
+        return format_percent
     if request_of(metric):
         return format_duration
     if metric.endswith("_per_s"):

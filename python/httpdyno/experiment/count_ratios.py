@@ -1,0 +1,100 @@
+"""Figures that are counted, not timed: why some starts make no ratio of them, and no width; pure.
+
+A count may be nought, and every start may well find the same one. Where an arm has none there is no
+ratio, whatever the others of its starts found; that a ratio never varied is the figure's nature and
+no sign of much evidence, so it is said.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from httpdyno.experiment.call_ratios import calls_in, uncounted
+from httpdyno.model import StartRecord
+from httpdyno.model.metric import FULL_HANDSHAKES, is_counted, is_of_system_calls, kind_of_calls
+from httpdyno.units import format_number
+
+_NAMES = ("a", "b")
+_NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
+_ALIKE = 1e-12
+"""Standard deviations of a log ratio below this are the arithmetic's."""
+_FEW = 0.1
+"""Below, two digits are told, wherever they stand."""
+
+
+def no_ratio(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int] = (0, 1)) -> str:
+    """Return why no ratio of a count may be made of these starts; empty where it may.
+
+    Args:
+        starts: Of all these arms.
+        ratio_name: Of any figure; only those that are counted are looked at.
+        arms: That are to have the figure.
+    """
+    if ratio_name == FULL_HANDSHAKES:
+        counts = {arm: [_full_handshakes(start, arm) for start in starts] for arm in arms}
+        return _none_words(counts, "full TLS handshakes")
+    if not is_of_system_calls(ratio_name):
+        return ""
+    if words := uncounted(starts, arms):
+        return words
+    kind = kind_of_calls(ratio_name)
+    counts = {arm: [_calls(start, arm, kind) for start in starts] for arm in arms}
+    return _none_words(counts, f"`{kind}` calls" if kind else "system calls")
+
+
+def width_words(ratio_name: str, spread: float, n: int) -> str:
+    """Return what a reason is to add where its interval has no width; empty where it has one.
+
+    Args:
+        ratio_name: Of any figure; only those that are counted are spoken of.
+        spread: Standard deviation of the starts' log ratios.
+        n: How many they are.
+    """
+    return _NO_WIDTH.format(n=n) if is_counted(ratio_name) and spread < _ALIKE else ""
+
+
+def _calls(start: StartRecord, arm: int, kind: str) -> float | None:
+    found = calls_in(start, arm)
+    return None if found is None or start.statuses[arm] != "complete" else found.of(kind)
+
+
+def _full_handshakes(start: StartRecord, arm: int) -> float | None:
+    seen = [window.measurement for window in start.windows if window.arm == arm]
+    completed = sum(each.completed for each in seen)
+    if start.statuses[arm] != "complete" or not completed:
+        return None
+    return sum(each.handshakes_full for each in seen) / completed
+
+
+def _none_words(counts: Mapping[int, Sequence[float | None]], what: str) -> str:
+    """Return why counts make no ratio; empty where they do.
+
+    A start in which an arm has none has no logarithm: an interval of the others would be of those
+    that came out otherwise.
+
+    Args:
+        counts: Arm → that of an answer in each start, None where it was not counted; (n_starts,).
+        what: They are of.
+    """
+    known = {arm: [n for n in each if n is not None] for arm, each in counts.items()}
+    every = [n for each in known.values() for n in each]
+    if all(every):
+        return ""
+    if not any(every):
+        return f"no answer takes any {what}, so there is no ratio of them"
+    if len(counts) != len(_NAMES):
+        return f"some answers take no {what}, so there is no ratio to them"
+    means = [
+        f"{name} takes {_number(math.fsum(each) / len(each))}"
+        for name, each in zip(_NAMES, known.values(), strict=True)
+        if each
+    ]
+    in_starts = [*zip(*counts.values(), strict=True)]
+    n_none = sum(any(n == 0 for n in each) for each in in_starts)
+    return (
+        f"{' and '.join(means)} {what} for an answer, and in {n_none} of {len(in_starts)} starts "
+        "one of them none, so there is no ratio of them"
+    )
+
+
+def _number(mean: float) -> str:
+    return format_number(mean, 1 - math.floor(math.log10(mean)) if 0 < mean < _FEW else 2)
