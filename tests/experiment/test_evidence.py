@@ -106,7 +106,7 @@ def test_one_thin_start_does_not_end_a_comparison_that_was_carried_for_long():
     assert "a start holds 280 requests, too few requests for its p99 latency" in told.reason
 
 
-def with_times(start, slower):
+def with_times(start, slower, n_slow=26):
     """Return a start whose arms differ in pages, first bytes and usual users, not in requests."""
 
     def taking(seconds):
@@ -122,7 +122,9 @@ def with_times(start, slower):
             of_request={"search": taking(4 * seconds), "list": taking(9.0)},
             by_population={
                 "usual": Portion(completed=90, latency=taking(3 * seconds)),
-                "slow": Portion(completed=10 if each.arm == 0 else 26, latency=taking(9.0)),
+                "slow": Portion(
+                    completed=10 if each.arm == 0 else n_slow, latency=taking(5 * seconds)
+                ),
             },
         )
         return structs.replace(each, measurement=seen)
@@ -139,6 +141,7 @@ def with_times(start, slower):
         "page_p99_s",
         "usual_p50_s",
         "usual_p99_s",
+        "slow_p90_s",
         "latency_p90_s of search",
     ],
 )
@@ -157,19 +160,32 @@ def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwi
     assert not any(key.removeprefix("latency_") in summary.latency_s for key in summary.times_s)
 
 
-def test_usual_users_have_their_part_of_the_throughput():
+def test_usual_and_slow_users_have_their_parts_of_the_throughput():
     starts = [with_times(sample_start(start=n), 1.0) for n in range(8)]
-    metric = "usual_throughput_per_s"
-    objective = Objective(metric=metric, max_error_ratio=0.1)
     rates = [evidence.start_figures(starts[0], arm) for arm in (0, 1)]
-    parts = [each.usual_throughput_per_s / each.throughput_per_s for each in rates]
-    assert parts == pytest.approx([0.9, 90 / 116])
-    assert "usual_throughput" in evidence.ratio_intervals(starts, objective)
-    assert "usual_throughput" not in evidence.ratio_intervals(starts, Objective())
+    usual = [each.usual_throughput_per_s / each.throughput_per_s for each in rates]
+    slow = [each.slow_throughput_per_s / each.throughput_per_s for each in rates]
+    assert usual == pytest.approx([0.9, 90 / 116])
+    assert slow == pytest.approx([0.1, 26 / 116])
+    for whose in ("usual", "slow"):
+        objective = Objective(metric=f"{whose}_throughput_per_s", max_error_ratio=0.1)
+        assert f"{whose}_throughput" in evidence.ratio_intervals(starts, objective)
+        assert f"{whose}_throughput" not in evidence.ratio_intervals(starts, Objective())
     summary = evidence.arm_summary(starts, 0, Configuration(values={}))
     assert summary.usual_throughput_per_s == pytest.approx(0.9 * summary.throughput_per_s)
+    assert summary.slow_throughput_per_s == pytest.approx(0.1 * summary.throughput_per_s)
     none = evidence.arm_summary([sample_start()], 0, Configuration(values={}))
-    assert none.usual_throughput_per_s is None
+    assert (none.usual_throughput_per_s, none.slow_throughput_per_s) == (None, None)
+
+
+def test_a_start_without_an_answer_to_a_slow_user_is_not_left_out_in_silence():
+    starts = [with_times(sample_start(start=n), 1.0) for n in range(7)]
+    starts.append(with_times(sample_start(start=7), 1.0, n_slow=0))
+    objective = Objective(metric="slow_throughput_per_s", max_error_ratio=0.1)
+    state = claim(starts, Terms(objective=objective, min_starts=6))
+    assert (state.verdict, state.interval) == ("not_measured", None)
+    assert "in 1 of 8 starts one of them gave the slow users no right answer" in state.reason
+    assert "slow_throughput" not in evidence.ratio_intervals(starts, objective)
 
 
 def test_a_figure_that_no_window_has_is_not_claimed_of():

@@ -71,7 +71,7 @@ def test_system_calls_have_a_metric_for_each_kind_and_a_word_for_all(tmp_path):
     workload = read(tmp_path, "")
     metrics = metrics_of(workload)
     assert {"calls_per_request", "calls_per_request of open"} < {*metrics}
-    assert metrics_text(metrics).endswith("usual_p99_s, calls_per_request of KIND")
+    assert metrics_text(metrics).endswith("slow_p99_s, calls_per_request of KIND")
     objective = with_also(Objective(), ["calls_per_request of missing"], workload)
     assert objective.counts_calls
     assert not Objective().counts_calls
@@ -104,7 +104,9 @@ def test_a_name_that_says_nothing_of_one_request_is_refused(tmp_path, text, word
     [
         ("page_p90_s", "", "requests with `objects`"),
         ("usual_p50_s", "", "some are `slow`"),
+        ("slow_p90_s", "", "some are `slow`"),
         ("usual_throughput_per_s", "", "some are `slow`"),
+        ("slow_throughput_per_s", "", "some are `slow`"),
         (
             "usual_throughput_per_s",
             'rate = "5/s"\nslow = "28.8kbit:20%"',

@@ -35,6 +35,8 @@ class ArmFigures:
     throughput_per_s: float
     usual_throughput_per_s: float
     """Of the users who are not slow."""
+    slow_throughput_per_s: float
+    """Of those who are."""
     cpu_s_per_request: float
     pss_bytes: float
     """Of the server's processes, shared pages counted once."""
@@ -61,6 +63,7 @@ class ArmFigures:
         own = {
             "throughput": self.throughput_per_s,
             "usual_throughput": self.usual_throughput_per_s,
+            "slow_throughput": self.slow_throughput_per_s,
             "cpu_per_request": self.cpu_s_per_request,
             "memory": self.pss_bytes,
             "uss_per_process": self.uss_bytes_per_process,
@@ -158,10 +161,11 @@ class ArmTotals:
         rate_per_s = self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
         populations = self.by_population
         # Their part of what cycles credit: whole answers in a window would be too coarse alone.
-        usual = populations["usual"] / populations.total() if populations else math.nan
+        n_told = populations.total() or math.nan
         return ArmFigures(
             throughput_per_s=rate_per_s,
-            usual_throughput_per_s=rate_per_s * usual,
+            usual_throughput_per_s=rate_per_s * populations["usual"] / n_told,
+            slow_throughput_per_s=rate_per_s * populations["slow"] / n_told,
             cpu_s_per_request=self.cpu_s / n if n else math.nan,
             pss_bytes=self.pss_bytes,
             uss_bytes_per_process=self.uss_bytes_per_process,
@@ -183,6 +187,7 @@ _TIMES: dict[str, Callable[[Measurement], HistogramData]] = {
     "first_byte": lambda seen: seen.phases.first_byte,
     "page": lambda seen: seen.pages.time,
     "usual": lambda seen: _latency_of(seen.by_population.get("usual")),
+    "slow": lambda seen: _latency_of(seen.by_population.get("slow")),
 }
 
 

@@ -17,6 +17,8 @@ _NAMES = ("a", "b")
 _NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
 _ALIKE = 1e-12
 """Standard deviations of a log ratio below this are the arithmetic's."""
+_USERS = {"usual_throughput": "usual", "slow_throughput": "slow"}
+"""Ratios of a part of the answers, which a start may have none of, by whose they are."""
 _FEW = 0.1
 """Below, two digits are told, wherever they stand."""
 
@@ -32,6 +34,8 @@ def no_ratio(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]
     if ratio_name == FULL_HANDSHAKES:
         counts = {arm: [_full_handshakes(start, arm) for start in starts] for arm in arms}
         return _none_words(counts, "full TLS handshakes")
+    if ratio_name in _USERS:
+        return _unanswered(starts, _USERS[ratio_name], arms)
     if not is_of_system_calls(ratio_name):
         return ""
     if words := uncounted(starts, arms):
@@ -63,6 +67,24 @@ def _full_handshakes(start: StartRecord, arm: int) -> float | None:
     if start.statuses[arm] != "complete" or not completed:
         return None
     return sum(each.handshakes_full for each in seen) / completed
+
+
+def _unanswered(starts: Sequence[StartRecord], users: str, arms: Sequence[int]) -> str:
+    """Return that these users got no right answer of an arm in a start; empty where they did."""
+    n_none = sum(any(_has_unanswered(start, arm, users) for arm in arms) for start in starts)
+    if not n_none:
+        return ""
+    return (
+        f"in {n_none} of {len(starts)} starts one of them gave the {users} users no right answer, "
+        "so there is no ratio of their throughput; a longer `method.window` has more"
+    )
+
+
+def _has_unanswered(start: StartRecord, arm: int, users: str) -> bool:
+    told = (window.measurement.by_population for window in start.windows if window.arm == arm)
+    parts = [each for each in told if each]
+    is_told = bool(parts) and start.statuses[arm] == "complete"
+    return is_told and not any(each[users].completed for each in parts if users in each)
 
 
 def _none_words(counts: Mapping[int, Sequence[float | None]], what: str) -> str:

@@ -121,7 +121,6 @@ def arm_summary(
     figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
-    usual, private = figures.usual_throughput_per_s, figures.uss_bytes_per_process
     shown = {
         key: figures.times_s[key]
         for of, data in totals.times.items()
@@ -144,8 +143,9 @@ def arm_summary(
         latency=latency,
         times_s=times_s,
         pss_bytes=fmean(sizes) if sizes else None,
-        usual_throughput_per_s=None if math.isnan(usual) else usual,
-        uss_bytes_per_process=None if math.isnan(private) else private,
+        usual_throughput_per_s=_known_or_none(figures.usual_throughput_per_s),
+        slow_throughput_per_s=_known_or_none(figures.slow_throughput_per_s),
+        uss_bytes_per_process=_known_or_none(figures.uss_bytes_per_process),
         largest_pss_bytes=max(sizes, default=None),
         phases=phases,
         start_latency_s=start_latencies((w.measurement.latency for w in own) for own in of_starts)
@@ -217,6 +217,10 @@ def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, st
         if start.statuses[arm] != "complete":
             return start.statuses[arm], start.details[arm] if start.details else ""
     return "complete", ""
+
+
+def _known_or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _finite(value: float) -> float:

@@ -8,6 +8,7 @@ FULL_HANDSHAKES = "handshakes_full_per_request"
 _OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
     "usual_throughput_per_s": ("usual_throughput", "throughput of the usual users"),
+    "slow_throughput_per_s": ("slow_throughput", "throughput of the slow users"),
     "cpu_s_per_request": ("cpu_per_request", "CPU per request"),
     "pss_bytes": ("memory", "memory"),
     "uss_bytes_per_process": ("uss_per_process", "private memory per process"),
@@ -27,6 +28,9 @@ _OF_REQUESTS = {
     "usual_p50_s": ("usual_p50", "p50 latency of the usual users"),
     "usual_p90_s": ("usual_p90", "p90 latency of the usual users"),
     "usual_p99_s": ("usual_p99", "p99 latency of the usual users"),
+    "slow_p50_s": ("slow_p50", "p50 latency of the slow users"),
+    "slow_p90_s": ("slow_p90", "p90 latency of the slow users"),
+    "slow_p99_s": ("slow_p99", "p99 latency of the slow users"),
 }
 """Of each the key of its ratio, which has no unit, and its name in words."""
 
@@ -42,7 +46,8 @@ REQUEST_METRICS = tuple(_OF_REQUESTS)
 """Of a server under load."""
 
 USUAL_RATE = "usual_throughput_per_s"
-RATES = ("throughput_per_s", USUAL_RATE)
+SLOW_RATE = "slow_throughput_per_s"
+RATES = ("throughput_per_s", USUAL_RATE, SLOW_RATE)
 """What the schedule of an open loop decides, and no server."""
 
 CALL_METRIC = "cpu_s_per_call"
@@ -53,9 +58,10 @@ CALL_RATIOS = tuple(ratio for ratio, _ in _OF_CALLS.values())
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
-ON_DEMAND = ("first_byte", "page", "usual")
+ON_DEMAND = ("first_byte", "page", "usual", "slow")
 """Distributions that are kept, and their ratios made, where an objective names them: of the time to
-an answer's first byte, of pages with all their objects, and of those users who are not slow."""
+an answer's first byte, of pages with all their objects, of those users who are not slow, and of
+those who are."""
 
 
 def metric_named(text: str) -> str:
@@ -139,7 +145,7 @@ def distribution_of(ratio: str) -> tuple[str, str]:
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
     of = distribution_of(RATIO_OF_METRIC[metric])[0]
-    if metric == USUAL_RATE or is_counted(metric):
+    if metric in {USUAL_RATE, SLOW_RATE} or is_counted(metric):
         return True
     return bool(request_of(of)) or of in ON_DEMAND
 
@@ -149,7 +155,7 @@ def keeps_first_byte(metrics: Iterable[str]) -> bool:
     return any(metric.startswith("first_byte_") for metric in metrics)
 
 
-MORE_IS_BETTER = frozenset({"throughput", "usual_throughput"})
+MORE_IS_BETTER = frozenset({"throughput", "usual_throughput", "slow_throughput"})
 """Of the ratios; of all others less is better."""
 
 

@@ -159,6 +159,8 @@ class ArmSummary(Record, frozen=True):
     pss_bytes: float | None = None
     usual_throughput_per_s: float | None = None
     """Of the users who are not slow; None where none are."""
+    slow_throughput_per_s: float | None = None
+    """Of those who are; None also in what an earlier version stored."""
     uss_bytes_per_process: float | None = None
     """What a process has for itself alone, on average."""
     phases: dict[str, PhaseFigures] = msgspec.field(default_factory=dict)

@@ -71,7 +71,7 @@ def workload_for(metric: str, workload: Workload) -> str:
     """Return which workload has figures of a metric, in words; empty where this one has."""
     if metric.startswith("page_") and not workload.has_pages:
         return "a workload with pages: requests with `objects`"
-    if metric.startswith("usual_") and workload.slow is None:
+    if metric.startswith(("usual_", "slow_")) and workload.slow is None:
         return "a workload in which some are `slow`"
     if metric == FULL_HANDSHAKES and workload.tls is None:
         return "a workload over TLS: a server with `tls = true`"

@@ -68,7 +68,8 @@ class ObjectiveTable(Record, frozen=True):
     `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p99_s`,
     `latency_p999_s`; with `p50`, `p90` and `p99` also `first_byte_p50_s` (until an answer begins),
     `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow; their
-    answers are `usual_throughput_per_s`). Of one
+    answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
+    `slow_throughput_per_s`). Of one
     request that has a `name` it is `latency_p90_s of NAME`, and so on. `calls_per_request` is the
     system calls of an answer, without what its connection takes, and `calls_per_request of open`
     those of a kind, as `inspect --census` names them, `.htaccess` or `missing`: each start counts

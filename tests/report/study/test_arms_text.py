@@ -77,6 +77,18 @@ def test_handshakes_that_are_asked_for_have_their_column_once() -> None:
     assert final["handshakes_full_per_request_ratio"]["ratio"] == 1.214
 
 
+def test_slow_users_have_columns_in_their_units() -> None:
+    whole = sample_second.second_compare()
+    assert whole.final is not None
+    a = structs.replace(whole.final.a, slow_throughput_per_s=12.0, times_s={"slow_p90": 1.5})
+    more = ["slow_throughput_per_s", "slow_p90_s"]
+    text = plain_text(arms_table([("start", a), ("end", whole.final.b)], more=more))
+    head, first, second = [line.split() for line in text.splitlines() if line.strip()][-3:]
+    assert head == ["slow", "rate", "slow", "p90"]
+    assert first == ["start", "12.0/s", "1.50", "s"]
+    assert second == ["end", "–", "–"]
+
+
 def test_connects_that_were_dropped_are_told_where_there_are_any() -> None:
     outcome = connected(Connecting(listen_overflows=1_312, syn_retransmits=1), Connecting())
     text = " ".join(plain_text(outcome_text(outcome)).split())

@@ -157,6 +157,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         phases=arm.phases,
         pss_bytes=arm.pss_bytes,
         usual_throughput_per_s=arm.usual_throughput_per_s,
+        slow_throughput_per_s=arm.slow_throughput_per_s,
         uss_bytes_per_process=arm.uss_bytes_per_process,
         n_processes=arm.n_processes,
         workers=arm.workers,

@@ -74,6 +74,8 @@ class ArmJson(Record, frozen=True):
     pss_bytes: float | None
     usual_throughput_per_s: float | None
     """Of the users who are not slow; None where none are."""
+    slow_throughput_per_s: float | None
+    """Of those who are; None also in runs of earlier versions."""
     uss_bytes_per_process: float | None
     """What a process has for itself alone, on average; None in runs of earlier versions."""
     n_processes: float
@@ -115,6 +117,7 @@ class ClaimJson(Record, frozen=True):
     also: tuple[SecondClaim, ...]
     throughput_ratio: RatioJson | None
     usual_throughput_ratio: RatioJson | None
+    slow_throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
     memory_ratio: RatioJson | None
     uss_per_process_ratio: RatioJson | None
@@ -134,6 +137,9 @@ class ClaimJson(Record, frozen=True):
     usual_p50_ratio: RatioJson | None
     usual_p90_ratio: RatioJson | None
     usual_p99_ratio: RatioJson | None
+    slow_p50_ratio: RatioJson | None
+    slow_p90_ratio: RatioJson | None
+    slow_p99_ratio: RatioJson | None
     cpu_per_call_ratio: RatioJson | None
     wall_per_call_ratio: RatioJson | None
     request_ratios: dict[str, RatioJson]

@@ -77,6 +77,7 @@ def short_name(ratio: str) -> str:
     names = {"cpu_per_request": "CPU", "throughput": "rate"}
     names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
     names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
+    names |= {"slow_throughput": "slow rate"}
     names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes"}
     if kind := kind_of_calls(ratio):
         return f"{kind} calls"
