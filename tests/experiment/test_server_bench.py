@@ -130,6 +130,26 @@ def test_who_asked_is_told_the_servers_before_they_are_up_in_the_order_of_the_ar
     assert len(told) == 1
 
 
+def test_where_it_is_about_coming_up_each_does_so_by_itself():
+    events: list[object] = []
+
+    def ends():
+        events.append("ends")
+        return NotRunning(status="crashed", detail="")
+
+    record = measured(
+        Server(ends), Server(ends), seen=events, objective=Objective(also=("ready_s",))
+    )
+    assert [each if each == "ends" else "spawn" for each in events] == [
+        *("spawn", "ends"),
+        *("spawn", "ends"),
+    ]
+    assert record.came_up_s == (None, None)
+    events.clear()
+    assert measured(Server(ends), Server(ends), seen=events).came_up_s == ()
+    assert [each == "ends" for each in events] == [False, False, True, True]
+
+
 def test_where_strace_may_not_trace_what_counts_calls_is_refused_and_nothing_else(monkeypatch):
     def refused():
         raise TargetError("the objective is about system calls: strace is not installed")

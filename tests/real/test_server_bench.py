@@ -156,6 +156,21 @@ def test_each_server_of_a_start_has_its_system_calls_counted_where_that_is_asked
     assert _start(study, "good").system_calls == ()
 
 
+def test_a_server_that_is_longer_in_coming_up_is_seen_to_be_where_that_is_asked_for(
+    study, tmp_path
+):
+    told = APPLICATION + '\n\nif MOOD == "slow":\n    time.sleep(1.0)\n'
+    (tmp_path / "moods.py").write_text(told, encoding="utf-8")
+    also = replace(study.objective, also=("ready_s",))
+    record = _start(replace(study, objective=also), "good", "slow")
+    assert record.statuses == ("complete", "complete")
+    good_s, slow_s = record.came_up_s
+    assert 0 < good_s < slow_s < record.duration_s
+    assert slow_s > 1.0
+    assert [start_figures(record, arm).ready_s for arm in (0, 1)] == [good_s, slow_s]
+    assert _start(study, "good").came_up_s == ()
+
+
 def test_what_an_application_complains_of_under_load_is_kept_with_its_start(study, tmp_path):
     told = APPLICATION.replace(
         '    path = environ["PATH_INFO"]\n',

@@ -59,6 +59,14 @@ def test_companions_are_servers_with_a_name_a_side_and_settings_of_their_own(tmp
     assert study.knob("front:Workers").title == "how many"
 
 
+def test_when_several_servers_are_ready_is_no_metric(tmp_path):
+    objective = '\n[objective]\nmetric = "ready_s"\n'
+    with pytest.raises(StudyFileError, match=r"metric is 'ready_s'; expected one server"):
+        read(tmp_path, STUDY + objective)
+    alone = STUDY.partition("[[companions]]")[0] + objective
+    assert read(tmp_path, alone).objective.times_ready
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

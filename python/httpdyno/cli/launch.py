@@ -23,7 +23,7 @@ from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.site.isolation import enter_for
 from httpdyno.store import Store
-from httpdyno.study.also import with_also, workload_for
+from httpdyno.study.also import server_for, with_also, workload_for
 from httpdyno.study.load_knob import check_loads
 from httpdyno.units import duration_s
 
@@ -117,7 +117,7 @@ def also_telling(study: Study, also: Sequence[str]) -> Study:
     except UsageError as error:
         raise UsageError(f"`--also`: {error}", hint=f"there are {error.hint}") from error
     for metric in objective.also:
-        if expected := workload_for(metric, study.workload):
+        if expected := workload_for(metric, study.workload) or server_for(metric, study):
             words = f"`--also`: study {study.name} has no {metric}"
             raise UsageError(words, hint=f"it takes {expected}")
     return replace(study, objective=objective)

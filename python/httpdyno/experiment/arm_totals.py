@@ -46,6 +46,8 @@ class ArmFigures:
     """Received for each right answer: heads, codings and all."""
     handshakes_full_per_request: float
     """TLS handshakes for which the server signed; 0 also without TLS."""
+    ready_s: float
+    """From its spawning on."""
     times_s: dict[str, float]
     """Percentiles by the keys of their ratios."""
     error_ratio: float
@@ -69,6 +71,7 @@ class ArmFigures:
             "uss_per_process": self.uss_bytes_per_process,
             "bytes_per_request": self.bytes_per_request,
             FULL_HANDSHAKES: self.handshakes_full_per_request,
+            "ready": self.ready_s,
         }
         return {**self.times_s, **own}.get(ratio_name, math.nan)
 
@@ -88,8 +91,9 @@ class ArmTotals:
     handshakes_full: int
     pss_bytes: float
     """Does not add up: of several starts it is their mean; NaN where it was not read. So it is with
-    the next."""
+    the next two."""
     uss_bytes_per_process: float
+    ready_s: float
     times: dict[str, HistogramData]
     """By what they are of: `latency`, and what an objective names besides."""
     n_times: dict[str, int]
@@ -98,9 +102,12 @@ class ArmTotals:
 
     @classmethod
     def of(
-        cls, windows: Sequence[WindowRecord], system_calls: SystemCalls | None = None
+        cls,
+        windows: Sequence[WindowRecord],
+        system_calls: SystemCalls | None = None,
+        came_up_s: float | None = None,
     ) -> "ArmTotals":
-        """Return those of one arm's windows, and what was counted after them."""
+        """Return those of one arm's windows, how it came up before and what was counted after."""
         seen = [window.measurement for window in windows]
         times = {
             name: merge(map(times_of, seen))
@@ -125,6 +132,7 @@ class ArmTotals:
                 for seen in (w.telemetry for w in windows)
                 if seen.uss_bytes is not None and seen.n_processes
             ),
+            ready_s=math.nan if came_up_s is None else came_up_s,
             times=times,
             n_times={name: count(data) for name, data in times.items()},
             calls=CallTotals.of(windows),
@@ -145,6 +153,7 @@ class ArmTotals:
             handshakes_full=sum(each.handshakes_full for each in parts),
             pss_bytes=_mean(each.pss_bytes for each in parts),
             uss_bytes_per_process=_mean(each.uss_bytes_per_process for each in parts),
+            ready_s=_mean(each.ready_s for each in parts),
             times={
                 name: merge(each.times[name] for each in parts if name in each.times)
                 for name in dict.fromkeys(name for each in parts for name in each.times)
@@ -171,6 +180,7 @@ class ArmTotals:
             uss_bytes_per_process=self.uss_bytes_per_process,
             bytes_per_request=self.bytes_received / n if n else math.nan,
             handshakes_full_per_request=self.handshakes_full / n if n else math.nan,
+            ready_s=self.ready_s,
             times_s={
                 percentile_of(of, name): quantile_s(data, q)
                 for of, data in self.times.items()

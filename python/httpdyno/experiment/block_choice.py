@@ -37,7 +37,7 @@ class StartTimes:
 
     overhead_s: float
     """Coming up, warming up and ending, its share where several do so at the same time; and
-    counting its system calls, where that belongs to each start."""
+    counting its system calls, or coming up by itself, where that belongs to each start."""
     block_s: float
     """Of all arms' windows in one block."""
 
@@ -56,10 +56,10 @@ def start_times(last: Sequence[StartRecord], room: int) -> StartTimes:
     mean_s = math.fsum(start.measuring_s for start in last) / len(last)
     windows = [window for start in last for window in start.windows]
     load_s = math.fsum(window.measurement.total_s for window in windows) / len(last)
-    counted_s = math.fsum(start.counted_s for start in last) / len(last)
-    # All else than the windows and the counts of calls is done for all of them at the same time.
+    own_s = math.fsum(start.one_by_one_s for start in last) / len(last)
+    # All else than the windows and that is done for all of them at the same time.
     share = room if len(last) == 1 else 1
-    overhead_s = max(0.0, mean_s - load_s - counted_s) / share + counted_s
+    overhead_s = max(0.0, mean_s - load_s - own_s) / share + own_s
     return StartTimes(overhead_s=overhead_s, block_s=load_s / max(1, blocks_of(last)))
 
 

@@ -1,8 +1,9 @@
-"""Figures that are counted, not timed: why some starts make no ratio of them, and no width; pure.
+"""Figures that some starts make no ratio of, and counts that make one without a width; pure.
 
 A count may be nought, and every start may well find the same one. Where an arm has none there is no
 ratio, whatever the others of its starts found; that a ratio never varied is the figure's nature and
-no sign of much evidence, so it is said.
+no sign of much evidence, so it is said. The time until a server is ready is known as finely as
+somebody looks.
 """
 
 import math
@@ -10,8 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
 from httpdyno.model import StartRecord
-from httpdyno.model.metric import FULL_HANDSHAKES, is_counted, is_of_system_calls, kind_of_calls
-from httpdyno.units import format_number
+from httpdyno.model.metric import (
+    FULL_HANDSHAKES,
+    RATIO_OF_METRIC,
+    READY,
+    is_counted,
+    is_of_system_calls,
+    kind_of_calls,
+)
+from httpdyno.units import format_duration, format_number
 
 _NAMES = ("a", "b")
 _NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
@@ -23,17 +31,24 @@ _FEW = 0.1
 """Below, two digits are told, wherever they stand."""
 
 
+LEAST_READY_S = 0.1
+"""Servers that are ready sooner are not compared by that: each is looked at every 5 ms, so of less
+than this two could seem alike that differ by more than a twentieth."""
+
+
 def no_ratio(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int] = (0, 1)) -> str:
-    """Return why no ratio of a count may be made of these starts; empty where it may.
+    """Return why no ratio of a figure may be made of these starts; empty where it may.
 
     Args:
         starts: Of all these arms.
-        ratio_name: Of any figure; only those that are counted are looked at.
+        ratio_name: Of any figure; only those that a start may have none of are looked at.
         arms: That are to have the figure.
     """
     if ratio_name == FULL_HANDSHAKES:
         counts = {arm: [_full_handshakes(start, arm) for start in starts] for arm in arms}
         return _none_words(counts, "full TLS handshakes")
+    if ratio_name == RATIO_OF_METRIC[READY]:
+        return _ready_at_once(starts, arms)
     if ratio_name in _USERS:
         return _unanswered(starts, _USERS[ratio_name], arms)
     if not is_of_system_calls(ratio_name):
@@ -67,6 +82,26 @@ def _full_handshakes(start: StartRecord, arm: int) -> float | None:
     if start.statuses[arm] != "complete" or not completed:
         return None
     return sum(each.handshakes_full for each in seen) / completed
+
+
+def _ready_at_once(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
+    """Return that an arm is ready too soon, or that it is not told; empty where all are slower."""
+    for arm in arms:
+        told = [
+            start.came_up_s[arm] if start.came_up_s else None
+            for start in starts
+            if start.statuses[arm] == "complete"
+        ]
+        known = [each for each in told if each is not None]
+        if told and not known:
+            return f"in {len(told)} starts nobody told when the server was ready"
+        if known and min(known) < LEAST_READY_S:
+            return (
+                f"a server is ready within {format_duration(min(known))}: of less than "
+                f"{format_duration(LEAST_READY_S)} nothing is claimed, for whether it is ready is "
+                "looked for every 5 ms"
+            )
+    return ""
 
 
 def _unanswered(starts: Sequence[StartRecord], users: str, arms: Sequence[int]) -> str:

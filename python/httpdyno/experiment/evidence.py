@@ -59,7 +59,8 @@ class _Known:
         if key not in self._of:
             if len(self._of) >= self._room:
                 del self._of[next(iter(self._of))]
-            totals = ArmTotals.of(arm_windows(start, arm), calls_in(start, arm))
+            came_up_s = start.came_up_s[arm] if start.came_up_s else None
+            totals = ArmTotals.of(arm_windows(start, arm), calls_in(start, arm), came_up_s)
             self._of[key] = (start, totals, totals.figures)
         return self._of[key][1:]
 
@@ -146,6 +147,7 @@ def arm_summary(
         usual_throughput_per_s=_known_or_none(figures.usual_throughput_per_s),
         slow_throughput_per_s=_known_or_none(figures.slow_throughput_per_s),
         uss_bytes_per_process=_known_or_none(figures.uss_bytes_per_process),
+        ready_s=_known_or_none(figures.ready_s),
         largest_pss_bytes=max(sizes, default=None),
         phases=phases,
         start_latency_s=start_latencies((w.measurement.latency for w in own) for own in of_starts)

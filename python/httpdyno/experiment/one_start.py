@@ -168,7 +168,7 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
         # All are up in each start; the final claim has two.
         one_by_one_s = method.min_starts * (n_at_once(plan) / 2 + 1) * start_s + looks_s
         return one_by_one_s, one_by_one_s
-    load_s = sum(window.measurement.total_s for window in record.windows) + record.counted_s
+    load_s = sum(window.measurement.total_s for window in record.windows) + record.one_by_one_s
     coming_up_s = max(0.0, start_s - load_s)
 
     def together_s(n_starts: int) -> float:

@@ -33,8 +33,10 @@ from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_arm import (
     Arm,
     blame_nobody,
+    came_up_of,
     cut_others_short,
     hung_alike,
+    logs_of,
     see_crashes,
     see_networks,
 )
@@ -48,7 +50,6 @@ from httpdyno.load.machine import suited_threads
 from httpdyno.model import (
     Configuration,
     HostFacts,
-    LogLines,
     StartRecord,
     Study,
     WindowRecord,
@@ -219,12 +220,13 @@ class ServerBench:
                 looked_s=looked.cost.total_s / len(requests),
                 system_calls=looked.calls_of_start(number, len(start)),
                 counted_s=looked.counted_s / len(requests),
+                came_up_s=came_up_of(start) if self._study.objective.times_ready else (),
                 statuses=tuple(arm.status for arm in start),
                 details=tuple(arm.detail for arm in start),
                 ready_s=tuple(arm.ready_s for arm in start),
                 effective=tuple(arm.effective for arm in start),
                 looks=looked.of_start(number, len(start)),
-                log_lines=_logs_of(start),
+                log_lines=logs_of(start),
                 uncompared=self._sameness.uncompared(),
                 varied=self._sameness.varied(),
                 windows=tuple(window for window in windows if window.start == request.start),
@@ -261,7 +263,11 @@ class ServerBench:
                     continue
                 # Not the arm's number: a server must not be able to tell which it is.
                 name = f"c{request.comparison}-s{request.start}"
+                if self._study.objective.times_ready:
+                    self._finish_ending()  # the machine is for the one that comes up
                 arms[number] = Arm.of(self._spawned(request.arms[number], name))
+                if self._study.objective.times_ready:
+                    arms[number].await_ready()
         except BaseException:
             self._end([*arms.values()])
             raise
@@ -389,9 +395,3 @@ class ServerBench:
 
 def _labels(requests: Sequence[StartRequest]) -> list[str]:
     return [arm.label() for arm in requests[0].arms]
-
-
-def _logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:
-    """Return what came into the logs of a start's arms; empty where none can be read."""
-    found = tuple(arm.log_lines for arm in arms)
-    return () if all(lines is None for lines in found) else found

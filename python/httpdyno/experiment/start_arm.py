@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
-from httpdyno.servers.adapter import Logged, NotRunning, Running, network_trouble
+from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble
 from httpdyno.servers.live_process import children_of
 from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.units import format_duration
@@ -22,6 +22,10 @@ class Arm:
     status: TrialStatus = "complete"
     detail: str = ""
     ready_s: float = 0.0
+    """For how long it was waited for."""
+    came_up_s: float | None = None
+    """How long it took from its spawning on, as itself tells; None where it does not."""
+    is_awaited: bool = False
     effective: Effective = field(default_factory=Effective)
     workers: frozenset[int] = frozenset()
     """The root process's children when it was ready."""
@@ -38,15 +42,17 @@ class Arm:
         return cls(running=spawned)
 
     def await_ready(self) -> None:
-        """Wait until it answers and says what it runs with, or fail."""
-        if self.running is None:
+        """Wait until it answers and says what it runs with, or fail; once."""
+        if self.running is None or self.is_awaited:
             return
+        self.is_awaited = True
         began_s = time.monotonic()
         answer = self.running.await_ready(READY_TIMEOUT_S)
         self.ready_s = time.monotonic() - began_s
         if isinstance(answer, NotRunning):
             self.fail(answer.status, answer.detail)
             return
+        self.came_up_s = self.running.ready_s if isinstance(self.running, Timed) else None
         self.effective = answer
         self.workers = children_of(self.running.root_pids)
         if isinstance(self.running, Logged):
@@ -131,3 +137,14 @@ def blame_nobody(arms: Sequence[Arm], still_s: float) -> None:
     words = f"httpdyno itself stood still for {format_duration(still_s)}"
     for arm in arms:
         arm.fail("unstable", words)
+
+
+def logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:
+    """Return what came into the logs of a start's arms; empty where none can be read."""
+    found = tuple(arm.log_lines for arm in arms)
+    return () if all(lines is None for lines in found) else found
+
+
+def came_up_of(arms: Sequence[Arm]) -> tuple[float | None, ...]:
+    """Return how long each of a start's arms took to be ready; (n_arms,)."""
+    return tuple(arm.came_up_s for arm in arms)

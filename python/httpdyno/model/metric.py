@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 SYSTEM_CALLS = "calls_per_request"
 FULL_HANDSHAKES = "handshakes_full_per_request"
+READY = "ready_s"
 
 _OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
@@ -15,6 +16,7 @@ _OF_REQUESTS = {
     "bytes_per_request": ("bytes_per_request", "bytes per request"),
     SYSTEM_CALLS: (SYSTEM_CALLS, "system calls per request"),
     FULL_HANDSHAKES: (FULL_HANDSHAKES, "full TLS handshakes per request"),
+    READY: ("ready", "time until it is ready"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),
     "latency_p99_s": ("latency_p99", "p99 latency"),
@@ -145,7 +147,7 @@ def distribution_of(ratio: str) -> tuple[str, str]:
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
     of = distribution_of(RATIO_OF_METRIC[metric])[0]
-    if metric in {USUAL_RATE, SLOW_RATE} or is_counted(metric):
+    if metric in {USUAL_RATE, SLOW_RATE, READY} or is_counted(metric):
         return True
     return bool(request_of(of)) or of in ON_DEMAND
 

@@ -78,6 +78,7 @@ class StartRecord(Record, frozen=True):
     details: tuple[str, ...] = ()
     """The server's own words where it did not complete; (n_arms,)."""
     ready_s: tuple[float, ...] = ()
+    """For how long each was waited for, what is read back then included; (n_arms,)."""
     effective: tuple[Effective, ...] = ()
     looks: tuple[Look | None, ...] = ()
     """What each arm was seen to do under load after its windows; (n_arms,), or empty where nobody
@@ -89,6 +90,9 @@ class StartRecord(Record, frozen=True):
     objective has nothing of them."""
     counted_s: float = 0.0
     """What of its duration that took; another start takes it again."""
+    came_up_s: tuple[float | None, ...] = ()
+    """From when each arm was spawned until it was ready, while no other one came up; (n_arms,),
+    None where that is not told, or empty where the objective has nothing of it."""
     log_lines: tuple[LogLines | None, ...] = ()
     """What came into each arm's error logs from when it was ready to the end of the load;
     (n_arms,), or empty where none can be read."""
@@ -103,6 +107,11 @@ class StartRecord(Record, frozen=True):
     def measuring_s(self) -> float:
         """What it took without the looks: as another start of the same arms takes."""
         return self.duration_s - self.looked_s
+
+    @property
+    def one_by_one_s(self) -> float:
+        """What of it no other start shares though it was up beside: counts, and coming up alone."""
+        return self.counted_s + sum(each or 0.0 for each in self.came_up_s)
 
 
 class RatioInterval(Record, frozen=True):
@@ -163,6 +172,8 @@ class ArmSummary(Record, frozen=True):
     """Of those who are; None also in what an earlier version stored."""
     uss_bytes_per_process: float | None = None
     """What a process has for itself alone, on average."""
+    ready_s: float | None = None
+    """From its spawning on, on average; None where the objective has nothing of it."""
     phases: dict[str, PhaseFigures] = msgspec.field(default_factory=dict)
     """What the phases saw that do not decide."""
     start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)

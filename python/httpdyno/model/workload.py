@@ -6,7 +6,7 @@ import msgspec
 
 from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
-from httpdyno.model.metric import is_of_system_calls
+from httpdyno.model.metric import READY, is_of_system_calls
 from httpdyno.model.users import SlowUsers, Users
 
 StepOrder = Literal["mixed", "given"]
@@ -139,8 +139,8 @@ class Objective(Record, frozen=True):
     """`throughput_per_s`, `usual_throughput_per_s` or `slow_throughput_per_s` (more is better),
     `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`, `uss_bytes_per_process`,
     `bytes_per_request`, `calls_per_request`, `calls_per_request of KIND`,
-    `handshakes_full_per_request`, `first_byte_pNN_s`, `page_pNN_s`, `usual_pNN_s`, `slow_pNN_s` or
-    `latency_pNN_s of REQUEST` (less is)."""
+    `handshakes_full_per_request`, `ready_s`, `first_byte_pNN_s`, `page_pNN_s`, `usual_pNN_s`,
+    `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""
@@ -179,6 +179,11 @@ class Objective(Record, frozen=True):
     def counts_calls(self) -> bool:
         """Whether some metric that has a claim is of system calls: each start counts them then."""
         return any(map(is_of_system_calls, self.named))
+
+    @property
+    def times_ready(self) -> bool:
+        """Whether some metric that has a claim is of coming up: each does so by itself then."""
+        return READY in self.named
 
     def confidence_of(self, metric: str) -> float:
         """Return the confidence of a metric's interval.

@@ -145,6 +145,18 @@ class Prepared(Protocol):
 
 
 @runtime_checkable
+class Timed(Protocol):
+    """A server that says how long it took to be ready."""
+
+    @property
+    def ready_s(self) -> float | None:
+        """From when it was spawned until it was seen to answer and to be all there.
+
+        Without what is read back then. None before, and where it is not known.
+        """
+
+
+@runtime_checkable
 class Acting(Protocol):
     """A server at which a study's own command can be run while it is up."""
 

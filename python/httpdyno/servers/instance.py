@@ -96,6 +96,8 @@ class Instance:
         self._finish = finish
         self._lock = threading.Lock()
         self._last_words: str | None = None
+        self._spawned_s = time.monotonic()
+        self._ready_s: float | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -133,6 +135,11 @@ class Instance:
         """Return in words how it ran into its memory limit; empty where it did not."""
         return hit_words(self._process.limits)
 
+    @property
+    def ready_s(self) -> float | None:
+        """How long it took from its spawning on to answer and be all there; None before."""
+        return self._ready_s
+
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""
         answer = self._ready(timeout_s)
@@ -159,6 +166,7 @@ class Instance:
                 return NotRunning(status="hung", detail=detail)
             is_last = patience.is_over
             time.sleep(_POLL_S)
+        self._ready_s = time.monotonic() - self._spawned_s
         effective = self._insight.effective()
         if isinstance(effective, NotRunning):
             # One that dies just after its first answer says more by its exit.

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.model import Objective, Replay, Workload
+from httpdyno.model import Objective, Replay, Study, Workload
 from httpdyno.model.metric import (
     CALL_METRIC,
     FULL_HANDSHAKES,
     RATES,
+    READY,
     REQUEST_METRICS,
     calls_of_kind,
     is_of_system_calls,
@@ -77,4 +78,11 @@ def workload_for(metric: str, workload: Workload) -> str:
         return "a workload over TLS: a server with `tls = true`"
     if is_of_system_calls(metric) and isinstance(workload.arrival, Replay):
         return "a workload with requests of its own: those of a log are not sent twice"
+    return ""
+
+
+def server_for(metric: str, study: Study) -> str:
+    """Return which servers have figures of a metric, in words; empty where this study's have."""
+    if metric == READY and (study.site is not None or study.server.companions):
+        return "one server: of a site, or beside companions, nobody tells when it is ready"
     return ""

@@ -19,7 +19,7 @@ from httpdyno.model.metric import CALL_METRIC
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study, limits_of
 from httpdyno.model.workload import Objective, Workload, second_metric_of
-from httpdyno.study.also import metrics_of, metrics_text, with_also
+from httpdyno.study.also import metrics_of, metrics_text, server_for, with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.fragments import fragments_from, target_of, with_fragments
@@ -155,6 +155,9 @@ def study_from(
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
+    for metric in sorted(study.objective.named):
+        if expected := server_for(metric, study):
+            raise check.wrong("objective.metric", metric, expected)
     check_phases(study.method, study.workload, check.wrong)
     check_warm_up(study.method, study.workload, check.wrong)
     check_load_knobs(study, check.wrong)

@@ -14,6 +14,7 @@ from httpdyno.model.metric import (
     FULL_HANDSHAKES,
     METRIC_NAMES,
     RATIO_OF_METRIC,
+    READY,
     SLOW_RATE,
     USUAL_RATE,
     distribution_of,
@@ -36,6 +37,7 @@ ROWS_NOTE = (
 _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
     SLOW_RATE: lambda arm: arm.slow_throughput_per_s,
+    READY: lambda arm: arm.ready_s,
     "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
     "bytes_per_request": lambda arm: arm.bytes_per_request,
     FULL_HANDSHAKES: lambda arm: (

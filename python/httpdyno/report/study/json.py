@@ -159,6 +159,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         usual_throughput_per_s=arm.usual_throughput_per_s,
         slow_throughput_per_s=arm.slow_throughput_per_s,
         uss_bytes_per_process=arm.uss_bytes_per_process,
+        ready_s=arm.ready_s,
         n_processes=arm.n_processes,
         workers=arm.workers,
         start_throughputs_per_s=arm.start_throughputs_per_s,

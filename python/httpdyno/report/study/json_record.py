@@ -78,6 +78,9 @@ class ArmJson(Record, frozen=True):
     """Of those who are; None also in runs of earlier versions."""
     uss_bytes_per_process: float | None
     """What a process has for itself alone, on average; None in runs of earlier versions."""
+    ready_s: float | None
+    """From its spawning until it was ready, on average; None where the objective has nothing of
+    it."""
     n_processes: float
     workers: tuple[WorkersSeen, ...]
     """Processes by program, as the last window of each start left them: how many, what one has for
@@ -124,6 +127,7 @@ class ClaimJson(Record, frozen=True):
     bytes_per_request_ratio: RatioJson | None
     calls_per_request_ratio: RatioJson | None
     handshakes_full_per_request_ratio: RatioJson | None
+    ready_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None

@@ -17,6 +17,7 @@ from httpdyno.servers.adapter import (
     NotRunning,
     Prepared,
     Running,
+    Timed,
 )
 from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.servers.own_network.opened import OpenNetwork
@@ -71,6 +72,11 @@ class InNetwork:
     def prepare_s(self) -> float:
         """What the study's commands before it took."""
         return self._running.prepare_s if isinstance(self._running, Prepared) else 0.0
+
+    @property
+    def ready_s(self) -> float | None:
+        """How long it took to be ready; None before."""
+        return self._running.ready_s if isinstance(self._running, Timed) else None
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers, and read back what is in force."""
