@@ -9,7 +9,7 @@ from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import factorial_arms, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Knob
+from httpdyno.model import Knob, SystemCalls
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
@@ -224,3 +224,22 @@ def test_less_is_better_of_what_a_request_costs(factorial):
     assert outcome.factorial is not None
     assert [e.verdict for e in outcome.factorial.effects] == ["better", "better", "worse"]
     assert outcome.configuration.values["mpm"] == "event"
+
+
+def test_a_start_in_which_a_combination_takes_no_calls_is_not_left_out_in_silence(factorial):
+    metric = "calls_per_request of open"
+    objective = structs.replace(factorial.objective, metric=metric, second_metric="")
+    n_seen = 0
+
+    def calls(values):
+        nonlocal n_seen
+        n_seen += values == {"keep": "on", "mpm": "event"}
+        opens = 0.0 if n_seen == 2 and values["mpm"] == "event" else 2.0
+        return SystemCalls(per_request=9.0, by_kind={"open": opens}, n_answers=20)
+
+    outcome = _run(structs.replace(factorial, objective=objective), system_calls=calls)
+    found = outcome.factorial
+    assert found is not None
+    assert found.doubt == "some answers take no `open` calls, so there is no ratio to them"
+    assert {each.verdict for each in found.effects} == {"inconclusive"}
+    assert outcome.configuration == outcome.plan.study.start_configuration()

@@ -117,7 +117,9 @@ class _Shown:
         self._risks = risk_of_each(len(self._knobs), risk)
         arms = [arm for arm in range(2 ** len(self._knobs)) if arm not in self._gone]
         self._doubts = {
-            metric: _doubt(self._whole, RATIO_OF_METRIC[metric], arms) for metric in metrics
+            metric: no_ratio(starts, RATIO_OF_METRIC[metric], arms)
+            or _doubt(self._whole, RATIO_OF_METRIC[metric], arms)
+            for metric in metrics
         }
 
     def factorial(self) -> Factorial:
@@ -243,7 +245,8 @@ def best_of(starts: Sequence[StartRecord], found: Factorial, study: Study) -> Co
     risk = (1 - objective.confidence) / n_metrics / max(1, len(able) - 1)
     first = _Ranked.of(whole, objective.metric, found.gone, able, risk)
     level = [number for number in able if not first.is_below(number)]
-    if objective.tie_breaker and not _doubt(whole, RATIO_OF_METRIC[objective.tie_breaker], able):
+    tie = RATIO_OF_METRIC[objective.tie_breaker] if objective.tie_breaker else ""
+    if tie and not (no_ratio(starts, tie, able) or _doubt(whole, tie, able)):
         near = [number for number in able if first.loses_at_most(number, MAY_LOSE)]
         second = _Ranked.of(whole, objective.tie_breaker, found.gone, near, risk)
         level = [number for number in near if not second.is_below(number)]
