@@ -65,6 +65,13 @@ def test_a_network_without_a_resolver_and_a_study_without_a_network(tmp_path):
     assert read(tmp_path, without).server.network is None
 
 
+def test_names_looked_up_are_a_metric_where_there_is_a_resolver(tmp_path):
+    objective = '\n[objective]\nalso = ["lookups_per_request"]\n'
+    assert read(tmp_path, STUDY + objective).objective.also == ("lookups_per_request",)
+    with pytest.raises(StudyFileError, match="expected servers with a resolver of names"):
+        read(tmp_path, STUDY.replace(RESOLVER, "") + objective)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -20,6 +20,7 @@ from httpdyno.model.measurement import NO_VALUES
 from httpdyno.model.metric import (
     CALL_RATIOS,
     FULL_HANDSHAKES,
+    LOOKUPS,
     QUANTILES,
     is_of_system_calls,
     percentile_of,
@@ -46,6 +47,8 @@ class ArmFigures:
     """Received for each right answer: heads, codings and all."""
     handshakes_full_per_request: float
     """TLS handshakes for which the server signed; 0 also without TLS."""
+    lookups_per_request: float
+    """Questions to its resolver of names, of the windows that tell them."""
     ready_s: float
     """From its spawning on."""
     times_s: dict[str, float]
@@ -71,6 +74,7 @@ class ArmFigures:
             "uss_per_process": self.uss_bytes_per_process,
             "bytes_per_request": self.bytes_per_request,
             FULL_HANDSHAKES: self.handshakes_full_per_request,
+            LOOKUPS: self.lookups_per_request,
             "ready": self.ready_s,
         }
         return {**self.times_s, **own}.get(ratio_name, math.nan)
@@ -89,6 +93,9 @@ class ArmTotals:
     cpu_s: float
     bytes_received: int
     handshakes_full: int
+    lookups: int
+    looked_up: int
+    """Right answers of the windows that tell the lookups."""
     pss_bytes: float
     """Does not add up: of several starts it is their mean; NaN where it was not read. So it is with
     the next two."""
@@ -126,6 +133,12 @@ class ArmTotals:
             cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
             bytes_received=sum(each.bytes_received for each in seen),
             handshakes_full=sum(each.handshakes_full for each in seen),
+            lookups=sum(window.telemetry.lookups or 0 for window in windows),
+            looked_up=sum(
+                window.measurement.completed
+                for window in windows
+                if window.telemetry.lookups is not None
+            ),
             pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
             uss_bytes_per_process=_mean(
                 seen.uss_bytes / seen.n_processes
@@ -151,6 +164,8 @@ class ArmTotals:
             cpu_s=math.fsum(each.cpu_s for each in parts),
             bytes_received=sum(each.bytes_received for each in parts),
             handshakes_full=sum(each.handshakes_full for each in parts),
+            lookups=sum(each.lookups for each in parts),
+            looked_up=sum(each.looked_up for each in parts),
             pss_bytes=_mean(each.pss_bytes for each in parts),
             uss_bytes_per_process=_mean(each.uss_bytes_per_process for each in parts),
             ready_s=_mean(each.ready_s for each in parts),
@@ -180,6 +195,7 @@ class ArmTotals:
             uss_bytes_per_process=self.uss_bytes_per_process,
             bytes_per_request=self.bytes_received / n if n else math.nan,
             handshakes_full_per_request=self.handshakes_full / n if n else math.nan,
+            lookups_per_request=self.lookups / self.looked_up if self.looked_up else math.nan,
             ready_s=self.ready_s,
             times_s={
                 percentile_of(of, name): quantile_s(data, q)

@@ -7,14 +7,18 @@ somebody looks.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
 from httpdyno.model import StartRecord
 from httpdyno.model.metric import (
     FULL_HANDSHAKES,
+    LOOKUPS,
     RATIO_OF_METRIC,
     READY,
+    SLOW_RATE,
+    USUAL_RATE,
     is_counted,
     is_of_system_calls,
     kind_of_calls,
@@ -25,8 +29,6 @@ _NAMES = ("a", "b")
 _NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
 _ALIKE = 1e-12
 """Standard deviations of a log ratio below this are the arithmetic's."""
-_USERS = {"usual_throughput": "usual", "slow_throughput": "slow"}
-"""Ratios of a part of the answers, which a start may have none of, by whose they are."""
 _FEW = 0.1
 """Below, two digits are told, wherever they stand."""
 
@@ -44,20 +46,10 @@ def no_ratio(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]
         ratio_name: Of any figure; only those that a start may have none of are looked at.
         arms: That are to have the figure.
     """
-    if ratio_name == FULL_HANDSHAKES:
-        counts = {arm: [_full_handshakes(start, arm) for start in starts] for arm in arms}
-        return _none_words(counts, "full TLS handshakes")
-    if ratio_name == RATIO_OF_METRIC[READY]:
-        return _ready_at_once(starts, arms)
-    if ratio_name in _USERS:
-        return _unanswered(starts, _USERS[ratio_name], arms)
-    if not is_of_system_calls(ratio_name):
-        return ""
-    if words := uncounted(starts, arms):
-        return words
-    kind = kind_of_calls(ratio_name)
-    counts = {arm: [_calls(start, arm, kind) for start in starts] for arm in arms}
-    return _none_words(counts, f"`{kind}` calls" if kind else "system calls")
+    if is_of_system_calls(ratio_name):
+        return _no_calls(starts, arms, kind_of_calls(ratio_name))
+    why = _WHY.get(ratio_name)
+    return "" if why is None else why(starts, arms)
 
 
 def width_words(ratio_name: str, spread: float, n: int) -> str:
@@ -71,9 +63,20 @@ def width_words(ratio_name: str, spread: float, n: int) -> str:
     return _NO_WIDTH.format(n=n) if is_counted(ratio_name) and spread < _ALIKE else ""
 
 
+def _no_calls(starts: Sequence[StartRecord], arms: Sequence[int], kind: str) -> str:
+    counts = {arm: [_calls(start, arm, kind) for start in starts] for arm in arms}
+    what = f"`{kind}` calls" if kind else "system calls"
+    return uncounted(starts, arms) or _none_words(counts, what)
+
+
 def _calls(start: StartRecord, arm: int, kind: str) -> float | None:
     found = calls_in(start, arm)
     return None if found is None or start.statuses[arm] != "complete" else found.of(kind)
+
+
+def _no_handshakes(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
+    counts = {arm: [_full_handshakes(start, arm) for start in starts] for arm in arms}
+    return _none_words(counts, "full TLS handshakes")
 
 
 def _full_handshakes(start: StartRecord, arm: int) -> float | None:
@@ -82,6 +85,26 @@ def _full_handshakes(start: StartRecord, arm: int) -> float | None:
     if start.statuses[arm] != "complete" or not completed:
         return None
     return sum(each.handshakes_full for each in seen) / completed
+
+
+def _no_lookups(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
+    windows = [window for start in starts for window in start.windows if window.arm in arms]
+    if windows and all(window.telemetry.lookups is None for window in windows):
+        return f"in {len(starts)} starts nobody told how many names the server looked up"
+    counts = {arm: [_lookups(start, arm) for start in starts] for arm in arms}
+    return _none_words(counts, "lookups of names")
+
+
+def _lookups(start: StartRecord, arm: int) -> float | None:
+    told = [
+        (window.telemetry.lookups, window.measurement.completed)
+        for window in start.windows
+        if window.arm == arm and window.telemetry.lookups is not None
+    ]
+    completed = sum(n for _, n in told)
+    if start.statuses[arm] != "complete" or not completed:
+        return None
+    return sum(n for n, _ in told if n is not None) / completed
 
 
 def _ready_at_once(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
@@ -104,7 +127,7 @@ def _ready_at_once(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
     return ""
 
 
-def _unanswered(starts: Sequence[StartRecord], users: str, arms: Sequence[int]) -> str:
+def _unanswered(starts: Sequence[StartRecord], arms: Sequence[int], users: str) -> str:
     """Return that these users got no right answer of an arm in a start; empty where they did."""
     n_none = sum(any(_has_unanswered(start, arm, users) for arm in arms) for start in starts)
     if not n_none:
@@ -155,3 +178,13 @@ def _none_words(counts: Mapping[int, Sequence[float | None]], what: str) -> str:
 
 def _number(mean: float) -> str:
     return format_number(mean, 1 - math.floor(math.log10(mean)) if 0 < mean < _FEW else 2)
+
+
+_WHY: dict[str, Callable[[Sequence[StartRecord], Sequence[int]], str]] = {
+    FULL_HANDSHAKES: _no_handshakes,
+    LOOKUPS: _no_lookups,
+    RATIO_OF_METRIC[READY]: _ready_at_once,
+    RATIO_OF_METRIC[USUAL_RATE]: partial(_unanswered, users="usual"),
+    RATIO_OF_METRIC[SLOW_RATE]: partial(_unanswered, users="slow"),
+}
+"""By the ratio; those of system calls are many."""

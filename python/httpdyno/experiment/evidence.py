@@ -138,7 +138,7 @@ def arm_summary(
         throughput_per_s=_finite(figures.value("throughput")),
         cpu_s_per_request=_finite(figures.value("cpu_per_request")),
         bytes_per_request=_finite(figures.bytes_per_request),
-        lookups_per_request=_lookups(windows),
+        lookups_per_request=_known_or_none(figures.lookups_per_request),
         error_ratio=figures.error_ratio,
         latency_s={"mean": mean_s(latency), **own, "max": latency.max_s} if windows else {},
         latency=latency,
@@ -180,13 +180,6 @@ def _connecting(seen: Sequence[Measurement]) -> Connecting:
         syn_retransmits=round(sum(each.evidence.syn_retransmits for each in seen)),
         completed=sum(each.completed for each in seen),
     )
-
-
-def _lookups(windows: Sequence[WindowRecord]) -> float | None:
-    told = [(w.telemetry.lookups, w.measurement.completed) for w in windows]
-    known = [(n, completed) for n, completed in told if n is not None]
-    n_completed = sum(completed for _, completed in known)
-    return sum(n for n, _ in known) / n_completed if n_completed else None
 
 
 def _look(starts: Sequence[StartRecord], arm: int) -> Look | None:

@@ -139,8 +139,8 @@ class Objective(Record, frozen=True):
     """`throughput_per_s`, `usual_throughput_per_s` or `slow_throughput_per_s` (more is better),
     `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`, `uss_bytes_per_process`,
     `bytes_per_request`, `calls_per_request`, `calls_per_request of KIND`,
-    `handshakes_full_per_request`, `ready_s`, `first_byte_pNN_s`, `page_pNN_s`, `usual_pNN_s`,
-    `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is)."""
+    `handshakes_full_per_request`, `lookups_per_request`, `ready_s`, `first_byte_pNN_s`,
+    `page_pNN_s`, `usual_pNN_s`, `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""

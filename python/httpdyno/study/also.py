@@ -9,6 +9,7 @@ from httpdyno.model import Objective, Replay, Study, Workload
 from httpdyno.model.metric import (
     CALL_METRIC,
     FULL_HANDSHAKES,
+    LOOKUPS,
     RATES,
     READY,
     REQUEST_METRICS,
@@ -85,4 +86,7 @@ def server_for(metric: str, study: Study) -> str:
     """Return which servers have figures of a metric, in words; empty where this study's have."""
     if metric == READY and (study.site is not None or study.server.companions):
         return "one server: of a site, or beside companions, nobody tells when it is ready"
+    network = study.server.network
+    if metric == LOOKUPS and (network is None or network.resolver is None):
+        return "servers with a resolver of names of their own: `[network.resolver]`"
     return ""

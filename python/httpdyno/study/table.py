@@ -74,9 +74,10 @@ class ObjectiveTable(Record, frozen=True):
     system calls of an answer, without what its connection takes, and `calls_per_request of open`
     those of a kind, as `inspect --census` names them, `.htaccess` or `missing`: each start counts
     them after its windows, by `strace` over some twenty answers. `handshakes_full_per_request` is
-    for how many of the answers a server that speaks TLS signed. `ready_s` is the time from a
-    server's spawning until it answers: they come up one after the other then, and less than 0.1 s
-    is not compared. With `[fragments]` it is `cpu_s_per_call`."""
+    for how many of the answers a server that speaks TLS signed, `lookups_per_request` is what it
+    asks a resolver of its own. `ready_s` is the time from a server's spawning until it answers:
+    they come up one after the other then, and less than 0.1 s is not compared. With
+    `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from rich.table import Table
 from httpdyno.model import ArmSummary, Comparison, Outcome
 from httpdyno.model.metric import (
     FULL_HANDSHAKES,
+    LOOKUPS,
     METRIC_NAMES,
     RATIO_OF_METRIC,
     READY,
@@ -37,6 +38,7 @@ ROWS_NOTE = (
 _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
     SLOW_RATE: lambda arm: arm.slow_throughput_per_s,
+    LOOKUPS: lambda arm: arm.lookups_per_request,
     READY: lambda arm: arm.ready_s,
     "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
     "bytes_per_request": lambda arm: arm.bytes_per_request,
@@ -219,7 +221,7 @@ class _Beside(NamedTuple):
 
 
 _BESIDE = {
-    "lookups_per_request": _Beside(
+    LOOKUPS: _Beside(
         "lookups", lambda arm: arm.lookups_per_request is not None, lookups_text
     ),
     FULL_HANDSHAKES: _Beside(

@@ -127,6 +127,7 @@ class ClaimJson(Record, frozen=True):
     bytes_per_request_ratio: RatioJson | None
     calls_per_request_ratio: RatioJson | None
     handshakes_full_per_request_ratio: RatioJson | None
+    lookups_per_request_ratio: RatioJson | None
     ready_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None

@@ -16,6 +16,7 @@ from httpdyno.model import (
 )
 from httpdyno.model.metric import (
     FULL_HANDSHAKES,
+    LOOKUPS,
     METRIC_NAMES,
     RATIO_OF_METRIC,
     SYSTEM_CALLS,
@@ -78,7 +79,7 @@ def short_name(ratio: str) -> str:
     names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
     names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
     names |= {"slow_throughput": "slow rate"}
-    names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes"}
+    names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes", LOOKUPS: "lookups"}
     if kind := kind_of_calls(ratio):
         return f"{kind} calls"
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
@@ -330,7 +331,7 @@ def point_bounds_text(point: SweepPoint, metric: str) -> str:
 
 def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
-    if is_of_system_calls(metric):
+    if metric == LOOKUPS or is_of_system_calls(metric):
         return format_count
     if metric == FULL_HANDSHAKES:
         return format_percent

@@ -1,0 +1,45 @@
+"""Names that a server looks up for an answer as what decides: their verdicts, and nought."""
+
+import pytest
+from msgspec import structs
+from tests.experiment.test_second_metric import ARMS, start_of
+
+from httpdyno.experiment.claim import Terms, comparison
+from httpdyno.experiment.evidence import ratio_intervals
+from httpdyno.model import Objective
+from httpdyno.model.metric import LOOKUPS
+
+
+def asking(number, *n_of_arms):
+    """Return a start in which each arm asked so often for a thousand answers."""
+    start = start_of(number, 1.0, 1.0)
+    windows = (
+        structs.replace(window, telemetry=structs.replace(window.telemetry, lookups=n))
+        for window, n in zip(start.windows, n_of_arms, strict=True)
+    )
+    return structs.replace(start, windows=tuple(windows))
+
+
+def compared(found):
+    return comparison(1, found, ARMS, Terms(objective=Objective(metric=LOOKUPS), min_starts=6))
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(1000, "better"), (2000, "equivalent")])
+def test_fewer_are_better_and_that_they_never_vary_is_said(n, verdict):
+    starts = [asking(number, 2000, n) for number in range(6)]
+    found = compared(starts)
+    assert (found.verdict, found.ratios[LOOKUPS].ratio) == (verdict, pytest.approx(n / 2000))
+    assert found.reason.endswith("so its interval has no width")
+    assert LOOKUPS not in ratio_intervals(starts, Objective())
+
+
+def test_where_an_arm_asks_for_none_there_is_no_ratio():
+    found = compared([asking(number, 2000, 0) for number in range(6)])
+    assert (found.verdict, LOOKUPS in found.ratios) == ("not_measured", False)
+    assert found.reason.startswith("a takes 2.00 and b takes 0.00 lookups of names for an answer")
+
+
+def test_where_nobody_counts_them_that_is_said():
+    found = compared([asking(number, None, None) for number in range(6)])
+    assert found.verdict == "not_measured"
+    assert found.reason == "in 6 starts nobody told how many names the server looked up"
