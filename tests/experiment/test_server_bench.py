@@ -86,6 +86,7 @@ def measured(*servers, configurations=None, line_up=(), seen=None, objective=Non
         load_of=lambda _configuration: Workload(requests=()),
         start_configuration=lambda: Configuration(values={"n": 0}),
         may_differ=(),
+        counted_header="",
         method=Method(),
         objective=objective or Objective(),
     )

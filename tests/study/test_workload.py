@@ -23,7 +23,13 @@ from httpdyno.model import (
 )
 from httpdyno.study.also import metrics_of, metrics_text, with_also
 from httpdyno.study.schema import study_schema
-from httpdyno.study.workload import check_windows, encrypted, form_body, study_workload
+from httpdyno.study.workload import (
+    check_windows,
+    counted_header,
+    encrypted,
+    form_body,
+    study_workload,
+)
 
 
 def wrong(key: str, value: object, expected: str) -> StudyFileError:
@@ -54,6 +60,25 @@ def test_a_study_says_all_that_the_command_line_does(tmp_path):
     assert (seen.users.new_ratio, seen.users.n_returning) == (0.3, 100)
     assert seen.slow is not None
     assert read(tmp_path, 'rate = "5/s"\npoisson = true').arrival == Poisson(rate_per_s=5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "said"),
+    [
+        ("X Cache", Workload(), "expected the name of a header"),
+        ("X-Cache:", Workload(), "expected the name of a header"),
+        ("X-Cache", Workload(tls=TlsSpec()), "expected none where clients speak TLS"),
+        ("X-Cache", Workload(arrival=Replay(log="a")), "expected none beside a replayed log"),
+    ],
+)
+def test_a_header_that_nobody_could_count_is_refused(name, workload, said):
+    with pytest.raises(StudyFileError, match=said):
+        counted_header(WorkloadTable(count_header=name), workload, wrong)
+
+
+def test_a_header_is_counted_that_is_named():
+    assert counted_header(WorkloadTable(count_header="X-Cache"), Workload(), wrong) == "X-Cache"
+    assert counted_header(WorkloadTable(), Workload(tls=TlsSpec()), wrong) == ""
 
 
 def test_requests_have_names_and_metrics_of_their_own(tmp_path):

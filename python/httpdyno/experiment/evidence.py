@@ -31,6 +31,7 @@ from httpdyno.model import (
     TrialStatus,
     WindowRecord,
 )
+from httpdyno.model.header_words import words_together
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.model.metric import (
     CALL_RATIOS,
@@ -168,6 +169,7 @@ def arm_summary(
         log=log,
         calls=figures.calls,
         system_calls=figures.system_calls,
+        header_words=words_together(s.header_words[arm] for s in starts if s.header_words),
         connecting=_connecting([w.measurement for w in windows]),
     )
 

@@ -21,6 +21,7 @@ from httpdyno.errors import AdapterError, EngineError
 from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.header_count import HeadersCounted, counted_headers
 from httpdyno.experiment.known_cycles import KnownCycles
 from httpdyno.experiment.looks_afterwards import Looked, Wanted
 from httpdyno.experiment.looks_to_take import LooksToTake
@@ -37,6 +38,7 @@ from httpdyno.experiment.start_arm import (
     cut_others_short,
     hung_alike,
     logs_of,
+    running_in,
     see_crashes,
     see_networks,
 )
@@ -190,6 +192,15 @@ class ServerBench:
             self._await_ready(arms)
             self._sameness.before_load(requests[0].arms, starts)
             windows, looked, seen = self._load(requests, starts, save)
+            headers = HeadersCounted()
+            if windows:
+                headers = counted_headers(
+                    self._study,
+                    requests[0],
+                    running_in(starts),
+                    seed=self._seed,
+                    cpus=self._cores.client,
+                )
             for arm in arms:
                 arm.read_log()
             see_crashes(arms)
@@ -217,9 +228,10 @@ class ServerBench:
                 start=request.start,
                 began_at=began_at,
                 duration_s=duration_s,
-                looked_s=looked.cost.total_s / len(requests),
+                looked_s=(looked.cost.total_s + headers.once_s) / len(requests),
                 system_calls=looked.calls_of_start(number, len(start)),
-                counted_s=looked.counted_s / len(requests),
+                header_words=headers.of_start(number, len(start)),
+                counted_s=(looked.counted_s + headers.each_s) / len(requests),
                 came_up_s=came_up_of(start) if self._study.objective.times_ready else (),
                 statuses=tuple(arm.status for arm in start),
                 details=tuple(arm.detail for arm in start),
@@ -304,12 +316,7 @@ class ServerBench:
     ) -> tuple[list[WindowRecord], Looked, Mapping[int, CycleMoments]]:
         """Return the windows, and what was seen of the servers and each arm's cycles."""
         wanted = self._looks.wanted(requests[0])
-        running = {
-            Place(start, number): arm.running
-            for start, arms in enumerate(starts)
-            for number, arm in enumerate(arms)
-            if arm.is_up and arm.running is not None
-        }
+        running = running_in(starts)
         load = StartLoad(
             workloads=[self._study.load_of(arm) for arm in requests[0].arms],
             requests=requests,

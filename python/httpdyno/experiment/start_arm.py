@@ -4,6 +4,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
 from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble
@@ -137,6 +138,16 @@ def blame_nobody(arms: Sequence[Arm], still_s: float) -> None:
     words = f"httpdyno itself stood still for {format_duration(still_s)}"
     for arm in arms:
         arm.fail("unstable", words)
+
+
+def running_in(starts: Sequence[Sequence[Arm]]) -> dict[Place, Running]:
+    """Return the servers that are up and sound, by start and arm."""
+    return {
+        Place(start, number): arm.running
+        for start, arms in enumerate(starts)
+        for number, arm in enumerate(arms)
+        if arm.is_up and arm.running is not None
+    }
 
 
 def logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:

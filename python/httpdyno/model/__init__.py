@@ -15,6 +15,7 @@ from httpdyno.model.burst import Burst
 from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.connecting import Connecting
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
+from httpdyno.model.header_words import HeaderWords
 from httpdyno.model.host import HostFacts, MachineCard
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
 from httpdyno.model.load_outcome import LiveLoad, LoadOutcome, ReplayedLog
@@ -44,6 +45,7 @@ from httpdyno.model.measurement import (
     WorkersSeen,
 )
 from httpdyno.model.network import PrivateNetwork, Resolver
+from httpdyno.model.ratio import RatioInterval
 from httpdyno.model.result import (
     ArmSummary,
     Caveat,
@@ -54,7 +56,6 @@ from httpdyno.model.result import (
     LadderStep,
     Outcome,
     PhaseFigures,
-    RatioInterval,
     SecondClaim,
     SimpleEffect,
     StartRecord,
@@ -140,6 +141,7 @@ __all__ = [
     "Evidence",
     "Factorial",
     "Fragments",
+    "HeaderWords",
     "HistogramData",
     "HostFacts",
     "Instance",

@@ -8,11 +8,13 @@ from httpdyno.model.base import Level, Record
 from httpdyno.model.calls import CallFigures
 from httpdyno.model.connecting import Connecting
 from httpdyno.model.curve import PoolCurve
+from httpdyno.model.header_words import HeaderWords
 from httpdyno.model.host import HostFacts
 from httpdyno.model.knob import Configuration, is_of_words, level_text
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import HistogramData, Measurement, Telemetry, WorkersSeen
+from httpdyno.model.ratio import RatioInterval
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.study import Plan, Step
 from httpdyno.model.system_calls import SystemCalls
@@ -88,8 +90,11 @@ class StartRecord(Record, frozen=True):
     system_calls: tuple[SystemCalls | None, ...] = ()
     """Those of each arm's answers, counted after its windows; (n_arms,), or empty where the
     objective has nothing of them."""
+    header_words: tuple[HeaderWords | None, ...] = ()
+    """What each arm's answers said in the header that the study counts, after its windows;
+    (n_arms,), or empty where it counts none. With phases a comparison's first start has them."""
     counted_s: float = 0.0
-    """What of its duration that took; another start takes it again."""
+    """What of its duration these two took; another start takes it again."""
     came_up_s: tuple[float | None, ...] = ()
     """From when each arm was spawned until it was ready, while no other one came up; (n_arms,),
     None where that is not told, or empty where the objective has nothing of it."""
@@ -112,17 +117,6 @@ class StartRecord(Record, frozen=True):
     def one_by_one_s(self) -> float:
         """What of it no other start shares though it was up beside: counts, and coming up alone."""
         return self.counted_s + sum(each or 0.0 for each in self.came_up_s)
-
-
-class RatioInterval(Record, frozen=True):
-    """Candidate over reference with an anytime-valid interval over starts; 1.0 is no difference."""
-
-    ratio: float
-    low: float
-    """0 where the data bound nothing."""
-    high: float
-    """Infinity where the data bound nothing."""
-    confidence: float
 
 
 class PhaseFigures(Record, frozen=True):
@@ -205,6 +199,8 @@ class ArmSummary(Record, frozen=True):
     """Of a body that a program repeats; None of a server."""
     system_calls: SystemCalls | None = None
     """Of an answer, over all starts; None where the objective has nothing of them."""
+    header_words: HeaderWords | None = None
+    """Over all starts; None where the study counts no header."""
     connecting: Connecting = Connecting()
 
 

@@ -255,6 +255,8 @@ class Study(Record, frozen=True):
     """A ladder tries them in this order, before the levels of single knobs."""
     may_differ: tuple[str, ...] = ()
     """Patterns of what may differ between bodies that are else compared."""
+    counted_header: str = ""
+    """A header of answers whose first words are counted beside the windows; empty for none."""
     site: Site | None = None
     """A person's own servers, where it is about those; `server` then says how requests find it."""
     fragments: Fragments | None = None

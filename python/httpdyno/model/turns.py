@@ -4,7 +4,8 @@ import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.host import HostFacts
-from httpdyno.model.result import ArmSummary, Caveat, RatioInterval, Verdict
+from httpdyno.model.ratio import RatioInterval
+from httpdyno.model.result import ArmSummary, Caveat, Verdict
 from httpdyno.model.workload import Workload
 
 

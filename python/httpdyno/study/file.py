@@ -40,7 +40,13 @@ from httpdyno.study.site import (
 from httpdyno.study.table import MethodTable, ObjectiveTable, StudyFile
 from httpdyno.study.target_table import SiteTable
 from httpdyno.study.warm_up import check_warm_up, warm_up_requests
-from httpdyno.study.workload import check_patterns, check_windows, encrypted, study_workload
+from httpdyno.study.workload import (
+    check_patterns,
+    check_windows,
+    counted_header,
+    encrypted,
+    study_workload,
+)
 from httpdyno.units import duration_s, memory_bytes
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
@@ -143,6 +149,7 @@ def study_from(
         candidates=study_candidates(typed.candidates, knobs, settings, check.wrong),
         workload=workload,
         may_differ=check_patterns(typed.workload.may_differ, check.wrong),
+        counted_header=counted_header(typed.workload, workload, check.wrong),
         objective=check.objective(
             typed.objective,
             workload,

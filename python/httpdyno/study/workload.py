@@ -34,6 +34,7 @@ Wrong = Callable[[str, object, str], StudyFileError]
 _FROM_FILE = "@"
 _MOST_CHARACTERS = 500
 _NAME = re.compile(r"[\w.-]+")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _MOST_NAMED = 64
 """So many requests of a load have latencies of their own in the engine."""
 """Of a pattern: nobody reads more."""
@@ -125,6 +126,27 @@ def check_patterns(patterns: tuple[str, ...], wrong: Wrong) -> tuple[str, ...]:
         if expected:
             raise wrong(f"workload.may_differ[{index}]", pattern, expected)
     return patterns
+
+
+def counted_header(table: WorkloadTable, workload: Workload, wrong: Wrong) -> str:
+    """Return the header of answers whose words are counted; empty where none is.
+
+    Raises:
+        StudyFileError: It is none, or nobody could count it.
+    """
+    name = table.count_header
+    if not name:
+        return ""
+    expected = ""
+    if not _HEADER.fullmatch(name):
+        expected = "the name of a header, such as X-Cache"
+    elif workload.tls is not None:
+        expected = "none where clients speak TLS: heads of answers are read on their way"
+    elif isinstance(workload.arrival, Replay):
+        expected = "none beside a replayed log: asked again, a cache has all of it"
+    if expected:
+        raise wrong("workload.count_header", name, expected)
+    return name
 
 
 def _pattern_expected(pattern: str) -> str:

@@ -1,0 +1,199 @@
+"""First words of a response header, counted when all that is measured and seen is through.
+
+The load of a window is repeated through a relay that reads the heads of the answers: the same
+requests in the same order, from as many users with the same numbers, because what a cache has
+depends on who asks for what, and on how many at a time. Each request has a connection of its own.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from msgspec import structs
+
+from httpdyno.errors import EngineError, UsageError
+from httpdyno.experiment.answer.relay import Relay
+from httpdyno.experiment.arm_load import ArmLoads, Place, stopped_on_error
+from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.phases import Act, PhasedWindows, acted, also_opening
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import (
+    HeaderWords,
+    Measurement,
+    Method,
+    Phase,
+    RequestSpec,
+    Study,
+    Telemetry,
+    Workload,
+)
+from httpdyno.model.workload import at_rate
+from httpdyno.servers.adapter import Running
+from httpdyno.servers.address import connected, host_header
+
+N_ANSWERS = 200
+"""Of a server in one start; enough of them come together over the starts of a run."""
+LONGEST_S = 2.0
+"""What they may take where no phase says otherwise."""
+_PART = 9
+"""Draws of its own, so that no address which a window made up comes again."""
+_HOST = "host"
+_CONNECT_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadersCounted:
+    """What was counted of servers that were up side by side."""
+
+    words: Mapping[Place, HeaderWords] = field(default_factory=dict)
+    each_s: float = 0.0
+    """What it took that the next start takes again."""
+    once_s: float = 0.0
+    """What it took that no other start of the comparison does."""
+
+    def of_start(self, start: int, n_arms: int) -> tuple[HeaderWords | None, ...]:
+        """Return those of a start's arms; (n_arms,), or empty where nothing is counted."""
+        found = tuple(self.words.get(Place(start, arm)) for arm in range(n_arms))
+        return () if all(each is None for each in found) else found
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderCount:
+    """Counts the words of a header in answers of servers that are up."""
+
+    name: str
+    """Of the header."""
+    method: Method
+    loads: ArmLoads
+    """Of the windows, straight to the servers."""
+    act: Act
+    """Runs a phase's command at a server."""
+
+    def counted(self, up: Sequence[Place]) -> HeadersCounted:
+        """Return what the answers of these servers say, one server after the other."""
+        began_s = time.monotonic()
+        words = {place: self._of(place) for place in up}
+        took_s = time.monotonic() - began_s
+        if self.method.phases:
+            return HeadersCounted(words=words, once_s=took_s)
+        return HeadersCounted(words=words, each_s=took_s)
+
+    def _of(self, place: Place) -> HeaderWords:
+        try:
+            return self._phased(place) if self.method.phases else self._steady(place)
+        except (EngineError, UsageError, OSError) as error:
+            return HeaderWords(name=self.name, uncounted=str(error))
+
+    def _steady(self, place: Place) -> HeaderWords:
+        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=LONGEST_S, n_requests=N_ANSWERS)
+        return self._asked(place, window)[0]
+
+    def _phased(self, place: Place) -> HeaderWords:
+        """Take the server through one turn more."""
+        found: dict[str, HeaderWords] = {}
+
+        def play(
+            place: Place, phase: Phase, plan: WindowPlan, number: int, open_: Callable[[], None]
+        ) -> tuple[Measurement, Telemetry] | None:
+            # A command that is due in the middle of a window needs the whole of it.
+            n = plan.n_requests or (N_ANSWERS if phase.at_s is None else 0)
+            found[phase.name], seen = self._asked(
+                place, replace(plan, n_requests=n), number, phase.rate_per_s, open_
+            )
+            return None if seen is None else (seen, Telemetry(cpu_s=0.0))
+
+        turn = PhasedWindows(
+            phases=self.method.phases,
+            decides=self.method.decides,
+            measure_s=self.method.window_s,
+            tail_s=0.0,
+            act=self.act,
+            play=play,
+        )
+        trouble = turn.run([(0, place)], lambda _block, _place, _seen, _telemetry: None)
+        if trouble:
+            return HeaderWords(name=self.name, uncounted=trouble[place])
+        own = found.pop(self.method.decides, HeaderWords(name=self.name))
+        return structs.replace(own, beside=found)
+
+    def _asked(
+        self,
+        place: Place,
+        window: WindowPlan,
+        number: int = 0,
+        rate_per_s: float | None = None,
+        on_open: Callable[[], None] = lambda: None,
+    ) -> tuple[HeaderWords, Measurement | None]:
+        address, network = self.loads.addresses[place], self.loads.networks.get(place, "")
+        workload = relayed(at_rate(self.loads.workloads[place.arm], rate_per_s), address)
+        with Relay(partial(connected, address, _CONNECT_S, network), self.name) as relay:
+            loads = replace(self.loads, addresses={place: relay.address}, networks={})
+            on_edge = also_opening(lambda _window, _is_opening: None, on_open)
+            handle = loads.engine_load([place], [window], (_PART, number), on_edge, workload)
+            with stopped_on_error(handle):
+                handle.wait(math.inf)
+        words = HeaderWords(
+            name=self.name,
+            counts=dict(relay.counts),
+            n_without=relay.n_without,
+            uncounted="" if relay.counts or relay.n_without else "no answer came",
+        )
+        return words, next(iter(handle.measurements()), None)
+
+
+def counted_headers(
+    study: Study,
+    request: StartRequest,
+    running: Mapping[Place, Running],
+    *,
+    seed: int,
+    cpus: Sequence[int],
+) -> HeadersCounted:
+    """Return what the answers of a study's servers say in the header that it counts.
+
+    With phases that is a whole turn, with its pauses: only a comparison's first start takes one.
+
+    Args:
+        study: Whose load is repeated.
+        request: The first of the starts that are up side by side.
+        running: The servers to ask.
+        seed: The plan's.
+        cpus: The client's cores; empty leaves them free.
+    """
+    if not study.counted_header or (study.method.phases and request.start > 0):
+        return HeadersCounted()
+    count = HeaderCount(
+        name=study.counted_header,
+        method=study.method,
+        loads=ArmLoads(
+            workloads=[study.load_of(arm) for arm in request.arms],
+            addresses={place: each.addresses[0] for place, each in running.items()},
+            networks={place: each.networks[0] for place, each in running.items()},
+            cpus=cpus,
+            seed=(seed, request.comparison, request.start),
+        ),
+        act=lambda place, command: acted(running[place], command),
+    )
+    return count.counted([*running])
+
+
+def relayed(workload: Workload, address: str) -> Workload:
+    """Return a workload as it is sent through a relay to a server. Pure.
+
+    It names the server's own address, by which caches tell pages apart, and not the relay's.
+    """
+
+    def named(request: RequestSpec) -> RequestSpec:
+        if any(name.lower() == _HOST for name, _ in request.headers):
+            return request
+        host = ("Host", host_header(address))
+        return structs.replace(request, headers=(host, *request.headers))
+
+    return structs.replace(
+        workload,
+        requests=tuple(map(named, workload.requests)),
+        first=tuple(map(named, workload.first)),
+        requests_per_connection=1,
+    )

@@ -1,0 +1,53 @@
+"""What servers said of their answers in a header, such as `X-Cache: HIT from localhost`."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from httpdyno.model.base import Record
+
+
+class HeaderWords(Record, frozen=True, omit_defaults=True):
+    """How many answers had which first word in a header, counted beside the windows.
+
+    Of the same requests as in a window, from as many users, through something that reads heads. So
+    nothing timed is in it, and what is counted is in no other figure.
+    """
+
+    name: str
+    """Of the header, as the study has it."""
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    """First word → answers; `other` for what comes after the first sixteen words."""
+    n_without: int = 0
+    """Answers that had no such header."""
+    beside: dict[str, "HeaderWords"] = msgspec.field(default_factory=dict)
+    """The same of the phases that do not decide, by their names."""
+    uncounted: str = ""
+    """Why nothing was counted, in words."""
+
+    @property
+    def n_answers(self) -> int:
+        """All that were looked at."""
+        return sum(self.counts.values()) + self.n_without
+
+
+def words_together(parts: Iterable[HeaderWords | None]) -> HeaderWords | None:
+    """Return what several counts come to; None where there are none. Pure.
+
+    Where no answer was looked at in any, the last one says why.
+    """
+    every = [each for each in parts if each is not None]
+    known = [each for each in every if each.n_answers]
+    if not known:
+        return every[-1] if every else None
+    phases = dict.fromkeys(name for each in known for name in each.beside)
+    together = {
+        name: words_together(each.beside.get(name) for each in known) for name in phases
+    }
+    return HeaderWords(
+        name=known[0].name,
+        counts=dict(sum((Counter(each.counts) for each in known), Counter())),
+        n_without=sum(each.n_without for each in known),
+        beside={name: each for name, each in together.items() if each is not None},
+    )

@@ -1,0 +1,222 @@
+"""Words of a header in answers, beside a server that says what it had."""
+
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+
+import pytest
+from msgspec import structs
+from tests.experiment.test_second_metric import ARMS, start_of
+
+from httpdyno.experiment.arm_load import ArmLoads, Place
+from httpdyno.experiment.evidence import arm_summary
+from httpdyno.experiment.header_count import N_ANSWERS, HeaderCount, relayed
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import (
+    HeaderWords,
+    Method,
+    Phase,
+    RequestSpec,
+    SideCommand,
+    StartRecord,
+    VisitStep,
+    Workload,
+)
+from httpdyno.model.header_words import words_together
+from httpdyno.store.payload import from_text, to_text
+
+PLACE = Place(0, 0)
+OWN, NEW = RequestSpec(path="/own?user={user}"), RequestSpec(path="/new?visit={random}")
+N_USERS = 6
+
+
+class Cache(ThreadingHTTPServer):
+    """Says of each page whether it was asked for before, by the same name of this server."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Page)
+        self.lock = Lock()
+        self.pages: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class _Page(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Cache
+
+    def do_GET(self):  # noqa: N802 - what it is called by
+        key = (self.headers["Host"], self.path)
+        with self.server.lock:
+            self.server.pages[key] += 1
+            is_kept = self.server.pages[key] > 1
+        body = b"X-Cache: FALSE\r\n\r\nX-Cache: FALSE\r\n\r\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        if self.path != "/bare":
+            self.send_header("X-Cache", f"{'HIT' if is_kept else 'MISS'} from {key[0]}")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_words):
+        """Say nothing."""
+
+
+@contextmanager
+def cache():
+    server = Cache()
+    thread = Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def loads_of(server, *requests, **more):
+    asked = {"connections": N_USERS, "timeout_s": 5.0, **more}
+    return ArmLoads(
+        workloads=[Workload(requests=requests, **asked)],
+        addresses={PLACE: server.address},
+        networks={},
+        cpus=(),
+        seed=(3, 1, 0),
+    )
+
+
+def count_of(loads, method=None, act=lambda _place, _command: ""):
+    return HeaderCount(name="X-Cache", method=method or Method(), loads=loads, act=act)
+
+
+def windowed(loads):
+    """Load the server as a window does; return how many answers came."""
+    plan = WindowPlan(arm=0, lead_in_s=0.0, measure_s=5.0, n_requests=100)
+    handle = loads.engine_load([PLACE], [plan], (1,), lambda *_: None, loads.workloads[0])
+    assert handle.wait(10.0)
+    return sum(each.completed for each in handle.measurements())
+
+
+def test_the_same_users_ask_for_the_same_pages_of_the_same_server():
+    with cache() as server:
+        loads = loads_of(server, OWN)
+        assert windowed(loads) > N_USERS
+        n_pages = len(server.pages)
+        found = count_of(loads).counted([PLACE])
+        assert len(server.pages) == n_pages == N_USERS
+    words = found.words[PLACE]
+    assert [*words.counts] == ["HIT"]
+    assert (words.n_without, words.uncounted) == (0, "")
+    assert N_ANSWERS <= words.n_answers <= N_ANSWERS + N_USERS
+    assert found.each_s > 0
+    assert found.of_start(0, 2) == (words, None)
+    assert found.of_start(1, 2) == ()
+
+
+def test_a_mix_is_asked_by_its_weights_and_what_has_no_such_header_is_counted_too():
+    with cache() as server:
+        steps = tuple(
+            VisitStep(request=index, weight=weight) for index, weight in enumerate((6.0, 1.0, 1.0))
+        )
+        loads = loads_of(server, OWN, NEW, RequestSpec(path="/bare"), steps=steps)
+        windowed(loads)
+        words = count_of(loads).counted([PLACE]).words[PLACE]
+        made_up = [n for (_, path), n in server.pages.items() if path.startswith("/new")]
+    assert set(made_up) == {1}, "none comes again"
+    assert words.counts["HIT"] > words.counts["MISS"] > 0
+    assert words.n_without > 0
+
+
+def test_phases_take_one_turn_more_and_each_has_its_words():
+    acted: list[tuple[str, ...]] = []
+    phases = (
+        Phase(name="cold", command=SideCommand(run=("forget",)), n_requests=N_USERS),
+        Phase(name="warm"),
+    )
+    method = Method(phases=phases, decides="warm", window_s=2.0)
+    with cache() as server:
+
+        def act(_place, command):
+            acted.append(command.run)
+            server.pages.clear()
+            return ""
+
+        loads = loads_of(server, OWN)
+        windowed(loads)
+        found = count_of(loads, method, act).counted([PLACE])
+        words = found.words[PLACE]
+    assert acted == [("forget",)]
+    assert [*words.counts] == ["HIT"]
+    assert words.n_answers >= N_ANSWERS
+    assert words.beside["cold"].counts["MISS"] == N_USERS
+    assert (found.each_s, found.once_s > 0) == (0.0, True)
+
+
+def test_a_phase_that_fails_is_why_nothing_was_counted():
+    method = Method(
+        phases=(Phase(name="cold", command=SideCommand(run=("forget",))),), decides="cold"
+    )
+    with cache() as server:
+        count = count_of(loads_of(server, OWN), method, lambda _place, _command: "it failed")
+        words = count.counted([PLACE]).words[PLACE]
+    assert words == HeaderWords(name="X-Cache", uncounted="phase cold: it failed")
+
+
+def test_a_server_that_does_not_answer_has_no_count():
+    with cache() as server:
+        loads = loads_of(server, OWN, timeout_s=0.2)
+    words = count_of(loads).counted([PLACE]).words[PLACE]
+    assert words.n_answers == 0
+    assert words.uncounted
+
+
+def test_requests_name_the_server_and_not_the_relay_unless_they_name_another():
+    named = RequestSpec(path="/", headers=(("host", "a.example"),))
+    sent = relayed(Workload(requests=(OWN, named), first=(NEW,)), "127.0.0.1:8080")
+    assert sent.requests == (
+        structs.replace(OWN, headers=(("Host", "127.0.0.1:8080"),)),
+        named,
+    )
+    assert sent.first[0].headers == (("Host", "127.0.0.1:8080"),)
+    assert not sent.keep_alive
+
+
+def of(hits, misses=0, n_without=0, **more):
+    counts = {word: n for word, n in (("HIT", hits), ("MISS", misses)) if n}
+    return HeaderWords(name="X-Cache", counts=counts, n_without=n_without, **more)
+
+
+def test_counts_of_starts_come_together_in_the_arms_summary():
+    cold = {"cold": of(0, 50)}
+    starts = [
+        structs.replace(start_of(number, 1.0, 1.0), header_words=(of(0, 0, 200), each))
+        for number, each in enumerate([of(190, 10, beside=cold), None, of(200, beside=cold)])
+    ]
+    starts.append(start_of(3, 1.0, 1.0))
+    off, on = (arm_summary(starts, arm, ARMS[arm]).header_words for arm in (0, 1))
+    assert off == of(0, 0, 600)
+    assert on == of(390, 10, beside={"cold": of(0, 100)})
+    assert on.n_answers == 400
+    assert words_together([]) is None
+
+
+def test_why_nothing_was_counted_stays_where_nothing_was():
+    untold = HeaderWords(name="X-Cache", uncounted="no answer came")
+    assert words_together([untold, None]) == untold
+    assert words_together([untold, of(3)]) == of(3)
+
+
+@pytest.mark.parametrize("words", [(), (of(3, beside={"cold": of(0, 2)}), None)])
+def test_counts_are_stored_with_their_start_and_what_was_stored_before_has_none(words):
+    start = structs.replace(start_of(0, 1.0, 1.0), header_words=words)
+    text = to_text(start)
+    assert from_text(text, StartRecord) == start
+    if not words:
+        assert from_text(text.replace('"header_words":[],', ""), StartRecord) == start
