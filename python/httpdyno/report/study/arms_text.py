@@ -27,6 +27,7 @@ from httpdyno.model.metric import (
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures, page_rows
 from httpdyno.report.study.finding import reference_name
+from httpdyno.report.study.header_text import header_name, words_text
 from httpdyno.report.study.verdict_text import format_of, short_name, status_badge
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
@@ -54,6 +55,8 @@ _ALWAYS: dict[str, Callable[[ArmSummary], float | None]] = {
 }
 """Those that have one."""
 _OWN_HEADS = {"bytes_per_request": "bytes/request"}
+_HEADER = "header "
+"""Before the name of one whose words are counted: what its column is called by here."""
 _NAME_WIDTH = 16
 _LEAST_NAME = 12
 """Narrower than that, names of arms are chopped to letters."""
@@ -146,7 +149,8 @@ def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
         for name, each in _BESIDE.items()
         if name not in more and any(map(each.is_there, all_arms))
     )
-    return (*more, *beside)
+    name = header_name(all_arms)
+    return (*more, *beside, *([f"{_HEADER}{name}"] if name else []))
 
 
 def cells_head(more: Sequence[str]) -> tuple[str, ...]:
@@ -157,6 +161,8 @@ def cells_head(more: Sequence[str]) -> tuple[str, ...]:
 def _head_of(metric: str) -> str:
     if metric in _BESIDE:
         return _BESIDE[metric].head
+    if metric.startswith(_HEADER):
+        return metric.removeprefix(_HEADER)
     return _OWN_HEADS.get(metric) or short_name(RATIO_OF_METRIC[metric])
 
 
@@ -175,6 +181,8 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cell(arm: ArmSummary, metric: str) -> str:
+    if metric.startswith(_HEADER):
+        return words_text(arm.header_words)
     return _BESIDE[metric].text(arm) if metric in _BESIDE else figure_text(arm, metric)
 
 

@@ -169,6 +169,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         look=arm.look,
         log=arm.log,
         calls=arm.calls,
+        header_words=arm.header_words,
     )
 
 

@@ -5,6 +5,7 @@ from httpdyno.model import (
     CallFigures,
     Caveat,
     Fragments,
+    HeaderWords,
     HostFacts,
     Level,
     LogLines,
@@ -99,6 +100,10 @@ class ArmJson(Record, frozen=True):
     kinds, of all starts; null where none can be read."""
     calls: CallFigures | None
     """What a call of a body of code takes, the empty body's time taken off; null of a server."""
+    header_words: HeaderWords | None
+    """How many answers had which first word in the header that the study counts, beside the
+    windows, of all starts: `counts`, and `n_without` for those without it, left out where 0.
+    `beside` has the phases that do not decide. Null where the study counts none."""
 
 
 class ClaimJson(Record, frozen=True):

@@ -38,6 +38,7 @@ from httpdyno.report.study.finding import (
     row_name,
 )
 from httpdyno.report.study.http_answers import answers_table
+from httpdyno.report.study.header_text import header_line, header_name, words_text
 from httpdyno.report.study.limit import limit_rows, looked_text
 from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
@@ -261,6 +262,8 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
     lines = [f"rule: {sweep.rule}"]
     if pool := pool_text(sweep):
         lines.append(pool)
+    if words := header_line([(level_text(point.level), point.arm) for point in sweep.points]):
+        lines.append(words)
     if outcome.final is not None:
         lines.append(
             f"{final_label(outcome)}: {verdict_badge(outcome.final)}, "
@@ -302,6 +305,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         *_lookups_tile(a, b),
         *_handshakes_tile(a, b),
         *_calls_tile(a, b),
+        *_header_tile(a, b),
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return _named(tiles)
@@ -338,6 +342,12 @@ def _calls_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
         return []
     before, after = a.system_calls.per_request, b.system_calls.per_request
     return [(metric_name(SYSTEM_CALLS), format_count(before), format_count(after))]
+
+
+def _header_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
+    """Return the words of a header in both sides' answers, where the study counts one."""
+    name = header_name((a, b))
+    return [(name, words_text(a.header_words), words_text(b.header_words))] if name else []
 
 
 def _tail(a: ArmSummary, b: ArmSummary) -> str:

@@ -6,6 +6,7 @@ what it does cold. All other figures of an arm are of the deciding phase alone.
 
 from typing import Any
 
+from msgspec import structs
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -14,6 +15,7 @@ from rich.text import Text
 from httpdyno.model import ArmSummary, Outcome, PhaseFigures
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.header_text import header_line
 from httpdyno.report.study.phase_arms import phase_arms
 from httpdyno.report.study.settling_text import settling_lines
 from httpdyno.units import format_duration, format_percent, format_rate
@@ -40,7 +42,8 @@ def phase_lines(outcome: Outcome) -> list[RenderableType]:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    notes = (Text(phase_note(outcome), "dim"), *map(Text, settling_lines(outcome)))
+    notes = [*map(Text, _header_lines(outcome)), Text(phase_note(outcome), "dim")]
+    notes += map(Text, settling_lines(outcome))
     return [Text(), Padding(table, _INDENT), *(Padding(Prose(note), _INDENT) for note in notes)]
 
 
@@ -55,7 +58,7 @@ def phases_page(outcome: Outcome) -> dict[str, Any] | None:
     for phase, name, *cells in rows:
         parts += [phase] if phase else []
         parts.append([name, *cells[:n_shown]])
-    caption = f"{phase_note(outcome)}."
+    caption = " ".join(f"{line}." for line in (*_header_lines(outcome), phase_note(outcome)))
     return {
         "head": ["", *_HEAD[:n_shown]],
         "rows": parts,
@@ -68,6 +71,23 @@ def phases_page(outcome: Outcome) -> dict[str, Any] | None:
 def phase_note(outcome: Outcome) -> str:
     """Return which phase decides."""
     return _NOTE.format(outcome.plan.study.method.decides)
+
+
+def _header_lines(outcome: Outcome) -> list[str]:
+    """Return what answers said in a header in each phase that does not decide, a line each."""
+    method = outcome.plan.study.method
+    found = {
+        phase.name: header_line(
+            [
+                (name, structs.replace(arm, header_words=seen.beside.get(phase.name)))
+                for name, arm in phase_arms(outcome)
+                if (seen := arm.header_words) is not None
+            ]
+        )
+        for phase in method.phases
+        if phase.name != method.decides
+    }
+    return [f"{name}: {line}" for name, line in found.items() if line]
 
 
 def _rows(outcome: Outcome) -> list[list[str]]:

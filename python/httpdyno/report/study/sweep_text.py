@@ -6,10 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.model import Sweep, SweepPoint, level_text
+from httpdyno.model import ArmSummary, Sweep, SweepPoint, level_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.dropped import dropped_line
+from httpdyno.report.study.header_text import header_line
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
@@ -61,11 +62,16 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
             if p.arm.errors
         ),
         *([Prose(Text(dropped))] if (dropped := _dropped(sweep)) else []),
+        *([Prose(Text(words))] if (words := header_line(_arms(sweep))) else []),
     )
 
 
 def _dropped(sweep: Sweep) -> str:
-    return dropped_line([(level_text(point.level), point.arm) for point in sweep.points])
+    return dropped_line(_arms(sweep))
+
+
+def _arms(sweep: Sweep) -> list[tuple[str, ArmSummary]]:
+    return [(level_text(point.level), point.arm) for point in sweep.points]
 
 
 def _sweep_row(sweep: Sweep, point: SweepPoint, top: float, width: int) -> list[RenderableType]:

@@ -38,6 +38,7 @@ from httpdyno.report.study.finding import (
     undecided_text,
     versus_note,
 )
+from httpdyno.report.study.header_text import uncounted_line
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.limit_text import limit_lines
 from httpdyno.report.study.own_log_text import own_log_lines
@@ -239,6 +240,8 @@ def comparison_lines(
         lines += [Text(), Padding(table, _INDENT)]
     if dropped := dropped_line(list(zip(names, (comparison.a, comparison.b), strict=True))):
         lines.append(Padding(Prose(Text(dropped)), _INDENT))
+    if uncounted := uncounted_line((comparison.a, comparison.b)):
+        lines.append(Padding(Prose(Text(uncounted)), _INDENT))
     return tuple(lines)
 
 
