@@ -217,6 +217,6 @@ def test_why_nothing_was_counted_stays_where_nothing_was():
 def test_counts_are_stored_with_their_start_and_what_was_stored_before_has_none(words):
     start = structs.replace(start_of(0, 1.0, 1.0), header_words=words)
     text = to_text(start)
-    assert from_text(text, StartRecord) == start
+    assert from_text(text, StartRecord, "it") == start
     if not words:
-        assert from_text(text.replace('"header_words":[],', ""), StartRecord) == start
+        assert from_text(text.replace('"header_words":[],', ""), StartRecord, "it") == start

@@ -151,7 +151,7 @@ def test_a_knob_without_levels_is_none_of_a_factorials_and_a_tie_breaker_may_dec
         ("connections = 5", 'may_differ = ["[0"]', "workload.may_differ[0] is '[0'; expected a"),
         ("connections = 5", 'may_differ = ["x", "a*"]', "that does not fit an empty text"),
         ("connections = 5", f'may_differ = ["{"a" * 501}"]', "expected at most 500 characters"),
-        ("connections = 5", 'count_header = "X Cache"', "count_header is 'X Cache'; expected the na"),
+        ("connections = 5", 'count_header = "X Cache"', "count_header is 'X Cache'; expected"),
         ('time = "1m30s"', 'time = "0s"', "budget.time is '0s'; expected more than zero"),
         ("levels = [2, 4]", "levels = [2, 4000]", "(workers) is 4000; expected at most 1000"),
         ("levels = [2, 4]", 'levels = ["2"]', "levels is ['2']; expected the type of 1"),
