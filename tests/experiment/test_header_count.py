@@ -51,7 +51,7 @@ class _Page(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Cache
 
-    def do_GET(self):  # noqa: N802 - what it is called by
+    def do_GET(self):
         key = (self.headers["Host"], self.path)
         with self.server.lock:
             self.server.pages[key] += 1

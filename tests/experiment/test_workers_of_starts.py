@@ -35,9 +35,7 @@ def left(number, *workers):
 def test_starts_have_their_mean_number_their_median_and_the_largest_of_all():
     found = arm_summary([left(0, ONE, HELPER), left(1, OTHER)], 1, ARMS[1]).workers
     assert found == (
-        structs.replace(
-            ONE, n=6.0, median_uss_bytes=20, largest_uss_bytes=31, oldest_s=9.0
-        ),
+        structs.replace(ONE, n=6.0, median_uss_bytes=20, largest_uss_bytes=31, oldest_s=9.0),
         # It was in one of two starts.
         structs.replace(HELPER, n=0.5),
     )

@@ -45,9 +45,7 @@ def test_workers_of_a_companion_are_none_of_the_pool_that_waits_for_it():
         waiting(POOL, str(port)) as (server, own_port),
         served(own_port),
     ):
-        looks = seen_when(
-            looked_at(server, database), lambda seen: seen.doing == {"backend": 1.0}
-        )
+        looks = seen_when(looked_at(server, database), lambda seen: seen.doing == {"backend": 1.0})
     seen = looks[-1]
     assert (seen.workers, seen.doing) == (1.0, {"backend": 1.0})
     assert seen.backends == {f"127.0.0.1:{port}": 1.0}
@@ -73,9 +71,9 @@ signal.pause()
         waiting(burning) as (database, _),
         waiting(f"{ACCEPTING}\nworkers(2, work)\n{PARENT}") as (server, _),
     ):
-        seen = seen_when(
-            looked_at(server, database), lambda look: look.companions[0].cpu_s > 0.05
-        )[-1]
+        seen = seen_when(looked_at(server, database), lambda look: look.companions[0].cpu_s > 0.05)[
+            -1
+        ]
     [db] = seen.companions
     assert 0.05 < db.cpu_s <= seen.cpu_s
     assert seen.cpu_s - db.cpu_s < 0.05

@@ -119,9 +119,7 @@ def after_event(method: Method) -> Sequence[Phase]:
     return found if is_one_load and not has_gap and len(found) >= _FEWEST else ()
 
 
-def _latencies(
-    method: Method, arm: ArmSummary, name: str
-) -> Mapping[str, Sequence[float | None]]:
+def _latencies(method: Method, arm: ArmSummary, name: str) -> Mapping[str, Sequence[float | None]]:
     if name == method.decides:
         return arm.start_latency_s
     seen = arm.phases.get(name)

@@ -11,8 +11,8 @@ from statistics import fmean
 
 from msgspec import structs
 
-from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
+from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,

@@ -19,7 +19,6 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError, EngineError
 from httpdyno.experiment.answer.sameness import Sameness
-from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.header_count import HeadersCounted, counted_headers
 from httpdyno.experiment.known_cycles import KnownCycles

@@ -42,9 +42,7 @@ def words_together(parts: Iterable[HeaderWords | None]) -> HeaderWords | None:
     if not known:
         return every[-1] if every else None
     phases = dict.fromkeys(name for each in known for name in each.beside)
-    together = {
-        name: words_together(each.beside.get(name) for each in known) for name in phases
-    }
+    together = {name: words_together(each.beside.get(name) for each in known) for name in phases}
     return HeaderWords(
         name=known[0].name,
         counts=dict(sum((Counter(each.counts) for each in known), Counter())),

@@ -59,7 +59,16 @@ def test_what_nothing_names_is_told_with_its_line(module, text):
 
 @pytest.mark.parametrize(
     "module",
-    ["mime", "dir", "reqtimeout", "unique_id", "authz_core", "authz_host", "socache_shmcb", "http2"],
+    [
+        "mime",
+        "dir",
+        "reqtimeout",
+        "unique_id",
+        "authz_core",
+        "authz_host",
+        "socache_shmcb",
+        "http2",
+    ],
 )
 def test_what_acts_unasked_or_guards_is_never_told(module):
     assert module not in USES

@@ -43,9 +43,9 @@ def aged():
 def test_terminal_and_page_have_each_age_with_how_many_would_fit():
     text = plain_text(outcome_text(aged()))
     rows = [line.split() for line in text.splitlines()]
-    assert "cold a 1,000 33.0 MiB 24.0 MiB 1.00 MiB 1,000".split() in rows
-    assert "warm a 2,000 114 MiB 24.0 MiB 10.0 MiB 100".split() in rows
-    assert "expired a 3,000 204 MiB 24.0 MiB 20.0 MiB 50".split() in rows
+    assert ["cold", "a", "1,000", "33.0", "MiB", "24.0", "MiB", "1.00", "MiB", "1,000"] in rows
+    assert ["warm", "a", "2,000", "114", "MiB", "24.0", "MiB", "10.0", "MiB", "100"] in rows
+    assert ["expired", "a", "3,000", "204", "MiB", "24.0", "MiB", "20.0", "MiB", "50"] in rows
     assert "n = (T − P)/u(r)" in " ".join(text.split())
     page = shown(outcome_html(aged()))
     assert "Memory by age" in page

@@ -35,9 +35,7 @@ def restarted(cold, warm=1.0):
         }
         return structs.replace(arm, phases=own, start_latency_s=seen(1.0))
 
-    final = structs.replace(
-        whole.final, a=with_starts(whole.final.a), b=with_starts(whole.final.b)
-    )
+    final = structs.replace(whole.final, a=with_starts(whole.final.a), b=with_starts(whole.final.b))
     plan = structs.replace(whole.plan, study=study)
     return structs.replace(whole, plan=plan, final=final)
 

@@ -30,7 +30,7 @@ def memory_differences(compared: Comparison) -> tuple[Difference, ...]:
 def _differences(compared: Comparison) -> Iterator[Difference]:
     a, b = compared.a, compared.b
     is_private_moved = _is_moved(compared.ratios.get(RATIO_OF_METRIC[_PRIVATE]))
-    if is_private_moved and _PRIVATE != compared.metric:  # told with the claim otherwise
+    if is_private_moved and compared.metric != _PRIVATE:  # told with the claim otherwise
         yield from _difference(
             "private memory of a process", a.uss_bytes_per_process, b.uss_bytes_per_process
         )

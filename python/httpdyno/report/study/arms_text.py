@@ -229,9 +229,7 @@ class _Beside(NamedTuple):
 
 
 _BESIDE = {
-    LOOKUPS: _Beside(
-        "lookups", lambda arm: arm.lookups_per_request is not None, lookups_text
-    ),
+    LOOKUPS: _Beside("lookups", lambda arm: arm.lookups_per_request is not None, lookups_text),
     FULL_HANDSHAKES: _Beside(
         "handshakes", lambda arm: arm.connecting.has_tls, full_handshakes_text
     ),

@@ -37,8 +37,8 @@ from httpdyno.report.study.finding import (
     reference_name,
     row_name,
 )
-from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.header_text import header_line, header_name, words_text
+from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
 from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
