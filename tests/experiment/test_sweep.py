@@ -6,7 +6,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.caveat import is_unsteady
 from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Constant, Cycles, Knob, Level, Method
+from httpdyno.model import Constant, Cycles, Knob, Level, Method, SystemCalls
 from httpdyno.report.study.text import outcome_text
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -303,6 +303,33 @@ def test_of_words_the_one_with_the_least_is_taken(sweep_study):
 def test_a_curve_of_what_gives_no_figure_says_why(sweep_study, metric, words):
     with pytest.raises(TargetError, match=f"no curve of workers can be drawn: .*{words}"):
         _run(of_metric(sweep_study, metric), pss_bytes=lambda _values: 0)
+
+
+@pytest.mark.parametrize(
+    ("opens", "words"),
+    [
+        (
+            {1: 0.0, 64: 2.0},
+            "workers 1 takes 0.00 and workers 64 takes 2.00 `open` calls for an answer, and in "
+            "2 of 2 starts one of them none, so there is no ratio of them",
+        ),
+        (
+            {1: 0.0, 8: 0.0, 64: 2.0},
+            "some answers take no `open` calls (those with workers 1, workers 8), so there is no "
+            "ratio to them",
+        ),
+    ],
+)
+def test_the_levels_that_take_no_calls_are_named_as_levels(sweep_study, opens, words):
+    knob = Knob(name="workers", start=64, levels=(*opens,))
+
+    def calls(values):
+        by_kind = {"open": opens[values["workers"]]}
+        return SystemCalls(per_request=9.0, by_kind=by_kind, n_answers=20)
+
+    with pytest.raises(TargetError) as caught:
+        _run(of_metric(sweep_study, "calls_per_request of open", knobs=(knob,)), system_calls=calls)
+    assert str(caught.value) == f"no curve of workers can be drawn: {words}"
 
 
 def test_at_a_rate_a_curve_says_nothing_of_what_births_cost(sweep_study):

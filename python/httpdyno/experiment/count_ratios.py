@@ -7,7 +7,7 @@ somebody looks.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
@@ -25,10 +25,10 @@ from httpdyno.model.metric import (
 )
 from httpdyno.units import format_duration, format_number
 
-_NAMES = ("a", "b")
 _NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
 _ALIKE = 1e-12
 """Standard deviations of a log ratio below this are the arithmetic's."""
+_PAIR = 2
 _FEW = 0.1
 """Below, two digits are told, wherever they stand."""
 
@@ -38,16 +38,31 @@ LEAST_READY_S = 0.1
 than this two could seem alike that differ by more than a twentieth."""
 
 
-def no_ratio(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int] = (0, 1)) -> str:
+def no_ratio(
+    starts: Sequence[StartRecord],
+    ratio_name: str,
+    arms: Sequence[int] = (0, 1),
+    names: Sequence[str] = (),
+) -> str:
     """Return why no ratio of a figure may be made of these starts; empty where it may.
 
     Args:
         starts: Of all these arms.
         ratio_name: Of any figure; only those that a start may have none of are looked at.
         arms: That are to have the figure.
+        names: Of these arms, in their order; empty where nobody is to be named.
     """
     if is_of_system_calls(ratio_name):
-        return _no_calls(starts, arms, kind_of_calls(ratio_name))
+        kind = kind_of_calls(ratio_name)
+        what = f"`{kind}` calls" if kind else "system calls"
+        counts = [[_calls(start, arm, kind) for start in starts] for arm in arms]
+        return uncounted(starts, arms) or _none_words(counts, names, what)
+    if ratio_name == FULL_HANDSHAKES:
+        counts = [[_full_handshakes(start, arm) for start in starts] for arm in arms]
+        return _none_words(counts, names, "full TLS handshakes")
+    if ratio_name == LOOKUPS:
+        counts = [[_lookups(start, arm) for start in starts] for arm in arms]
+        return _untold_lookups(starts, arms) or _none_words(counts, names, "lookups of names")
     why = _WHY.get(ratio_name)
     return "" if why is None else why(starts, arms)
 
@@ -63,20 +78,9 @@ def width_words(ratio_name: str, spread: float, n: int) -> str:
     return _NO_WIDTH.format(n=n) if is_counted(ratio_name) and spread < _ALIKE else ""
 
 
-def _no_calls(starts: Sequence[StartRecord], arms: Sequence[int], kind: str) -> str:
-    counts = {arm: [_calls(start, arm, kind) for start in starts] for arm in arms}
-    what = f"`{kind}` calls" if kind else "system calls"
-    return uncounted(starts, arms) or _none_words(counts, what)
-
-
 def _calls(start: StartRecord, arm: int, kind: str) -> float | None:
     found = calls_in(start, arm)
     return None if found is None or start.statuses[arm] != "complete" else found.of(kind)
-
-
-def _no_handshakes(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
-    counts = {arm: [_full_handshakes(start, arm) for start in starts] for arm in arms}
-    return _none_words(counts, "full TLS handshakes")
 
 
 def _full_handshakes(start: StartRecord, arm: int) -> float | None:
@@ -87,12 +91,11 @@ def _full_handshakes(start: StartRecord, arm: int) -> float | None:
     return sum(each.handshakes_full for each in seen) / completed
 
 
-def _no_lookups(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
+def _untold_lookups(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
     windows = [window for start in starts for window in start.windows if window.arm in arms]
     if windows and all(window.telemetry.lookups is None for window in windows):
         return f"in {len(starts)} starts nobody told how many names the server looked up"
-    counts = {arm: [_lookups(start, arm) for start in starts] for arm in arms}
-    return _none_words(counts, "lookups of names")
+    return ""
 
 
 def _lookups(start: StartRecord, arm: int) -> float | None:
@@ -145,30 +148,31 @@ def _has_unanswered(start: StartRecord, arm: int, users: str) -> bool:
     return is_told and not any(each[users].completed for each in parts if users in each)
 
 
-def _none_words(counts: Mapping[int, Sequence[float | None]], what: str) -> str:
+def _none_words(counts: Sequence[Sequence[float | None]], names: Sequence[str], what: str) -> str:
     """Return why counts make no ratio; empty where they do.
 
     A start in which an arm has none has no logarithm: an interval of the others would be of those
     that came out otherwise.
 
     Args:
-        counts: Arm → that of an answer in each start, None where it was not counted; (n_starts,).
+        counts: Those of an answer of each arm, None where they were not counted;
+            (n_arms, n_starts).
+        names: Of the arms; (n_arms,), or empty.
         what: They are of.
     """
-    known = {arm: [n for n in each if n is not None] for arm, each in counts.items()}
-    every = [n for each in known.values() for n in each]
+    known = [[n for n in each if n is not None] for each in counts]
+    every = [n for each in known for n in each]
     if all(every):
         return ""
     if not any(every):
         return f"no answer takes any {what}, so there is no ratio of them"
-    if len(counts) != len(_NAMES):
-        return f"some answers take no {what}, so there is no ratio to them"
-    means = [
-        f"{name} takes {_number(math.fsum(each) / len(each))}"
-        for name, each in zip(_NAMES, known.values(), strict=True)
-        if each
-    ]
-    in_starts = [*zip(*counts.values(), strict=True)]
+    named = [*zip(names, known, strict=True)] if names else []
+    if len(named) != _PAIR:
+        without = ", ".join(name for name, each in named if not all(each))
+        those = f" (those with {without})" if without else ""
+        return f"some answers take no {what}{those}, so there is no ratio to them"
+    means = [f"{name} takes {_number(math.fsum(each) / len(each))}" for name, each in named if each]
+    in_starts = [*zip(*counts, strict=True)]
     n_none = sum(any(n == 0 for n in each) for each in in_starts)
     return (
         f"{' and '.join(means)} {what} for an answer, and in {n_none} of {len(in_starts)} starts "
@@ -181,10 +185,8 @@ def _number(mean: float) -> str:
 
 
 _WHY: dict[str, Callable[[Sequence[StartRecord], Sequence[int]], str]] = {
-    FULL_HANDSHAKES: _no_handshakes,
-    LOOKUPS: _no_lookups,
     RATIO_OF_METRIC[READY]: _ready_at_once,
     RATIO_OF_METRIC[USUAL_RATE]: partial(_unanswered, users="usual"),
     RATIO_OF_METRIC[SLOW_RATE]: partial(_unanswered, users="slow"),
 }
-"""By the ratio; those of system calls are many."""
+"""By the ratio, of those that are no counts."""

@@ -14,7 +14,11 @@ _SILENT_STARTS = 2
 
 
 def no_figure(
-    starts: Sequence[StartRecord], metric: str, fewest: int, arms: Sequence[int] = (0, 1)
+    starts: Sequence[StartRecord],
+    metric: str,
+    fewest: int,
+    arms: Sequence[int] = (0, 1),
+    names: Sequence[str] = ("a", "b"),
 ) -> str:
     """Return why these starts give no ratio of a metric, and what to do; empty where they may.
 
@@ -23,6 +27,7 @@ def no_figure(
         metric: As an objective has it.
         fewest: Starts from which something is claimed.
         arms: Those that are to have the figure.
+        names: What people call these arms, in their order.
     """
     name = RATIO_OF_METRIC[metric]
     if len(starts) >= fewest and not carries(starts, name, arms):
@@ -38,7 +43,7 @@ def no_figure(
         if doubt:
             return doubt
     if is_silent or len(starts) >= fewest:
-        doubt = no_ratio(starts, name, arms)
+        doubt = no_ratio(starts, name, arms, names)
         if doubt:
             return doubt
     return _silence(starts, metric) if is_silent else ""

@@ -198,12 +198,14 @@ def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study
     Raises:
         TargetError: With why, and what to do.
     """
-    runs = [arm for arm in range(len(sweep_arms(study))) if arm not in failed]
+    knob, levels = study.method.knob, sweep_levels(study)
+    runs = [arm for arm in range(len(levels)) if arm not in failed]
+    names = [f"{knob} {level_text(levels[arm])}" for arm in runs]
     # One thin round among many ends no curve that was carried for long.
     first = whole[: study.method.min_starts]
-    words = no_figure(first, study.objective.metric, _EARLY, runs)
+    words = no_figure(first, study.objective.metric, _EARLY, runs, names)
     if words:
-        raise TargetError(f"no curve of {study.method.knob} can be drawn: {words}")
+        raise TargetError(f"no curve of {knob} can be drawn: {words}")
 
 
 def _require_rounds(
