@@ -132,6 +132,9 @@ def test_a_name_that_says_nothing_of_one_request_is_refused(tmp_path, text, word
         ("slow_p90_s", "", "some are `slow`"),
         ("usual_throughput_per_s", "", "some are `slow`"),
         ("slow_throughput_per_s", "", "some are `slow`"),
+        ("usual_p50_s", 'slow = "1Mbit:100%"', "in which some are not `slow`"),
+        ("usual_throughput_per_s", 'slow = "1Mbit"', "in which some are not `slow`"),
+        ("slow_p50_s", 'slow = "1Mbit:10%"\nconnections = 9', "10 % of 9 connections are none"),
         (
             "usual_throughput_per_s",
             'rate = "5/s"\nslow = "28.8kbit:20%"',

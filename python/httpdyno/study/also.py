@@ -73,12 +73,28 @@ def workload_for(metric: str, workload: Workload) -> str:
     """Return which workload has figures of a metric, in words; empty where this one has."""
     if metric.startswith("page_") and not workload.has_pages:
         return "a workload with pages: requests with `objects`"
-    if metric.startswith(("usual_", "slow_")) and workload.slow is None:
-        return "a workload in which some are `slow`"
+    if expected := _population_for(metric, workload):
+        return expected
     if metric == FULL_HANDSHAKES and workload.tls is None:
         return "a workload over TLS: a server with `tls = true`"
     if is_of_system_calls(metric) and isinstance(workload.arrival, Replay):
         return "a workload with requests of its own: those of a log are not sent twice"
+    return ""
+
+
+def _population_for(metric: str, workload: Workload) -> str:
+    """Return what would have users that a metric is of, in words; empty where there are some."""
+    if not metric.startswith(("usual_", "slow_")):
+        return ""
+    slow, n = workload.slow, workload.connections
+    if slow is None:
+        return "a workload in which some are `slow`"
+    if metric.startswith("usual_") and slow.ratio >= 1:
+        return "a workload in which some are not `slow`: without a share all of them are"
+    # As the engine counts users of a closed loop; in an open one it draws for each arrival.
+    if metric.startswith("slow_") and not workload.is_open_loop and n * slow.ratio + 1e-9 < 1:
+        share = f"{slow.ratio * 100:g} % of {n} connections are none"
+        return f"a workload in which some are `slow`: {share}"
     return ""
 
 
