@@ -8,7 +8,7 @@ from msgspec import structs
 
 import httpdyno
 from httpdyno.experiment import caveat
-from httpdyno.model import Caveat, Effective, Method, Phase, Site
+from httpdyno.model import Caveat, Effective, Method, Phase, Site, SystemCalls
 from httpdyno.testing.record import sample_host, sample_start, sample_window
 
 PACKAGE = Path(httpdyno.__file__).parent
@@ -22,6 +22,18 @@ def test_experiments_make_their_caveats_in_one_module():
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Caveat"
     }
     assert makers == {"caveat.py"}
+
+
+def test_calls_that_were_counted_over_few_answers_are_told_with_how_few():
+    def start(*counts):
+        found = [SystemCalls(per_request=9.0, n_answers=n) for n in counts]
+        return structs.replace(sample_start(), system_calls=(*found, None))
+
+    (told,) = caveat.window_caveats([start(20, 3), start(20, 7), start(20, 0)])
+    assert told.kind == "few_calls"
+    assert told.message.startswith("in 2 of 5 counts of system calls 10 s were over before 20 ")
+    assert "the fewest were counted over 3 answers" in told.message
+    assert not caveat.window_caveats([start(20, 20), start(20, 0), sample_start()])
 
 
 def start_of(**measured):

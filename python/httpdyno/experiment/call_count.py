@@ -10,18 +10,15 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from httpdyno.errors import RevertError, TargetError
+from httpdyno.experiment.call_ratios import N_ANSWERS
 from httpdyno.load.engine import Edge, LoadHandle
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Closed, Look, Replay, SystemCalls, Workload
 from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.census.taken import census_between
 
-N_ANSWERS = 20
-"""Each is some ten times slower under strace."""
 LOOK_LONGEST_S = 1.0
 """Where no claim rests on it."""
-START_LONGEST_S = 10.0
-"""Where one does: slow answers are waited for."""
 _NO_TIME = "no answer came while strace looked"
 _NOBODY = "strace saw none of the server's processes take part in an answer"
 

@@ -6,6 +6,12 @@ from collections.abc import Iterable, Sequence
 from httpdyno.model import StartRecord, SystemCalls
 from httpdyno.model.metric import kind_of_calls
 
+N_ANSWERS = 20
+"""That are counted in a start. Each is some ten times slower under strace."""
+LONGEST_S = 10.0
+"""Slow answers are waited for, where a claim rests on them; then those that came are counted, each
+to its end."""
+
 
 def calls_in(start: StartRecord, arm: int) -> SystemCalls | None:
     """Return what was counted of an arm in a start; None where nothing was."""
@@ -32,6 +38,23 @@ def pooled(parts: Iterable[SystemCalls | None]) -> SystemCalls | None:
 def calls_value(found: SystemCalls | None, ratio_name: str) -> float:
     """Return the figure behind the name of a ratio of system calls; NaN where there is none."""
     return math.nan if found is None else found.of(kind_of_calls(ratio_name))
+
+
+def few_answers(starts: Sequence[StartRecord]) -> str:
+    """Return that some counts are of fewer answers than others, in words; empty where none is.
+
+    Who answers fewer answers fewer of the workload's requests, where it has several.
+    """
+    arms = [(start, arm) for start in starts for arm in range(len(start.system_calls))]
+    counts = [found.n_answers for start, arm in arms if (found := calls_in(start, arm))]
+    few = [n for n in counts if n < N_ANSWERS]
+    if not few:
+        return ""
+    return (
+        f"in {len(few)} of {len(counts)} counts of system calls {LONGEST_S:g} s were "
+        f"over before {N_ANSWERS} answers had come: the fewest were counted over {min(few)} "
+        "answers, and where requests differ these may be others than elsewhere"
+    )
 
 
 def uncounted(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:

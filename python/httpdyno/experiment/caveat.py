@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import structs
 
 from httpdyno.experiment.call_figures import SAID_APART, said_apart
+from httpdyno.experiment.call_ratios import few_answers
 from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.memory_shortage import is_short, lack_text, pages_read, wait_ratio
 from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
@@ -93,6 +94,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_missed_cpu(windows),
         *_short_memory(starts),
         *_said_apart(windows),
+        *_few_calls(starts),
         *_throttled(windows),
         *_at_memory_limit(windows),
     )
@@ -334,6 +336,11 @@ def _said_apart(windows: Sequence[WindowRecord]) -> Caveats:
         "counted for it while it was asked: what it does besides the bodies is in its figures, or "
         "some of their work is not",
     )
+
+
+def _few_calls(starts: Sequence[StartRecord]) -> Caveats:
+    words = few_answers(starts)
+    return _one("few_calls", words) if words else ()
 
 
 def _short_memory(starts: Sequence[StartRecord]) -> Caveats:

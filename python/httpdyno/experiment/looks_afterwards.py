@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.call_count import START_LONGEST_S, counted, told_in, with_calls
+from httpdyno.experiment.call_count import counted, told_in, with_calls
+from httpdyno.experiment.call_ratios import LONGEST_S
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, LookCost
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
@@ -104,7 +105,7 @@ def look_afterwards(
             wanted.counted[place],
             workload_of(place),
             partial(start_one, place),
-            longest_s=START_LONGEST_S,
+            longest_s=LONGEST_S,
         )
         for place in up
         if place in wanted.counted
