@@ -9,6 +9,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.render import Variables
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.staging import (
+    act,
     environment,
     finish,
     hand_over,
@@ -139,6 +140,18 @@ def test_a_prepare_command_that_fails_says_so_in_its_own_words(tmp_path, place, 
     refusal = staged(tmp_path, place, variables, prepare=("sh", "-c", words))
     assert refusal.status == "refused"
     assert refusal.detail.endswith("` ended with 3: no seeds today")
+
+
+def test_words_of_a_start_are_the_same_in_the_next_one(tmp_path, place, variables):
+    """Its folders have another path each time, and are gone when somebody reads of them."""
+    failing = ("sh", "-c", "echo {run}/cache is not {memory}/cache; exit {knob.level}")
+    words = (
+        "`sh -c echo {run}/cache is not {memory}/cache; exit 3` ended with 3: "
+        "{run}/cache is not {memory}/cache"
+    )
+    assert act(variables, place, {"PATH": "/bin"}, SideCommand(run=failing)) == words
+    refusal = staged(tmp_path, place, variables, prepare=failing)
+    assert refusal.detail == words
 
 
 def test_a_prepare_command_may_not_take_for_ever(tmp_path, place, variables, monkeypatch):

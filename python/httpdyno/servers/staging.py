@@ -212,7 +212,7 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning
         timeout_s = _PREPARE_S if spec.prepare and number == 0 else command.timeout_s
         own = environment(spec, variables, place)
         if wrong := command_trouble(command.run, timeout_s, place, own):
-            return wrong
+            return NotRunning(status=wrong.status, detail=_placeless(wrong.detail, place))
     return None
 
 
@@ -250,7 +250,18 @@ def act(variables: Variables, place: Place, own: Mapping[str, str], command: Sid
     """
     run = tuple(render_argument(part, variables, source="method.phases") for part in command.run)
     wrong = command_trouble(run, command.timeout_s, place, own, log="phase.log")
-    return "" if wrong is None else wrong.detail
+    return "" if wrong is None else _placeless(wrong.detail, place)
+
+
+def _placeless(words: str, place: Place) -> str:
+    """Return words with its folders as a study calls them.
+
+    They have another path in each start, and are gone with it.
+    """
+    folders = {str(place.folder): "{run}", str(place.memory_folder): "{memory}"}
+    for path in sorted(folders, key=len, reverse=True):  # one may be in the other
+        words = words.replace(path, folders[path])
+    return words
 
 
 def failure(outcomes: Iterable[NotRunning | None]) -> str:
