@@ -9,8 +9,10 @@ from msgspec import structs
 from tests.report import sample, sample_figures, sample_trouble
 from tests.report.sample_sweep import memory_sweep
 
+from httpdyno.model import Knob
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.json_record import OutcomeJson
+from httpdyno.report.study.provenance import provenance
 
 OUTCOMES = sample_trouble.all_outcomes()
 
@@ -54,6 +56,16 @@ def test_the_json_is_what_its_types_say_and_strict(name: str) -> None:
     text = json.dumps(outcome_json(OUTCOMES[name]), allow_nan=False)
     read = msgspec.json.decode(text, type=OutcomeJson)
     assert read.id == OUTCOMES[name].id
+
+
+def test_the_workload_is_that_of_the_start_as_on_the_page() -> None:
+    whole = OUTCOMES["ladder"]
+    of_load = Knob(name="connections", of="load", start=3, levels=(5,))
+    study = structs.replace(whole.plan.study, knobs=(*whole.plan.study.knobs, of_load))
+    loaded = structs.replace(whole, plan=structs.replace(whole.plan, study=study))
+    assert study.workload.connections != 3
+    assert "3 connections" in dict(provenance(loaded))["workload"]
+    assert outcome_json(loaded)["plan"]["workload"]["connections"] == 3
 
 
 def test_an_unbounded_interval_is_null_at_its_open_end() -> None:

@@ -95,17 +95,17 @@ def change_text(before: Configuration, after: Configuration) -> str:
 
 
 def _plan(outcome: Outcome) -> PlanJson:
-    study = outcome.plan.study
+    study, start = outcome.plan.study, outcome.plan.study.start_configuration()
     return PlanJson(
         title=study.title,
         adapter=study.server.adapter,
         budget_s=None if study.is_until_decided else study.budget_s,
-        workload=None if study.fragments else study.workload,
+        workload=None if study.fragments else study.load_of(start),
         fragments=study.fragments,
         objective=study.objective,
         method=study.method,
         steps=_labels(outcome.plan.steps),
-        start=study.start_configuration().values,
+        start=start.values,
         reference=None if outcome.plan.reference is None else outcome.plan.reference.values,
         confidence_of_each=outcome.plan.objective.confidence,
         book_figure=study.book_figure,

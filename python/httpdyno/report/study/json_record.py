@@ -304,7 +304,8 @@ class PlanJson(Record, frozen=True):
     budget_s: float | None
     """None where it went on until decided."""
     workload: Workload | None
-    """Null where nothing is requested: of a study about code, which has `fragments`."""
+    """That of the start: with other configurations knobs of the load set some of it. Null where
+    nothing is requested: of a study about code, which has `fragments`."""
     fragments: Fragments | None
     objective: Objective
     method: Method
