@@ -420,6 +420,21 @@ def test_processes_that_looks_missed_are_named_where_the_machine_began_as_many(
     assert (bottleneck(missed).limit == "spawning") is is_each
 
 
+@pytest.mark.parametrize(("zombies", "is_told"), [(0.4, True), (1.5, True), (3.0, False)])
+def test_cpu_time_of_the_dead_is_told_where_they_do_not_wait_long_for_their_parent(
+    zombies, is_told
+):
+    """Apache's looks once a second: a short look has all of it, or none, as it happens to lie."""
+    after = structs.replace(STARVED, births=12, deaths=12, spawn_cpu_s=0.05)
+    doing = {"sleep": 4.0, "zombie": zombies}
+    before = structs.replace(after, workers=4.0 + zombies, doing=doing, spawn_cpu_s=0.1)
+    name = "CPU time of an answer in processes that began and ended meanwhile"
+    assert (name in {each.name for each in differences(before, after)}) is is_told
+    found = bottleneck(before)
+    assert ("was of those that began and ended meanwhile" in found.reason) is is_told
+    assert ("spawn_cpu_ratio" in found.evidence) is is_told
+
+
 def test_cpu_time_of_processes_that_ended_is_not_said_to_be_none_where_it_is_not_known():
     dying = structs.replace(STARVED, births=12, deaths=12, spawn_cpu_s=0.05)
     found = bottleneck(dying)

@@ -106,8 +106,8 @@ _FIGURES = (
         name="forced writes (fsync) for an answer", value=_calls("sync"), least=0.1, is_counted=True
     ),
     _Figure(
-        name="CPU time of an answer in processes that ended",
-        value=_each(lambda look: look.spawn_cpu_s),
+        name="CPU time of an answer in processes that began and ended meanwhile",
+        value=lambda f: None if f.spawn_cpu_s is None else f.per_answer(f.spawn_cpu_s),
         least=100e-6,
         write=format_duration,
     ),

@@ -175,6 +175,18 @@ class Facts:
         return self.look.deaths - sum(each.deaths for each in self.look.companions)
 
     @cached_property
+    def spawn_cpu_s(self) -> float | None:
+        """CPU time of processes that began and ended meanwhile; None where it is not known.
+
+        What they used is in no account before their parent asks how they ended. Apache's does so
+        once a second, so that a short look has all of it or none. By Little's law the dead that are
+        seen, over those that go, are for what part of a look each of them waits.
+        """
+        unasked = self.at("zombie")
+        is_late = unasked >= _SOME_DEAD and unasked > _MOST_UNASKED * self.look.deaths
+        return None if is_late else self.look.spawn_cpu_s
+
+    @cached_property
     def waiting_behind(self) -> float:
         """Connections in the listen queues of companions, mean."""
         return sum(each.waiting for each in self.look.companions)
@@ -268,6 +280,9 @@ _ONE_EACH = 1.1
 _BLOCKED = 0.2
 _SOME = 0.1
 _HARDLY_ANY = 0.05
+_SOME_DEAD = 0.5
+_MOST_UNASKED = 0.2
+"""Of a look: so much of what the dead used may be missing, or be of others before it."""
 _SIGHTINGS = 10
 _SPLIT_SIGHTINGS = 30
 """Of workers at requests: the standard error of a share of them is then a tenth of all at most."""

@@ -135,9 +135,11 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     )
     if not (is_each or is_dying):
         return None
-    used = f"; {percent(ratio)} of the server's CPU time was of those that ended"
-    if look.spawn_cpu_s is None:
-        used = ""  # where nobody waits for them, what they used is not known
+    used = (
+        f"; {percent(ratio)} of the server's CPU time was of those that began and ended meanwhile"
+    )
+    if facts.spawn_cpu_s is None:
+        used = ""  # where nobody waits for them, or not soon, what they used is not known
     return Bottleneck(
         limit="spawning",
         # Who came and went between two samples was not seen.
@@ -146,7 +148,7 @@ def _spawning(facts: Facts) -> Bottleneck | None:
         evidence={
             "births_per_s": facts.per_s(look.births),
             "births_per_answer": per_answer,
-            **({} if look.spawn_cpu_s is None else {"spawn_cpu_ratio": ratio}),
+            **({} if facts.spawn_cpu_s is None else {"spawn_cpu_ratio": ratio}),
             **({"machine_births_per_answer": forks_per_answer} if look.host_forks else {}),
         },
         advice="let processes live longer: a persistent pool in place of CGI, a higher number of "
