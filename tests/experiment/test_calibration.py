@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 from scipy import stats
 
-from httpdyno.experiment.calibration import _spread_at_most, start_cost
+from httpdyno.experiment.calibration import _spread_at_most, calibration_words, start_cost
+from httpdyno.model import Objective, SystemCalls
 from httpdyno.testing.record import sample_start, sample_window
 
 
@@ -33,3 +34,19 @@ def test_what_is_looked_at_leaves_less_time_for_windows(study, looks_s, n_blocks
         [start], structs.replace(study, budget_s=budget_s), n_comparisons=2, looks_s=looks_s
     )
     assert cost.n_blocks == n_blocks
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+def test_counts_that_never_differed_do_not_promise_that_nothing_is_too_small(study, is_alike):
+    def start(number):
+        counts = 100.0, 100.0 if is_alike else 100.0 + number
+        found = tuple(SystemCalls(per_request=n, n_answers=20) for n in counts)
+        windows = tuple(sample_window(arm=arm) for arm in (0, 1))
+        return structs.replace(sample_start(), windows=windows, system_calls=found)
+
+    counted = structs.replace(study, objective=Objective(metric="calls_per_request"))
+    cost = start_cost([start(number) for number in range(3)], counted, n_comparisons=1)
+    words = calibration_words(cost, budget_s=60.0)
+    assert ("detectable_ratio" in cost.figures) is not is_alike
+    assert ("or more can be proven in" in words) is not is_alike
+    assert words.endswith("how small a difference can be proven") is is_alike

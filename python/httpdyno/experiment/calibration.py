@@ -85,6 +85,11 @@ def calibration_words(cost: StartCost, budget_s: float) -> str:
     """Return in a sentence what a start takes, and what can be proven in the budget."""
     words = f"starting both servers and loading them takes about {format_guess(cost.start_s)}"
     detectable = cost.figures.get("detectable_ratio")
+    if detectable is None and "aa_ratio" in cost.figures:
+        return (
+            f"{words}; what decides came out the same in both of each start, which does not tell "
+            "how small a difference can be proven"
+        )
     if detectable is None:
         return words
     where = f"{MAX_STARTS} starts" if math.isinf(budget_s) else format_duration(budget_s)
@@ -146,14 +151,20 @@ def _noise_figures(
         spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),
     )
     alpha = 1 - study.objective.confidence_of(study.objective.metric)
+    detectable = math.exp(per_start * half_width_factor(n_starts, alpha=alpha))
+    # Counts may well be the same each time: no spread was seen, and so none is promised.
+    proven = {} if per_start < _ALIKE else {"detectable_ratio": detectable}
     return {
         "aa_ratio": math.exp(fmean(ratios)),
         "between_starts_sd": stdev(ratios),
         "between_windows_sd": spread.get("between_windows", math.nan),
-        "detectable_ratio": math.exp(per_start * half_width_factor(n_starts, alpha=alpha)),
+        **proven,
         "starts_per_comparison": float(n_starts),
     }
 
+
+_ALIKE = 1e-12
+"""What the logarithm of a ratio strays by less than this is the arithmetic's."""
 
 _NORMAL_AT_FIFTH = -0.8416
 """The standard normal distribution's value that a fifth lies below."""
