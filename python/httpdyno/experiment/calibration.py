@@ -17,7 +17,7 @@ from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.session import CALIBRATION_INDEX, Session
 from httpdyno.model import Record, StartRecord, Study
-from httpdyno.model.metric import RATIO_OF_METRIC
+from httpdyno.model.metric import RATIO_OF_METRIC, is_counted
 from httpdyno.stats.sequence import half_width_factor
 from httpdyno.units import format_change, format_duration, format_guess
 
@@ -140,15 +140,17 @@ def _blocks(start: StartRecord, n_arms: int) -> float:
 def _noise_figures(
     starts: Sequence[StartRecord], study: Study, start_s: float, n_comparisons: int
 ) -> dict[str, float]:
-    ratios = log_ratios(starts, RATIO_OF_METRIC[study.objective.metric])
+    name = RATIO_OF_METRIC[study.objective.metric]
+    ratios = log_ratios(starts, name)
     if len(starts[0].statuses) != 2 or len(ratios) < 2:  # noqa: PLR2004 - an A/A pair, and a spread
         return {}
     spread = noise(starts, ratios)
     affordable = study.budget_s * SAFETY / n_comparisons / start_s
     n_starts = max(study.method.min_starts, int(min(MAX_STARTS, affordable)))
+    # That of windows is their throughput's: nothing to what is counted, which has none of its own.
+    of_windows = 0.0 if is_counted(name) else spread.get("between_windows", 0.0)
     per_start = max(
-        _spread_at_most(ratios),
-        spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),
+        _spread_at_most(ratios), of_windows / math.sqrt(max(1.0, _blocks(starts[0], 2)))
     )
     alpha = 1 - study.objective.confidence_of(study.objective.metric)
     detectable = math.exp(per_start * half_width_factor(n_starts, alpha=alpha))
