@@ -5,7 +5,8 @@ from msgspec import structs
 
 from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
-from httpdyno.model.measurement import Portion, Telemetry
+from httpdyno.model.measurement import Portion
+from httpdyno.model.telemetry import Telemetry
 
 GET, POST = RequestSpec(path="/x"), RequestSpec(path="/add", method="POST", expect_status=303)
 

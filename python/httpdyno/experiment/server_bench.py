@@ -17,7 +17,7 @@ from typing import Self
 
 from msgspec import structs
 
-from httpdyno.errors import AdapterError, EngineError
+from httpdyno.errors import EngineError
 from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.header_count import HeadersCounted, counted_headers
@@ -41,6 +41,7 @@ from httpdyno.experiment.start_arm import (
     see_crashes,
     see_networks,
 )
+from httpdyno.experiment.start_disk import require_room
 from httpdyno.experiment.start_limit import limits_of, see_limits
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.start_memory import see_short_memory, sizes_of
@@ -64,15 +65,12 @@ from httpdyno.servers.adapter import (
 )
 from httpdyno.servers.difference import difference
 from httpdyno.servers.limit_group import limited_by
-from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.census.tracer import can_trace, require_tracing
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
-
-_NOT_FOR_WANT_OF_ROOM = ("complete", "infeasible")
 
 
 class ServerBench:
@@ -205,7 +203,8 @@ class ServerBench:
             see_crashes(arms)
             self._sameness.after_load(requests[0].arms, starts)
             see_limits(arms)
-            self._see_full_disk(arms)
+            if self._root is not None:
+                require_room(arms, self._root)
             see_short_memory(requests[0].arms, starts, windows)
             is_disturbed = see_networks(starts)
             still_s = self._pulse.still_s()
@@ -371,21 +370,6 @@ class ServerBench:
                 starts[place.start][place.arm].fail("infeasible", trouble)
         self._looks.took(requests[0], load.looked.by_arm, load.looked.cost)
         return windows, load.looked, load.seen
-
-    def _see_full_disk(self, arms: Sequence[Arm]) -> None:
-        """Give up where a server failed and had no room: that is no fault of its configuration.
-
-        Raises:
-            AdapterError: It is so.
-        """
-        # Before the servers end: their folders, which made it full, go with them.
-        if self._root is None or all(arm.status in _NOT_FOR_WANT_OF_ROOM for arm in arms):
-            return
-        if words := full_disk(self._root.folder, self._root.memory_folder):
-            raise AdapterError(
-                f"a server could not come up, and {words}",
-                hint=f"free some space, or set `{ROOT_VARIABLE}` to a folder on another disk",
-            )
 
     def _end(self, arms: Sequence[Arm]) -> None:
         self._finish_ending()

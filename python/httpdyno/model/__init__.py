@@ -39,10 +39,8 @@ from httpdyno.model.measurement import (
     Phases,
     PhaseSeen,
     Portion,
-    Telemetry,
     Trace,
     Visits,
-    WorkersSeen,
 )
 from httpdyno.model.network import PrivateNetwork, Resolver
 from httpdyno.model.ratio import RatioInterval
@@ -51,19 +49,15 @@ from httpdyno.model.result import (
     Caveat,
     Comparison,
     Effect,
-    Effective,
     Factorial,
     LadderStep,
     Outcome,
     PhaseFigures,
     SecondClaim,
     SimpleEffect,
-    StartRecord,
     Sweep,
     SweepPoint,
-    TrialStatus,
     Verdict,
-    WindowRecord,
 )
 from httpdyno.model.run import (
     ArmUnderWay,
@@ -92,6 +86,7 @@ from httpdyno.model.site import (
     Survey,
     ValueEvidence,
 )
+from httpdyno.model.start import Effective, StartRecord, TrialStatus, WindowRecord
 from httpdyno.model.study import (
     Candidate,
     Companion,
@@ -107,6 +102,7 @@ from httpdyno.model.study import (
     Template,
 )
 from httpdyno.model.system_calls import SystemCalls
+from httpdyno.model.telemetry import Telemetry, WorkersSeen
 from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
