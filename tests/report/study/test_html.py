@@ -193,6 +193,35 @@ def test_what_a_sweep_is_of_stands_once_in_its_table(metric: str, columns: str) 
     assert [line.count("|") for line in lines[head : head + 11]] == [n_columns] * 11
 
 
+@pytest.mark.parametrize(
+    ("metric", "columns"),
+    [
+        ("throughput_per_s", "CPU/request | p50 | p99"),
+        ("cpu_s_per_request", "throughput | p50 | p99"),
+        ("latency_p50_s", "throughput | CPU/request | p99"),
+        ("latency_p99_s", "throughput | CPU/request | p50"),
+        ("pss_bytes", "throughput | CPU/request | p50 | p99"),
+    ],
+)
+def test_the_deciding_ratio_stands_once_in_a_ladders_table(metric: str, columns: str) -> None:
+    whole = sample.ladder()
+    objective = structs.replace(whole.plan.study.objective, metric=metric)
+    study = structs.replace(whole.plan.study, objective=objective)
+    of_metric = structs.replace(whole, plan=structs.replace(whole.plan, study=study))
+    lines = shown(outcome_html(of_metric), without="").splitlines()
+    head = f"change | verdict | ratio | interval | total | {columns} | book"
+    row = lines[lines.index(head) + 1]
+    assert row.count("|") == head.count("|")
+
+
+@pytest.mark.parametrize("name", ["tie_break", "tied_compare", "second_ladder", "second_compare"])
+def test_a_card_has_no_ratio_below_its_sentence_that_is_in_it(name: str, pages: Pages) -> None:
+    cards = shown(pages[name], without="How it was measured").partition("evidence\n")[2]
+    for said, below in re.findall(r"^(\S.* × \(.*)\n((?:[^\n#]*: [\d.]+ ×\n)+)", cards, re.M):
+        named = [line.partition(":")[0] for line in below.splitlines()]
+        assert not [name for name in named if name in said and name != "published"]
+
+
 def test_words_that_stand_for_what_differs_from_start_to_start_are_explained(pages: Pages) -> None:
     diff = "-folder RUN/a\n+folder MEMORY/a\n"
     text = " ".join(parsed(outcome_html(structs.replace(sample.ladder(), overlay_diff=diff))).text)

@@ -5,8 +5,8 @@ Each has a verdict of its own, which is told whatever it is: they were named to 
 
 from httpdyno.model import Comparison, SecondClaim
 from httpdyno.model.metric import is_counted
-from httpdyno.report.study.second_text import second_figure
-from httpdyno.report.study.verdict_text import metric_name, ratio_key, shown_verdict
+from httpdyno.report.study.second_text import second_claim, second_figure
+from httpdyno.report.study.verdict_text import decider, metric_name, ratio_key, shown_verdict
 
 _NO_WIDTH = 1e-9
 """Of the ratio: an interval that is narrower has no width but the arithmetic's."""
@@ -36,3 +36,15 @@ def also_clauses(comparison: Comparison) -> list[str]:
         f"{also_words(comparison, each)}"
         for each in also_claims(comparison)
     ]
+
+
+def said_ratios(comparison: Comparison) -> frozenset[str]:
+    """Return the ratios that a comparison's sentences have: who lists the others leaves them out.
+
+    The metric's, the one that decided, the second metric's where anything is proven of it, and
+    those that were asked for besides.
+    """
+    second = second_claim(comparison)
+    claims = (*([] if second is None else [second]), *also_claims(comparison))
+    metrics = (comparison.metric, decider(comparison), *(each.metric for each in claims))
+    return frozenset(map(ratio_key, metrics))

@@ -6,7 +6,7 @@ from httpdyno.model import Comparison, LadderStep, Outcome, level_text
 from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
-from httpdyno.report.study.also_text import also_clauses
+from httpdyno.report.study.also_text import also_clauses, said_ratios
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.second_text import confidences_text, second_clause
@@ -18,7 +18,6 @@ from httpdyno.report.study.verdict_text import (
     needed_text,
     of_objective,
     ratio_bounds_text,
-    ratio_key,
     ratio_text,
     shown_ratios,
     shown_verdict,
@@ -95,7 +94,7 @@ def _card(
     kept: bool | None = None,
     book_ratio: float | None = None,
 ) -> dict[str, Any]:
-    interval, key = of_objective(comparison), ratio_key(comparison.metric)
+    interval, said = of_objective(comparison), said_ratios(comparison)
     name = metric_name(decider(comparison))
     figure = f"{name} {ratio_bounds_text(deciding(comparison))}" if interval else ""
     if comparison.decided_by:
@@ -108,7 +107,7 @@ def _card(
     facts = [
         (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
         for name in _FACTS
-        if name in shown_ratios(comparison) and name != key
+        if name in shown_ratios(comparison) and name not in said
     ]
     if book_ratio is not None:
         facts.append(("published", f"{ratio_text(book_ratio)} ×"))

@@ -14,6 +14,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.model.metric import CALL_RATIOS
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
@@ -32,6 +33,7 @@ from httpdyno.report.study.verdict_text import (
     of_best_text,
     of_objective,
     point_bounds_text,
+    ratio_key,
     ratio_text,
     short_name,
     shown_ratios,
@@ -100,13 +102,14 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     )
 
 
-_LADDER_RATIOS = ("cpu_per_request", "latency_p50", "latency_p99")
+_LADDER_RATIOS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
 
 
 def _beside(outcome: Outcome) -> tuple[str, ...]:
     """Return the ratios that stand beside the deciding one in the ladder's table."""
+    key = ratio_key(outcome.plan.study.objective.metric)
     is_code = outcome.plan.study.fragments is not None
-    return ("wall_per_call",) if is_code else _LADDER_RATIOS
+    return tuple(name for name in (CALL_RATIOS if is_code else _LADDER_RATIOS) if name != key)
 
 
 def _compared(outcome: Outcome) -> list[Comparison]:
@@ -142,7 +145,8 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
                 ratio_text(outcome.plan.study.book_ratio),
             ]
         )
-    heads = {"cpu_per_request": "CPU/request", "wall_per_call": "wall/call"}
+    heads = {"throughput": "throughput", "cpu_per_request": "CPU/request"}
+    heads |= {"cpu_per_call": "CPU/call", "wall_per_call": "wall/call"}
     beside = (heads.get(name, short_name(name)) for name in names)
     head = ["change", "verdict", "ratio", "interval", "total", *beside, "book"]
     return {"head": head, "rows": rows, "text_columns": 2}

@@ -20,7 +20,7 @@ from httpdyno.model import (
 from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.age_text import age_lines
-from httpdyno.report.study.also_text import also_claims, also_words
+from httpdyno.report.study.also_text import also_claims, also_words, said_ratios
 from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
 from httpdyno.report.study.calls_text import has_figures
 from httpdyno.report.study.dropped import dropped_line
@@ -254,11 +254,7 @@ def _without_figure(comparison: Comparison) -> Text:
 
 def _reasons(comparison: Comparison) -> list[RenderableType]:
     """Return why the verdict is what it is, and the figures that did not decide."""
-    said = {ratio_key(comparison.metric), ratio_key(decider(comparison))}
-    second = second_claim(comparison)
-    if second is not None:
-        said.add(ratio_key(second.metric))
-    said |= {ratio_key(each.metric) for each in also_claims(comparison)}
+    said = said_ratios(comparison)
     name = metric_name(decider(comparison))
     why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
     needed = needed_text(comparison)
