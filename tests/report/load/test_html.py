@@ -84,7 +84,7 @@ def test_a_path_that_answers_404_has_a_page_without_drawings(pages: Pages) -> No
 
 def test_a_page_says_who_was_the_limit_and_what_to_doubt(pages: Pages) -> None:
     text = words(pages["shop"])
-    assert "This client's CPU: its busiest thread used 97 % of a core" in text
+    assert "limited by this client's CPU: its busiest thread used 97 % of a core" in text
     assert "was suspended for 3.1 % of the time" in text
 
 

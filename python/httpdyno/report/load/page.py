@@ -9,7 +9,7 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
 from httpdyno.report.load.distribution import figure, missing_percentiles
 from httpdyno.report.load.headline import is_good, verdict_line
-from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
+from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows, who
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.tables import (
     PHASES,
@@ -26,6 +26,7 @@ from httpdyno.report.load.tables import (
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.shared import latency_curve
+from httpdyno.report.shared.bottleneck import WHAT_LIMITED, limit_word
 from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
@@ -50,7 +51,6 @@ _BOUNDS = (
 
 def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
-    measurement = outcome.measurement
     return {
         "outcome": outcome,
         "host": outcome.host,
@@ -65,8 +65,7 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
         "phases": _phases(outcome, drawn),
         "intervals": _intervals(outcome),
         "portions": _table(portions_grid(outcome, is_whole=True)),
-        "limit": _sentence(limit_text(measurement, outcome.workload) or "nobody knows"),
-        "server": [_sentence(f"{name}: {value}") for name, value in server_rows(outcome)],
+        "limits": _limits(outcome),
         "evidence": _evidence(outcome),
         "conservation": _table(conservation_grid(outcome)),
         "statuses": _statuses(outcome),
@@ -89,8 +88,7 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
     if outcome.fail_if:
         badge = "passed" if is_good_enough(outcome) else "failed"
     is_fine = badge in {"answered", "passed"}
-    limit = limit_text(measurement, outcome.workload)
-    lines = [f"Limited by {limit}."] if limit else []
+    lines = []
     if warm_up := warm_up_text(outcome):
         lines.append(_sentence(warm_up))
     if outcome.is_interrupted:
@@ -108,6 +106,22 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
         "verdict": "better" if is_fine else "worse",
         "lines": lines,
     }
+
+
+def _limits(outcome: LoadOutcome) -> list[dict[str, str]]:
+    """Return who was the limit, then what limited the server itself: a word, and what says so."""
+    limited_by = outcome.measurement.limited_by
+    text = limit_text(outcome.measurement, outcome.workload) or "nobody knows"
+    rows = [("limited by", who(limited_by) if limited_by else text, text)]
+    found = outcome.bottleneck
+    words = {WHAT_LIMITED: limit_word(found)} if found else {}
+    rows += [(name, words.get(name, ""), value) for name, value in server_rows(outcome)]
+    # The colon, or what else parts the word from its reason, stays with the word.
+    ends = [len(word) + bool(word) for _, word, _ in rows]
+    return [
+        {"name": name, "word": value[:end], "reason": value[end:].lstrip()}
+        for (name, _, value), end in zip(rows, ends, strict=True)
+    ]
 
 
 def _tiles(outcome: LoadOutcome) -> list[tuple[str, str]]:
