@@ -314,6 +314,9 @@ def test_what_limited_the_server_itself_stands_beside_who_was_the_limit():
     assert "(seen in 700 ms more of the same load)" in text
     assert f"what may help {document['bottleneck']['advice']}" in text
     assert words in " ".join(page.split())
+    # At the head, before anything is drawn.
+    assert page.index(words) < page.index("[drawing:")
+    assert page.count(words) == page.count("waited for it on average") == 1
     assert document["bottleneck"]["limit"] == "disk"
     assert document["bottleneck"]["evidence"]
     assert document["look"]["answers"] == 100.0
@@ -325,3 +328,11 @@ def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying(
     assert "not looked at: it belongs to root" in " ".join(shown(load_html(outcome)).split())
     assert load_json(outcome)["bottleneck"] is None
     assert "what limited it" not in told(load_outcome())
+
+
+def test_a_run_queue_that_is_not_the_servers_own_is_told_beside_its_limit():
+    look = structs.replace(LOOK, host_busy=2.0, client_cpu_s=0.7, host_run_queue=3.4)
+    text = told(load_outcome(look=look, bottleneck=bottleneck(look)))
+    words = "run queue 3.4 threads ran or were ready on the machine's 2 CPUs in the mean; the load"
+    assert words in text
+    assert "run queue" not in told(load_outcome(look=LOOK, bottleneck=bottleneck(LOOK)))

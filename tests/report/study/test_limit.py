@@ -57,6 +57,30 @@ def seen():
     return with_looks(outcome, looks)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "the load client used 0.6 cores, others used 0.4 cores"),
+        ({"client_cpu_s": 0.0, "cpu_s": 0.7}, "others used 1.0 cores"),
+        # The server's own workers wait for one another.
+        ({"client_cpu_s": 0.07, "cpu_s": 1.33}, ""),
+        # Nobody had to wait for a CPU; and a look of a build that did not count.
+        ({"host_run_queue": 2.0}, ""),
+        ({"host_run_queue": 0.0}, ""),
+    ],
+)
+def test_the_machines_run_queue_is_told_where_others_or_the_client_took_its_cpus(changes, words):
+    look = structs.replace(FAST, host_busy=2.0, cpu_s=0.7, client_cpu_s=0.42, host_run_queue=5.2)
+    outcome = ladder()
+    looks = [(structs.replace(look, **changes), None), *[(None, None)] * (len(outcome.steps) - 1)]
+    told = f"5.2 threads ran or were ready on the machine's 2 CPUs in the mean; {words}"
+    outcome = with_looks(outcome, looks)
+    assert limit_rows(outcome)[0].run_queue == (told if words else "")
+    for report in (plain_text(outcome_text(outcome)), shown(outcome_html(outcome))):
+        assert (told in " ".join(report.split())) is bool(words)
+        assert ("threads ran or were ready" in report) is bool(words)
+
+
 def test_the_start_and_each_kept_change_have_a_row():
     outcome = seen()
     rows = limit_rows(outcome)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from httpdyno.advice.bottleneck import answer_split
+from httpdyno.advice.bottleneck.facts import Facts
 from httpdyno.advice.bottleneck.facts import of as written
 from httpdyno.model import AnswerTime, Bottleneck, Look
+from httpdyno.report.shared.phrase import plural
 from httpdyno.units import format_duration
 
 LIMIT_WORDS = {
@@ -27,6 +29,8 @@ LIMIT_WORDS = {
 WHAT_LIMITED, WHAT_MAY_HELP = "what limited it", "what may help"
 _LITTLE = 0.05
 """Of what the client sees: less may be chance."""
+_TOOK = 0.1
+"""Of the machine's CPUs: who looks and the kernel itself take less."""
 
 
 def limit_word(found: Bottleneck) -> str:
@@ -54,6 +58,25 @@ def verdict_rows(
     yield WHAT_LIMITED, f"{'; '.join(each for each in parts if each)} ({seen})"
     if found.advice:
         yield WHAT_MAY_HELP, found.advice
+
+
+def run_queue_text(look: Look) -> str:
+    """Return how many threads were at the machine's CPUs, and who beside the server had these.
+
+    `5.2 threads ran or were ready on the machine's 2 CPUs in the mean; the load client used 0.7
+    cores, others used 0.4 cores`. Empty where none had to wait for a CPU, or where hardly any went
+    to anybody else: then the queue is the server's own.
+    """
+    facts = Facts(look)
+    users = {"the load client": facts.client_cores, "others": facts.others_cores}
+    took = {name: cores for name, cores in users.items() if cores >= _TOOK * look.host_cpus}
+    if look.host_run_queue <= look.host_cpus or not took:
+        return ""
+    told = (f"{name} used {written(cores)} cores" for name, cores in took.items())
+    return (
+        f"{written(look.host_run_queue)} threads ran or were ready on the machine's "
+        f"{plural(look.host_cpus, 'CPU')} in the mean; {', '.join(told)}"
+    )
 
 
 def answer_time_text(time: AnswerTime | None) -> str:

@@ -14,7 +14,12 @@ from httpdyno.model import (
     Outcome,
     OwnAccount,
 )
-from httpdyno.report.shared.bottleneck import answer_time_text, limit_word, reason_text
+from httpdyno.report.shared.bottleneck import (
+    answer_time_text,
+    limit_word,
+    reason_text,
+    run_queue_text,
+)
 from httpdyno.units import format_duration, format_percent
 
 _TOLD_RATIO = 0.005
@@ -32,6 +37,8 @@ class LimitRow:
     advice: str
     time: str = ""
     """What an answer takes of a worker and at the client; empty where that is not known."""
+    run_queue: str = ""
+    """Of the machine, where the client or others took cores from it."""
     own: tuple[str, ...] = ()
     """What its status pages said."""
     moved: tuple[str, ...] = ()
@@ -62,6 +69,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 reason=reason_text(bottleneck),
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
+                run_queue=run_queue_text(look),
                 own=tuple(own_account_text(each) for each in look.own),
                 moved=moved,
             )
