@@ -22,8 +22,11 @@ from tests.verdict import Counts
 
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
 LOADING = (
+    "tests/experiment/test_first_steps.py",
     "tests/experiment/test_load_of_arms.py",
+    "tests/experiment/test_load_side_by_side.py",
     "tests/experiment/test_looking.py",
+    "tests/experiment/test_looks_afterwards.py",
     "tests/experiment/test_site_bench.py",
     "tests/experiment/test_start_load.py",
     "tests/experiment/test_start_phases.py",
@@ -32,8 +35,9 @@ LOADING = (
 CALM = (
     *("tests/stats", "tests/report", "tests/model"),
     *("tests/advice", "tests/book", "tests/study"),
+    *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
-    *(f"tests/cli/test_{name}.py" for name in ("book_ways", "completion", "formula", "knobs")),
+    *(f"tests/cli/test_{name}.py" for name in ("completion", "formula", "knobs")),
     *("tests/benches/test_power.py", "tests/benches/test_power_program.py"),
     *("tests/test_secret.py", "tests/test_repository.py"),
     *(

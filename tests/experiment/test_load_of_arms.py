@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from msgspec import structs
-from tests.experiment.test_start_load import load_of
+from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
 from httpdyno.experiment.arm_load import Place

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.experiment.test_start_load import load_of, side_by_side
+from tests.experiment.loads import load_of, side_by_side
 from tests.load.origin import origin
 
 from httpdyno.experiment import arm_load
