@@ -135,6 +135,13 @@ def test_hostile_names_stay_text() -> None:
     assert data["provenance"]["url"] == EVIL
 
 
+def test_numbers_are_held_to_their_units_but_not_in_what_is_to_be_copied() -> None:
+    outcome = load_outcome(not_looked="it took 3 s; `--look --for 5 s` has more")
+    page = load_html(outcome)
+    assert "this client used 6.1\u00a0% of a core" in page
+    assert "it took 3\u00a0s; <code>--look --for 5 s</code> has more" in page
+
+
 def test_no_axis_has_powers_of_ten_for_plain_numbers() -> None:
     outcome = load_outcome()
     measurement = outcome.measurement

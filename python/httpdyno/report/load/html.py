@@ -4,7 +4,7 @@ import re
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.json import load_json
-from httpdyno.report.shared.template import rendered
+from httpdyno.report.shared.template import glued, rendered
 
 
 def load_html(outcome: LoadOutcome) -> str:
@@ -23,5 +23,6 @@ def load_html(outcome: LoadOutcome) -> str:
 
 
 def _ticked(escaped: str) -> str:
-    """Return escaped text with what stands in backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+    """Return escaped text with what stands in backticks as code, and the rest glued."""
+    parts = re.split(r"`([^`]+)`", escaped)
+    return "".join(f"<code>{part}</code>" if n % 2 else glued(part) for n, part in enumerate(parts))
