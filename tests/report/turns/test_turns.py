@@ -141,7 +141,8 @@ def test_what_limited_each_is_told_with_what_differs_inside():
         answers=100.0,
         clients=4.0,
     )
-    quick = replace(slow, doing={"running": 4.0}, cpu_s=1.3, host_busy=1.9, write_calls=600)
+    quick = replace(slow, doing={"running": 4.0}, cpu_s=0.7, host_busy=1.9, write_calls=600)
+    quick = replace(quick, client_cpu_s=0.6, host_run_queue=5.2)
     instances = tuple(map(looked_at, whole.instances, (slow, quick)))
     whole = replace(whole, instances=instances)
     page = turns_html(whole).replace("\N{NO-BREAK SPACE}", " ")
@@ -149,6 +150,7 @@ def test_what_limited_each_is_told_with_what_differs_inside():
         assert "what limited it: a disk; of 4.0 busy workers 3.5 waited for a disk" in shown
         assert "beside http://127.0.0.1:8901/: write calls of an answer 14 → 6.0" in shown
         assert "beside http://127.0.0.1:8902/" not in shown
+        assert shown.count("run queue: 5.2 threads ran or were ready") == 1
     found = turns_json(whole)["instances"]
     assert [each["bottleneck"]["limit"] for each in found] == ["disk", "cpu"]
 

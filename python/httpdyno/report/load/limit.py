@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from msgspec import structs
 
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
-from httpdyno.report.shared.bottleneck import WHAT_LIMITED, run_queue_text, verdict_rows
+from httpdyno.report.shared.bottleneck import RUN_QUEUE, WHAT_LIMITED, run_queue_text, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
 
@@ -52,7 +52,7 @@ def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
     if outcome.look is not None and outcome.bottleneck is not None:
         yield from verdict_rows(outcome.look, outcome.bottleneck, of="more of the same load")
         if text := run_queue_text(outcome.look):
-            yield "run queue", text
+            yield RUN_QUEUE, text
     elif outcome.not_looked:
         yield WHAT_LIMITED, f"not looked at: {outcome.not_looked}"
 

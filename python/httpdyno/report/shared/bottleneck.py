@@ -26,7 +26,7 @@ LIMIT_WORDS = {
     "unknown": "cannot be told",
 }
 
-WHAT_LIMITED, WHAT_MAY_HELP = "what limited it", "what may help"
+WHAT_LIMITED, WHAT_MAY_HELP, RUN_QUEUE = "what limited it", "what may help", "run queue"
 _LITTLE = 0.05
 """Of what the client sees: less may be chance."""
 _TOOK = 0.1

@@ -5,7 +5,7 @@ import math
 from httpdyno.advice.bottleneck import differences
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, RATIO_OF_METRIC
-from httpdyno.report.shared.bottleneck import verdict_rows
+from httpdyno.report.shared.bottleneck import RUN_QUEUE, run_queue_text, verdict_rows
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.units import Toward, format_duration, format_number, format_percent, format_rate
@@ -87,6 +87,8 @@ def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]
         if look is None or found is None:
             continue
         told = list(verdict_rows(look, found, of="more of the same load"))
+        if text := run_queue_text(look):
+            told.append((RUN_QUEUE, text))
         if first is not None and look is not first and (moved := differences(first, look)):
             texts = "; ".join(f"{each.name} {each.text}" for each in moved)
             told.append((f"beside {outcome.instances[0].url}", texts))
