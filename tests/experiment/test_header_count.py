@@ -203,6 +203,7 @@ def test_counts_of_starts_come_together_in_the_arms_summary():
     off, on = (arm_summary(starts, arm, ARMS[arm]).header_words for arm in (0, 1))
     assert off == of(0, 0, 600)
     assert on == of(390, 10, beside={"cold": of(0, 100)})
+    assert on is not None
     assert on.n_answers == 400
     assert words_together([]) is None
 

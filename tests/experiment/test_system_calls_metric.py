@@ -123,8 +123,9 @@ def test_starts_of_earlier_versions_have_none():
     start = start_of(0, 1.0, 1.0)
     whole = counted(0, of(10.0), None)
     assert from_text(to_text(whole), StartRecord, "it") == whole
-    old = to_text(start).replace('"system_calls":[],"counted_s":0.0,', "")
+    old = to_text(start).replace('"system_calls":[],', "").replace('"counted_s":0.0,', "")
     assert "system_calls" not in old
+    assert "counted_s" not in old
     assert from_text(old, StartRecord, "it") == start
     assert CALLS not in compared([start] * 6, "throughput_per_s", also=(CALLS,)).ratios
 
