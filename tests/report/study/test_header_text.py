@@ -5,6 +5,7 @@ from tests.report import sample, sample_second
 from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import HeaderWords, Outcome
+from httpdyno.report.shared.template import glued
 from httpdyno.report.study.header_text import words_text
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
@@ -13,6 +14,7 @@ from httpdyno.report.study.text import outcome_text
 WITHOUT = HeaderWords(name="X-Cache", n_without=1_200)
 HITS = HeaderWords(name="X-Cache", counts={"MISS": 60, "HIT": 1_140})
 TOLD = "HIT 1,140 (95 %), MISS 60 (5 %)"
+NOTE = "X-Cache: its first word, in answers to the same load after the windows"
 
 
 def said(whole: Outcome, a: HeaderWords | None, b: HeaderWords | None) -> Outcome:
@@ -33,7 +35,9 @@ def test_they_have_a_column_a_tile_and_figures_with_their_counts() -> None:
     assert lines[head + 1].endswith("without 1,200 (100 %)")
     assert lines[head + 2].endswith(TOLD)
     assert all(len(line) <= WIDTH for line in lines)
-    assert TOLD in outcome_html(outcome)
+    assert glued(TOLD) in outcome_html(outcome)
+    assert NOTE in " ".join(plain_text(outcome_text(outcome)).split())
+    assert NOTE in outcome_html(outcome)
     final = outcome_json(outcome)["final"]
     assert final["before_arm"]["header_words"] == {"name": "X-Cache", "n_without": 1_200}
     assert final["after_arm"]["header_words"]["counts"] == {"MISS": 60, "HIT": 1_140}
@@ -56,7 +60,9 @@ def test_why_nothing_was_counted_is_told() -> None:
     outcome = said(sample_second.second_compare(), HITS, untold)
     text = " ".join(plain_text(outcome_text(outcome)).split())
     assert "not counted" in text
-    assert "X-Cache was not counted of some answers: no answer came" in text
+    why = "X-Cache was not counted of some answers: no answer came"
+    assert why in text
+    assert why in outcome_html(outcome)
 
 
 def test_each_phase_that_does_not_decide_has_a_line_of_them() -> None:
@@ -64,10 +70,10 @@ def test_each_phase_that_does_not_decide_has_a_line_of_them() -> None:
     outcome = said(sample_second.phased(), WITHOUT, structs.replace(HITS, beside={"cold": cold}))
     text = " ".join(plain_text(outcome_text(outcome)).split())
     assert TOLD in text
-    assert "cold: X-Cache: " in text
+    assert "X-Cache in cold: " in text
     assert "MISS 50 (100 %)" in text
-    assert "warm: X-Cache" not in text
-    assert "MISS 50 (100 %)" in outcome_html(outcome)
+    assert "X-Cache in warm" not in text
+    assert glued("MISS 50 (100 %)") in outcome_html(outcome)
 
 
 def test_a_sweep_tells_them_level_by_level() -> None:
@@ -78,6 +84,8 @@ def test_a_sweep_tells_them_level_by_level() -> None:
         for point in whole.sweep.points
     )
     outcome = structs.replace(whole, sweep=structs.replace(whole.sweep, points=points))
-    text = " ".join(plain_text(outcome_text(outcome)).split())
-    assert f"X-Cache: 1 {TOLD}; 2 {TOLD}" in text
-    assert f"X-Cache: 1 {TOLD}; 2 {TOLD}" in outcome_html(outcome)
+    lines = [line.strip() for line in plain_text(outcome_text(outcome)).splitlines()]
+    assert f"1 {TOLD}" in lines
+    assert f"256 {TOLD}" in lines
+    assert NOTE in " ".join(lines)
+    assert glued(f"X-Cache: 1: {TOLD}; 2: {TOLD}") in outcome_html(outcome)

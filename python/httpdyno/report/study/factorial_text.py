@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import Effect, Factorial, Verdict
+from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms_text import arms_table, cells_head, more_columns, unit_cells
 from httpdyno.report.study.factorial_words import (
     effect_name,
@@ -17,6 +18,7 @@ from httpdyno.report.study.factorial_words import (
     partial_lines,
     unfit_lines,
 )
+from httpdyno.report.study.header_text import header_notes
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
@@ -47,6 +49,8 @@ def factorial_lines(found: Factorial) -> list[RenderableType]:
     if sentences := interaction_sentences(found):
         lines += [Text(), *map(Text, sentences)]
     lines += [Text(), arms_table(factorial_arms(found), more=_more(found))]
+    notes = header_notes(arm for _, arm in factorial_arms(found))
+    lines += [Prose(Text(note, "dim")) for note in notes]
     return [*lines, *(Text(line, "red") for line in unfit_lines(found))]
 
 

@@ -2,9 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from httpdyno.model import ArmSummary, HeaderWords
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.model import ArmSummary, HeaderWords, Outcome
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.factorial_words import factorial_arms
 from httpdyno.units import format_percent
+
+Arms = Sequence[tuple[str, ArmSummary]]
 
 _MOST_WORDS = 3
 """A column has no room for more."""
@@ -33,19 +41,47 @@ def header_name(arms: Iterable[ArmSummary]) -> str:
     return next((arm.header_words.name for arm in arms if arm.header_words is not None), "")
 
 
-def header_line(arms: Sequence[tuple[str, ArmSummary]]) -> str:
-    """Return `X-Cache: off without 200 (100 %); disk HIT 200 (100 %)`; empty without a count."""
-    name = header_name(arm for _, arm in arms)
-    told = [
-        f"{of} {words_text(arm.header_words)}" for of, arm in arms if arm.header_words is not None
+def header_line(arms: Arms) -> str:
+    """Return `off: without 200 (100 %); disk: HIT 200 (100 %)`; empty without a count."""
+    return "; ".join(f"{of}: {text}" for of, text in _told(arms))
+
+
+def header_table(arms: Arms) -> list[RenderableType]:
+    """Return the same as lines, an arm to each, with what they are; empty without a count."""
+    notes = header_notes(arm for _, arm in arms)
+    if not notes:
+        return []
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    for of, text in _told(arms):
+        table.add_row(of, text)
+    return [*(Prose(Text(note)) for note in notes), table]
+
+
+def header_notes(arms: Iterable[ArmSummary]) -> list[str]:
+    """Return what the words are of, and why some are missing; empty where nothing was counted."""
+    found = [arm.header_words for arm in arms if arm.header_words is not None]
+    if not found:
+        return []
+    name = found[0].name
+    why = dict.fromkeys(each.uncounted for each in found if not each.n_answers and each.uncounted)
+    return [
+        f"{name}: its first word, in answers to the same load after the windows",
+        *(f"{name} was not counted of some answers: {each}" for each in why),
     ]
-    return f"{name}: {'; '.join(told)}" if told else ""
 
 
-def uncounted_line(arms: Iterable[ArmSummary]) -> str:
-    """Return why the header of some arm's answers was not counted; empty where all were."""
-    for arm in arms:
-        found = arm.header_words
-        if found is not None and not found.n_answers and found.uncounted:
-            return f"{found.name} was not counted of some answers: {found.uncounted}"
-    return ""
+def header_sentences(outcome: Outcome) -> list[str]:
+    """Return the same of a whole outcome, as sentences."""
+    compared = [step.comparison for step in outcome.steps]
+    compared += [] if outcome.final is None else [outcome.final]
+    arms = [arm for each in compared for arm in (each.a, each.b)]
+    if outcome.sweep is not None:
+        arms += [point.arm for point in outcome.sweep.points]
+    if outcome.factorial is not None:
+        arms += [arm for _, arm in factorial_arms(outcome.factorial)]
+    return [f"{note}." for note in header_notes(arms)]
+
+
+def _told(arms: Arms) -> list[tuple[str, str]]:
+    return [(of, words_text(arm.header_words)) for of, arm in arms if arm.header_words is not None]

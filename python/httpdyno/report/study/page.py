@@ -37,7 +37,7 @@ from httpdyno.report.study.finding import (
     reference_name,
     row_name,
 )
-from httpdyno.report.study.header_text import header_line, header_name, words_text
+from httpdyno.report.study.header_text import header_line, header_name, header_sentences, words_text
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
 from httpdyno.report.study.method_text import method_sentences
@@ -122,7 +122,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "more_logged": more_logged,
         "skipped": skipped(outcome),
         "caveats": outcome_caveats(outcome),
-        "method": method_sentences(outcome),
+        "method": (*method_sentences(outcome), *header_sentences(outcome)),
         "provenance": provenance(outcome),
         "effective": effective_table(outcome),
     }
@@ -262,8 +262,9 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
     lines = [f"rule: {sweep.rule}"]
     if pool := pool_text(sweep):
         lines.append(pool)
-    if words := header_line([(level_text(point.level), point.arm) for point in sweep.points]):
-        lines.append(words)
+    arms = [(level_text(point.level), point.arm) for point in sweep.points]
+    if words := header_line(arms):
+        lines.append(f"{header_name(arm for _, arm in arms)}: {words}")
     if outcome.final is not None:
         lines.append(
             f"{final_label(outcome)}: {verdict_badge(outcome.final)}, "

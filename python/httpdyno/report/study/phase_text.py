@@ -15,7 +15,7 @@ from rich.text import Text
 from httpdyno.model import ArmSummary, Outcome, PhaseFigures
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.header_text import header_line
+from httpdyno.report.study.header_text import header_line, header_name
 from httpdyno.report.study.phase_arms import phase_arms
 from httpdyno.report.study.settling_text import settling_lines
 from httpdyno.units import format_duration, format_percent, format_rate
@@ -75,19 +75,20 @@ def phase_note(outcome: Outcome) -> str:
 
 def _header_lines(outcome: Outcome) -> list[str]:
     """Return what answers said in a header in each phase that does not decide, a line each."""
-    method = outcome.plan.study.method
+    method, arms = outcome.plan.study.method, phase_arms(outcome)
     found = {
         phase.name: header_line(
             [
                 (name, structs.replace(arm, header_words=seen.beside.get(phase.name)))
-                for name, arm in phase_arms(outcome)
+                for name, arm in arms
                 if (seen := arm.header_words) is not None
             ]
         )
         for phase in method.phases
         if phase.name != method.decides
     }
-    return [f"{name}: {line}" for name, line in found.items() if line]
+    header = header_name(arm for _, arm in arms)
+    return [f"{header} in {name}: {line}" for name, line in found.items() if line]
 
 
 def _rows(outcome: Outcome) -> list[list[str]]:

@@ -10,7 +10,7 @@ from httpdyno.model import ArmSummary, Sweep, SweepPoint, level_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.dropped import dropped_line
-from httpdyno.report.study.header_text import header_line
+from httpdyno.report.study.header_text import header_table
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
@@ -62,7 +62,7 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
             if p.arm.errors
         ),
         *([Prose(Text(dropped))] if (dropped := _dropped(sweep)) else []),
-        *([Prose(Text(words))] if (words := header_line(_arms(sweep))) else []),
+        *header_table(_arms(sweep)),
     )
 
 

@@ -38,7 +38,7 @@ from httpdyno.report.study.finding import (
     undecided_text,
     versus_note,
 )
-from httpdyno.report.study.header_text import uncounted_line
+from httpdyno.report.study.header_text import header_notes
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.limit_text import limit_lines
 from httpdyno.report.study.own_log_text import own_log_lines
@@ -240,8 +240,8 @@ def comparison_lines(
         lines += [Text(), Padding(table, _INDENT)]
     if dropped := dropped_line(list(zip(names, (comparison.a, comparison.b), strict=True))):
         lines.append(Padding(Prose(Text(dropped)), _INDENT))
-    if uncounted := uncounted_line((comparison.a, comparison.b)):
-        lines.append(Padding(Prose(Text(uncounted)), _INDENT))
+    for note in header_notes((comparison.a, comparison.b)):
+        lines.append(Padding(Prose(Text(note)), _INDENT))
     return tuple(lines)
 
 
@@ -298,7 +298,8 @@ def _rows_lines(outcome: Outcome) -> list[RenderableType]:
     if not arms:
         return []
     table = arms_table(arms, more=more_of(outcome.steps[0].comparison))
-    return [Text(), table, Text(ROWS_NOTE, "dim")]
+    notes = (ROWS_NOTE, *header_notes(arm for _, arm in arms))
+    return [Text(), table, *(Prose(Text(note, "dim")) for note in notes)]
 
 
 def _failures(outcome: Outcome) -> list[RenderableType]:
