@@ -63,7 +63,8 @@ def test_when_several_servers_are_ready_is_no_metric(tmp_path):
     objective = '\n[objective]\nmetric = "ready_s"\n'
     with pytest.raises(StudyFileError, match=r"metric is 'ready_s'; expected one server"):
         read(tmp_path, STUDY + objective)
-    alone = STUDY.partition("[[companions]]")[0] + objective
+    knob = '[[knobs]]\nname = "Workers"\nstart = 1\nlevels = [2]\n'
+    alone = STUDY.partition("[[companions]]")[0] + knob + objective
     assert read(tmp_path, alone).objective.times_ready
 
 
