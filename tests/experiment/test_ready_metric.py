@@ -1,5 +1,6 @@
 """The time until a server is ready as what decides: its verdicts, and what is too soon."""
 
+import json
 import math
 
 import pytest
@@ -41,9 +42,9 @@ def test_what_nobody_told_is_no_figure_and_starts_of_earlier_versions_have_none(
     assert found.verdict == "not_measured"
     assert found.reason == "in 6 starts nobody told when the server was ready"
     start = start_of(0, 1.0, 1.0)
-    old = to_text(start).replace('"came_up_s":[],', "")
-    assert "came_up_s" not in old
-    assert from_text(old, StartRecord, "it") == start
+    old = json.loads(to_text(start))
+    assert old.pop("came_up_s") == []
+    assert from_text(json.dumps(old), StartRecord, "it") == start
     assert compared([start] * 6).a.ready_s is None
 
 

@@ -63,9 +63,9 @@ def test_when_several_servers_are_ready_is_no_metric(tmp_path):
     objective = '\n[objective]\nmetric = "ready_s"\n'
     with pytest.raises(StudyFileError, match=r"metric is 'ready_s'; expected one server"):
         read(tmp_path, STUDY + objective)
-    knob = '[[knobs]]\nname = "Workers"\nstart = 1\nlevels = [2]\n'
-    alone = STUDY.partition("[[companions]]")[0] + knob + objective
-    assert read(tmp_path, alone).objective.times_ready
+    alone = STUDY.partition("[[companions]]")[0]
+    knob = '\n[[knobs]]\nname = "Workers"\nstart = 1\nlevels = [2]\n'
+    assert read(tmp_path, alone + knob + objective).objective.times_ready
 
 
 @pytest.mark.parametrize(
