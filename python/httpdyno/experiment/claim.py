@@ -236,7 +236,7 @@ def _claim(
         more = max(_in_starts(min_starts, n, n_starts) or 0, n_starts + 1)
         return Claim(
             verdict="inconclusive",
-            reason=f"{n} starts{some} of at least {min_starts}",
+            reason=f"{n} start{'s' if n != 1 else ''}{some} of at least {min_starts}",
             interval=interval,
             n_starts=n_starts,
             starts_needed=min_starts if n_starts < min_starts else None,

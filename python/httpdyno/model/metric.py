@@ -17,7 +17,7 @@ _OF_REQUESTS = {
     "bytes_per_request": ("bytes_per_request", "bytes per request"),
     SYSTEM_CALLS: (SYSTEM_CALLS, "system calls per request"),
     FULL_HANDSHAKES: (FULL_HANDSHAKES, "full TLS handshakes per request"),
-    LOOKUPS: (LOOKUPS, "names looked up per request"),
+    LOOKUPS: (LOOKUPS, "lookups per request"),
     READY: ("ready", "time until it is ready"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),

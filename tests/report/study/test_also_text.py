@@ -5,6 +5,7 @@ import io
 import pytest
 from msgspec import structs
 from rich.console import Console
+from tests.report import sample_trouble
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
@@ -13,6 +14,7 @@ from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.text import outcome_text
+from httpdyno.report.study.verdict_text import shown_verdict, step_name
 
 P99 = "latency_p99_s"
 SLOWER = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.995)
@@ -93,3 +95,34 @@ def test_the_method_says_with_what_confidence_all_are_right():
     assert "of CPU per request, which decides nothing, with 99.5 %" in second
     assert "of p99 latency, which decides nothing, with 99.5 %" in second
     assert "so that with 95 % all are right" in second
+
+
+def test_each_row_against_one_reference_says_it_of_its_own():
+    whole = sample_trouble.versus()
+    claim = SecondClaim(metric="handshakes_full_per_request", verdict="worse", reason="so it lies")
+    ratios = {"handshakes_full_per_request": SLOWER}
+    steps = tuple(
+        structs.replace(
+            step,
+            comparison=structs.replace(
+                step.comparison, ratios={**step.comparison.ratios, **ratios}, also=(claim,)
+            ),
+        )
+        for step in whole.steps
+    )
+    text = " ".join(shown(structs.replace(whole, steps=steps)).split())
+    told = "full TLS handshakes per request: worse, 1.21 × (1.10 … 1.34; 99.5 % confidence)"
+    able = [step for step in steps if shown_verdict(step.comparison) != "failed"]
+    assert [f"{step_name(step)}, {told}" in text for step in able] == [True] * len(able)
+    assert text.count(told) == len(able)
+
+
+def test_what_is_counted_are_many():
+    text = page(asked(second_compare(), "worse", metric="handshakes_full_per_request"))
+    assert "full TLS handshakes per request are worse: 1.21 ×" in text
+
+
+def test_the_method_says_that_servers_came_up_in_turn_where_that_is_timed():
+    first, _ = method_sentences(asked(second_compare(), "worse", metric="ready_s"))
+    assert "once they had come up one after the other" in first
+    assert "come up" not in method_sentences(asked(second_compare(), "worse"))[0]

@@ -6,7 +6,7 @@ Each has a verdict of its own, which is told whatever it is: they were named to 
 from httpdyno.model import Comparison, SecondClaim
 from httpdyno.model.metric import is_counted
 from httpdyno.report.study.second_text import second_claim, second_figure
-from httpdyno.report.study.verdict_text import decider, metric_name, ratio_key, shown_verdict
+from httpdyno.report.study.verdict_text import decider, metric_is, ratio_key, shown_verdict
 
 _NO_WIDTH = 1e-9
 """Of the ratio: an interval that is narrower has no width but the arithmetic's."""
@@ -32,8 +32,7 @@ def also_words(comparison: Comparison, claim: SecondClaim) -> str:
 def also_clauses(comparison: Comparison) -> list[str]:
     """Return `p99 latency is inconclusive: 0.97 × (0.80 … 1.17; 99 % confidence)` for each."""
     return [
-        f"{metric_name(each.metric)} is {each.verdict.replace('_', ' ')}: "
-        f"{also_words(comparison, each)}"
+        f"{metric_is(each.metric)} {each.verdict.replace('_', ' ')}: {also_words(comparison, each)}"
         for each in also_claims(comparison)
     ]
 

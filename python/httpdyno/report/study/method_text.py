@@ -27,8 +27,8 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     together = "" if is_one_by_one else f", at most {method.side_by_side} such starts at a time"
     first = (
         f"Private instances of {arms} stood side by side and were loaded in turn, in random "
-        f"order, {windows}; then all were stopped and started afresh{together}, "
-        f"and nothing is claimed from fewer than {method.min_starts} such starts."
+        f"order, {windows}{_in_turn(objective)}; then all were stopped and started "
+        f"afresh{together}, and nothing is claimed from fewer than {method.min_starts} such starts."
     )
     if outcome.plan.study.fragments is not None:
         first = method_words(outcome)
@@ -38,6 +38,10 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
         f"±{objective.margin_ratio * 100:g} % are called equivalent."
     )
     return first, second
+
+
+def _in_turn(objective: Objective) -> str:
+    return ", once they had come up one after the other" if objective.times_ready else ""
 
 
 def _confidence_words(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from httpdyno.model import Comparison, SecondClaim
 from httpdyno.report.shared.phrase import confidence_percent
 from httpdyno.report.study.verdict_text import (
+    metric_is,
     metric_name,
     proven_second,
     ratio_bounds_text,
@@ -50,7 +51,7 @@ def second_clause(comparison: Comparison) -> str:
         return ""
     is_too = says_the_same(comparison)
     words = f"{second.verdict} too" if is_too else f"proven {second.verdict}"
-    return f"{metric_name(second.metric)} is {words}: {second_figure(comparison, second)}"
+    return f"{metric_is(second.metric)} {words}: {second_figure(comparison, second)}"
 
 
 def differing_clause(comparison: Comparison) -> str:

@@ -15,6 +15,7 @@ from httpdyno.model import (
     Comparison,
     LadderStep,
     Outcome,
+    SecondClaim,
     Verdict,
 )
 from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
@@ -96,7 +97,8 @@ def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
         parts.append(Text(outcome.message))
     if outcome.steps and outcome.plan.reference is not None:
         table = ladder_table(outcome.steps, against=reference_name(outcome))
-        parts += [Text(), table, Text(versus_note(outcome)), *_failures(outcome)]
+        parts += [Text(), table, Text(versus_note(outcome)), *_also_rows(outcome)]
+        parts += _failures(outcome)
         parts += _rows_lines(outcome)
     elif outcome.steps:
         parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
@@ -283,13 +285,23 @@ def _second_line(comparison: Comparison) -> list[RenderableType]:
     lines = []
     for claim, words in told:
         too = " too" if claim.verdict == comparison.verdict and claim is second else ""
-        line = Text.assemble(
-            f"{metric_name(claim.metric)}: ",
-            (claim.verdict.replace("_", " "), VERDICT_STYLES[claim.verdict]),
-            f"{too}, {words}",
-        )
-        lines.append(Padding(Prose(line), _INDENT))
+        lines.append(Padding(Prose(_claim_line(claim, f"{too}, {words}")), _INDENT))
     return [*lines]
+
+
+def _claim_line(claim: SecondClaim, words: str) -> Text:
+    verdict = (claim.verdict.replace("_", " "), VERDICT_STYLES[claim.verdict])
+    return Text.assemble(f"{metric_name(claim.metric)}: ", verdict, words)
+
+
+def _also_rows(outcome: Outcome) -> list[RenderableType]:
+    """Return what is asked for besides of each row: its table shows the usual ratios only."""
+    return [
+        Text(f"{step_name(step)}, ").append(_claim_line(each, f", {words}"))
+        for step in outcome.steps
+        for each in also_claims(step.comparison)
+        if (words := also_words(step.comparison, each))
+    ]
 
 
 def _rows_lines(outcome: Outcome) -> list[RenderableType]:

@@ -307,6 +307,13 @@ def proven_bound_text(interval: RatioInterval, *, more_is_better: bool) -> str:
     return low if more_is_better else high
 
 
+def metric_is(metric: str) -> str:
+    """Return `CPU per request is`, `system calls per request are`: the start of a sentence."""
+    name = metric_name(metric)
+    counted, per, _ = name.partition(" per ")
+    return f"{name} are" if per and counted.endswith("s") else f"{name} is"
+
+
 def step_name(step: LadderStep) -> str:
     """Return the knob's or candidate's name, marked where the step was tried again."""
     return f"{step.name}, again" if step.attempt > 1 else step.name
