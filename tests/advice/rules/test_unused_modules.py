@@ -30,6 +30,15 @@ USED = [
     ("setenvif", 'BrowserMatch "MSIE" nokeepalive'),
     ("rewrite", "RewriteEngine On"),
     ("headers", "Header set X-A b"),
+    # Pages that a server parses may have `exec`, which is mod_cgi's.
+    ("cgid", "AddOutputFilter INCLUDES .shtml"),
+    ("perl", "<Location /asp>\nSetHandler perl-script\n</Location>"),
+    ("perl", "<Perl>\n$KeepAlive = 'Off';\n</Perl>"),
+    # As Apache's own dump has such a section.
+    ("perl", "Perl $KeepAlive = 'Off';"),
+    ("php", "<FilesMatch x>\nSetHandler application/x-httpd-php\n</FilesMatch>"),
+    ("wsgi", "WSGIScriptAlias / /srv/shop.wsgi"),
+    ("fcgid", "AddHandler fcgid-script .fcgi"),
 ]
 UNNAMED = [
     # Its lock database is a setting of it, and serves nobody.
@@ -40,6 +49,9 @@ UNNAMED = [
     ("proxy_balancer", "ProxyPass / http://127.0.0.1:8000/"),
     ("cache", 'Header set Cache-Control "no-cache"'),
     ("env", "Listen 80"),
+    ("perl", "Listen 80"),
+    ("php", "<FilesMatch x>\nSetHandler proxy:unix:/run/php.sock|fcgi://localhost\n</FilesMatch>"),
+    ("fcgid", "FcgidConnectTimeout 20"),
 ]
 
 
@@ -54,7 +66,7 @@ def test_what_nothing_names_is_told_with_its_line(module, text):
     assert named(facts, RULE) == [f"{UNUSED}{module}_module"]
     # Behind the text and the module of the pool.
     at = f"{APACHE}:{len(text.splitlines()) + 2}"
-    assert evidence(facts, RULE) == f"{module}_module, {at}: nothing names it, nor what it does"
+    assert evidence(facts, RULE) == f"{at}: nothing asks for it"
 
 
 @pytest.mark.parametrize(
@@ -73,6 +85,30 @@ def test_what_nothing_names_is_told_with_its_line(module, text):
 def test_what_acts_unasked_or_guards_is_never_told(module):
     assert module not in USES
     assert named(apache("Listen 80", module), RULE) == []
+
+
+@pytest.mark.parametrize(
+    ("modules", "told"),
+    [
+        # `a2dismod` refuses to take out what another one needs, or Apache would not start.
+        (("env", "ratelimit"), ["env_module", "ratelimit_module"]),
+        (("setenvif", "ssl"), []),
+        (("dav", "dav_svn"), []),
+        (("dav", "dav_fs"), ["dav_module", "dav_fs_module"]),
+        (("proxy", "proxy_balancer", "lbmethod_new", "alias"), []),
+    ],
+)
+def test_what_a_module_needs_that_stays_is_not_told(modules, told):
+    facts = apache("Listen 80", *modules)
+    found = [name.removeprefix(UNUSED) for name in named(facts, RULE)]
+    assert found == ([", ".join(told)] if told else [])
+
+
+def test_of_several_each_has_its_line():
+    facts = apache("Listen 80", "dav", "status")
+    said = evidence(facts, RULE)
+    assert f"dav_module, {APACHE}:3: nothing asks for it" in said
+    assert f"status_module, {APACHE}:4: nothing has the handler" in said
 
 
 def test_where_other_files_may_name_it_nothing_is_told():

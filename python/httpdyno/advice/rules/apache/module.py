@@ -1,8 +1,8 @@
 """Modules that are loaded and that nothing in the configuration uses."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from httpdyno.advice.rules.apache.module_use import USES, is_used
+from httpdyno.advice.rules.apache.module_use import USES, is_used, needs
 from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, where, words
 
@@ -48,16 +48,30 @@ def _unused(facts: Facts) -> Iterator[Seen]:
     is_asked = has_option(facts, "multiviews") or _has_handler(facts, "type-map")
     if facts.has_module("negotiation_module") and not is_asked:
         found.append(("negotiation_module", "no `MultiViews`, and no handler `type-map`"))
-    found += [(name, "nothing names it, nor what it does") for name in _never_named(facts)]
+    found += [(name, "nothing asks for it") for name in _never_named(facts)]
     if found:
+        names = [name for name, _ in found]
         yield Seen(
-            what=f"loaded, and used by nothing here: {', '.join(name for name, _ in found)}",
-            evidence=tuple(f"{_at(facts, name)}: {why}" for name, why in found),
+            what=f"loaded, and used by nothing here: {', '.join(names)}",
+            evidence=tuple(_told(facts, name, why, names) for name, why in found),
         )
 
 
-def _never_named(facts: Facts) -> Iterator[str]:
-    """Yield the modules that lines load and that no directive, handler or filter is of."""
+def _never_named(facts: Facts) -> list[str]:
+    """Return the modules that lines load and that no directive, handler or filter is of.
+
+    None that one of the others needs is among them.
+    """
+    unnamed = list(_unnamed(facts))
+    while True:
+        kept = [each for each in facts.survey.modules if each not in unnamed]
+        needed = {f"{base}_module" for each in kept for base in needs(_short(each))}
+        if needed.isdisjoint(unnamed):
+            return unnamed
+        unnamed = [each for each in unnamed if each not in needed]
+
+
+def _unnamed(facts: Facts) -> Iterator[str]:
     readings = facts.survey.readings
     names = frozenset(each.name.lower() for each in readings)
     text = "\n".join(f"{each.name} {each.text} {each.scope}" for each in readings)
@@ -68,10 +82,14 @@ def _never_named(facts: Facts) -> Iterator[str]:
             yield module
 
 
-def _at(facts: Facts, module: str) -> str:
-    """Return a module with the line that loads it, where that is known."""
-    line = facts.loading(module)
-    return f"{module}, {line}" if line else module
+def _short(module: str) -> str:
+    return module.removesuffix("_module")
+
+
+def _told(facts: Facts, module: str, why: str, names: Sequence[str]) -> str:
+    """Return why a module is told, and its line; a name is told again where there are several."""
+    at = ", ".join(word for word in (module * (len(names) > 1), facts.loading(module)) if word)
+    return f"{at}: {why}" if at else why
 
 
 def _unseen_status(facts: Facts) -> Iterator[Seen]:
@@ -93,13 +111,13 @@ RULES = (
         kinds=("apache",),
         severity="hint",
         checks="Modules that are loaded and that nothing here uses, such as status, autoindex, "
-        "userdir, negotiation, dav, cgi, proxy_*",
+        "userdir, negotiation, dav, cgi, proxy_*, perl, php",
         matters="Each module has its hooks in each request and its pages in each process; one "
         "that is not loaded has no holes either.",
         needs="What would use them can be told from the configuration, which was read whole, and "
         "no `.htaccess` files are allowed. Of modules that act without a word of the configuration "
-        "(mime, dir, reqtimeout, unique_id), that serve others (socache_*, slotmem_*), or that say "
-        "who may ask (authz_*), nothing is said.",
+        "(mime, dir, reqtimeout, unique_id), that serve others (socache_*, slotmem_*, or one that a "
+        "module needs which stays), or that say who may ask (authz_*), nothing is said.",
         do="leave out their `LoadModule` lines (`a2dismod` on Debian)",
         risks="directives of theirs that are left are refused: Apache does not start",
         wrong="something asks for the module by code, as a Perl handler may",

@@ -2,8 +2,8 @@
 
 Only modules are here that do nothing unless something names them. Those that act unasked are not:
 `mod_mime`, `mod_dir`, `mod_reqtimeout`, `mod_unique_id`, `mod_http2` beside its protocol, the
-providers that others take by default (`mod_socache_shmcb`, `mod_slotmem_shm`), and what says who may
-ask (`mod_authz_core` and its kin), which nobody should take out for a hint.
+providers that others take by default (`mod_socache_shmcb`, `mod_slotmem_shm`), and what says who
+may ask (`mod_authz_core` and its kin), which nobody should take out for a hint.
 """
 
 import re
@@ -25,6 +25,12 @@ def _filter(name: str, *directives: str) -> Use:
     return Use(directives, rf"^\S*filter\S* .*\b{name}\b")
 
 
+_CGI = Use(
+    # The element `exec` of server-side includes is these modules' own.
+    ("scriptalias*", "action", "script", "xbithack"),
+    r"cgi-script|x-httpd-cgi|includes|server-parsed",
+)
+_PHP = Use(("php_*", "phpinidir"), r"x-httpd-php|\bphp-script\b")
 _PROXY = Use(("proxy*", "balancer*"), r"\bproxy:|[\[,](?:P|proxy)[,\]]")
 _BALANCER = Use(("balancer*",), r"\bbalancer:")
 _UNKNOWN_SCHEME = r"[\[,](?:P|proxy)[,\]]|\bproxy:%|^proxypass\S* .*\$\{"
@@ -37,6 +43,11 @@ def _scheme(name: str) -> Use:
 
 
 USES: Mapping[str, Use] = {
+    # These come first: each process has an interpreter of theirs, whoever asks for it.
+    "perl": Use(("perl*",), r"\bperl-script\b|\bmodperl\b|\bperl\b"),
+    "php": _PHP,
+    "php7": _PHP,
+    "wsgi": Use(("wsgi*",), r"\bwsgi-script\b"),
     "actions": Use(("action", "script")),
     "alias": Use(("alias*", "redirect*", "scriptalias*")),
     "asis": Use((), r"\bsend-as-is\b"),
@@ -46,8 +57,9 @@ USES: Mapping[str, Use] = {
     "buffer": _filter("buffer", "buffersize"),
     "cache": _filter("cache", "cacheenable"),
     "cache_disk": _filter("cache", "cacheenable"),
-    "cgi": Use(("scriptalias*", "action", "script"), r"cgi-script|x-httpd-cgi"),
-    "cgid": Use(("scriptalias*", "action", "script"), r"cgi-script|x-httpd-cgi"),
+    "cache_socache": _filter("cache", "cacheenable"),
+    "cgi": _CGI,
+    "cgid": _CGI,
     "charset_lite": Use(("charset*",)),
     "data": _filter("data"),
     "dav": Use(("dav",)),
@@ -59,6 +71,7 @@ USES: Mapping[str, Use] = {
     "env": Use(("setenv", "unsetenv", "passenv")),
     "expires": Use(("expires*",)),
     "ext_filter": Use(("extfilter*",)),
+    "fcgid": Use(("fcgidwrapper", "fcgida*"), r"\bfcgid-script\b"),
     "file_cache": Use(("cachefile", "mmapfile")),
     "filter": Use(("filter*", "addoutputfilterbytype")),
     "headers": Use(("header", "requestheader")),
@@ -72,6 +85,7 @@ USES: Mapping[str, Use] = {
     "proxy_connect": Use(("proxyrequests", "allowconnect")),
     "proxy_express": Use(("proxyexpress*",)),
     "proxy_fcgi": _scheme("fcgi"),
+    "proxy_fdpass": _scheme("fd"),
     "proxy_ftp": _scheme("ftp"),
     "proxy_hcheck": Use(("proxyhc*",), r"\bhc(?:method|uri|expr|interval|template)="),
     "proxy_html": Use(("proxyhtml*",), r"proxy-html"),
@@ -101,8 +115,37 @@ USES: Mapping[str, Use] = {
 }
 """By name without `_module`: those of Debian's packages, after Apache's own manual of each.
 
-Source: httpd.apache.org/docs/2.4/mod/, "Directives", handlers and filters of each module.
+Source: httpd.apache.org/docs/2.4/mod/, "Directives", handlers and filters of each module; of those
+that are not Apache's own, likewise, their own manuals.
 """
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "auth_form": ("session",),
+    "authn_dbd": ("dbd",),
+    "authz_dbd": ("dbd",),
+    "deflate": ("filter",),
+    "file_cache": ("cache",),
+    "proxy_balancer": ("alias",),
+    "proxy_html": ("xml2enc",),
+    "ratelimit": ("env",),
+    "ssl": ("setenvif",),
+}
+_NEEDED_BY_KIN = ("cache", "dav", "proxy", "session")
+"""Whatever begins with such a name needs it."""
+
+
+def needs(name: str) -> tuple[str, ...]:
+    """Return the modules without which one does not load, or `a2dismod` refuses.
+
+    Args:
+        name: Without `_module`, as what is returned.
+
+    Source:
+        `# Depends` in Debian's `/etc/apache2/mods-available/*.load`.
+    """
+    kin = (base for base in _NEEDED_BY_KIN if name.startswith(f"{base}_"))
+    balancer = ("proxy_balancer",) if name.startswith("lbmethod_") else ()
+    return (*_NEEDS.get(name, ()), *kin, *balancer)
 
 
 _FLAGS = re.IGNORECASE | re.MULTILINE
