@@ -1,5 +1,7 @@
 """Verdicts on a pool whose database was started with it."""
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -14,7 +16,7 @@ DB = CompanionSeen(
 )
 
 
-def pool(n_workers: float, **changes) -> Look:
+def pool(n_workers: float, **changes: Any) -> Look:
     """Return a look at workers that all wait for the database, and clients that wait for them."""
     look = Look(
         seconds=1.0,

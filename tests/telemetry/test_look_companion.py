@@ -1,9 +1,11 @@
 """A server that was started with the database behind it: whose workers are whose."""
 
 import signal
+from collections.abc import Callable
 
 from tests.telemetry.waiting_server import ACCEPTING, PARENT, seen_when, served, waiting
 
+from httpdyno.model import Look
 from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.look.onlooker import Beside, Onlooker
 
@@ -27,8 +29,8 @@ signal.pause()
 """
 
 
-def looked_at(server: int, database: int):
-    def look():
+def looked_at(server: int, database: int) -> Callable[[], Look]:
+    def look() -> Look:
         beside = Beside(name="db", root_pids=[database], account=account_found([database]))
         onlooker = Onlooker([server, database], companions=[beside])
         onlooker.start()

@@ -2,8 +2,6 @@
 
 import os
 
-import pytest
-
 from httpdyno.model import WorkersSeen
 from httpdyno.telemetry.process_tree import ProcessSize
 from httpdyno.telemetry.worker_group import worker_groups
@@ -31,9 +29,9 @@ def test_a_pool_is_told_without_its_parent():
             n=3,
             median_uss_bytes=20,
             largest_uss_bytes=30,
-            youngest_s=pytest.approx(2.0),
-            median_age_s=pytest.approx(4.0),
-            oldest_s=pytest.approx(40.0),
+            youngest_s=2.0,
+            median_age_s=4.0,
+            oldest_s=40.0,
         ),
     )
 

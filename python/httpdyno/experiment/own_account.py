@@ -1,6 +1,7 @@
 """Who looks at a server that was started here, and what it says of itself meanwhile.
 
-It says so where its configuration has a status page. It is asked some times a second, by requests of its own; never while a window is timed.
+It says so where its configuration has a status page. It is asked some times a second, by requests
+of its own; never while a window is timed.
 """
 
 from collections import Counter
