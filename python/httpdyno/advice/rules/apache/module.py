@@ -116,8 +116,8 @@ RULES = (
         "that is not loaded has no holes either.",
         needs="What would use them can be told from the configuration, which was read whole, and "
         "no `.htaccess` files are allowed. Of modules that act without a word of the configuration "
-        "(mime, dir, reqtimeout, unique_id), that serve others (socache_*, slotmem_*, or one that a "
-        "module needs which stays), or that say who may ask (authz_*), nothing is said.",
+        "(mime, dir, reqtimeout, unique_id), that serve others (socache_*, slotmem_*, or one that "
+        "a module needs which stays), or that say who may ask (authz_*), nothing is said.",
         do="leave out their `LoadModule` lines (`a2dismod` on Debian)",
         risks="directives of theirs that are left are refused: Apache does not start",
         wrong="something asks for the module by code, as a Perl handler may",
