@@ -48,7 +48,7 @@ def _unused(facts: Facts) -> Iterator[Seen]:
     is_asked = has_option(facts, "multiviews") or _has_handler(facts, "type-map")
     if facts.has_module("negotiation_module") and not is_asked:
         found.append(("negotiation_module", "no `MultiViews`, and no handler `type-map`"))
-    found += [(name, "nothing asks for it") for name in _never_named(facts)]
+    found += [(name, "") for name in _never_named(facts)]
     if found:
         names = [name for name, _ in found]
         yield Seen(
@@ -87,9 +87,12 @@ def _short(module: str) -> str:
 
 
 def _told(facts: Facts, module: str, why: str, names: Sequence[str]) -> str:
-    """Return why a module is told, and its line; a name is told again where there are several."""
+    """Return a module's line, and why it is told where that is more than that nothing names it.
+
+    Where one alone is told, its name is not told again.
+    """
     at = ", ".join(word for word in (module * (len(names) > 1), facts.loading(module)) if word)
-    return f"{at}: {why}" if at else why
+    return ": ".join(word for word in (at, why) if word)
 
 
 def _unseen_status(facts: Facts) -> Iterator[Seen]:
