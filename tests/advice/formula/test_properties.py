@@ -138,23 +138,22 @@ def test_saved_time_and_gain_have_one_sign(before, after):
 
 
 @given(
-    coded=st.integers(1, 10**4),
-    saved=st.integers(1, 10**4),
-    cpu_plain=st.integers(10, 10**5),
-    extra=st.integers(1, 10**5),
+    coded_and_saved=st.tuples(st.integers(1, 10**4), st.integers(1, 10**4)),
+    cpu_and_cost=st.tuples(st.integers(10, 10**5), st.integers(1, 10**5)),
     cores=st.integers(1, 64),
     beside=st.floats(0.05, 20).filter(lambda x: abs(x - 1) > 0.001),
 )
 def test_beyond_the_crossover_compression_loses_and_before_it_wins(
-    coded, saved, cpu_plain, extra, cores, beside
+    coded_and_saved, cpu_and_cost, cores, beside
 ):
-    plain, cpu_coded = coded + saved, cpu_plain + extra
+    (coded, saved), (cpu_plain, cost) = coded_and_saved, cpu_and_cost
+    plain, cpu_coded = coded + saved, cpu_plain + cost
     found = figures(
         "crossover",
         page=f"{plain}kB",
         coded=f"{coded}kB",
         cpu=f"{cpu_plain}us",
-        cost=f"{extra}us",
+        cost=f"{cost}us",
         cores=f"{cores}",
     )
 

@@ -21,7 +21,12 @@ _CROSSOVER = Formula(
             meaning="Bytes of an answer as it is, its head included",
             example="50kB",
         ),
-        Input(name="coded", kind="size", meaning="The same, compressed", example="23kB"),
+        Input(
+            name="coded",
+            kind="size",
+            meaning="Bytes of the same answer, compressed",
+            example="23kB",
+        ),
         Input(
             name="cpu",
             kind="duration",
@@ -31,7 +36,7 @@ _CROSSOVER = Formula(
         Input(
             name="cost",
             kind="duration",
-            meaning="By how much more that is where it is compressed",
+            meaning="What compressing adds to that CPU time",
             example="627us",
         ),
         Input(
