@@ -49,6 +49,8 @@ def test_as_many_processes_fit_as_take_no_more_than_the_room_with_what_they_shar
     assert [each.shared_bytes for each in found] == [24 * MIB] * 3
     assert [each.n_fit for each in found] == [1000, 100, 50]
     for each in found:
+        assert each.shared_bytes is not None
+        assert each.n_fit is not None
         whole = each.shared_bytes + each.n_fit * each.uss_bytes_per_process
         assert whole <= 2**30 < whole + each.uss_bytes_per_process
 

@@ -75,4 +75,4 @@ def test_where_the_first_is_steady_it_is_said_so():
 def test_phases_without_an_event_say_nothing_of_it():
     outcome = sample_second.phased()
     assert settling_lines(outcome) == []
-    assert outcome_json(outcome)["settling"] == ()
+    assert not outcome_json(outcome)["settling"]
