@@ -55,6 +55,15 @@ def test_as_many_processes_fit_as_take_no_more_than_the_room_with_what_they_shar
         assert whole <= 2**30 < whole + each.uss_bytes_per_process
 
 
+def test_each_age_has_what_its_phase_and_those_before_it_asked_for():
+    assert [each.n_asked for each in ages(METHOD, ARM)] == [8, 16, 24]
+
+
+def test_none_fits_where_what_is_shared_is_more_than_the_room():
+    large = structs.replace(ARM, pss_bytes=2.0**31)
+    assert ages(METHOD, large)[-1].n_fit == 0
+
+
 def test_where_it_is_not_known_what_is_shared_no_number_is_made_of_it():
     alone = structs.replace(ARM.phases["grown"], n_processes=0.0)
     found = ages(METHOD, structs.replace(ARM, phases={**ARM.phases, "grown": alone}))

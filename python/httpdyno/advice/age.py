@@ -18,6 +18,8 @@ class Age(Record, frozen=True):
     phase: str
     n_requests: float
     """To all of its processes since the turn began, the mean over turns."""
+    n_asked: int
+    """Those with which its phase was to end: there are fewer where its time was over before."""
     pss_bytes: float
     """Of all, what they share counted once."""
     uss_bytes_per_process: float
@@ -43,7 +45,7 @@ def ages(method: Method, arm: ArmSummary) -> tuple[Age, ...]:
 
 
 def _ages(method: Method, arm: ArmSummary) -> Iterator[Age]:
-    n_requests = 0.0
+    n_requests, n_asked = 0.0, 0
     for phase in method.phases:
         seen: ArmSummary | PhaseFigures | None = arm.phases.get(phase.name)
         if phase.name == method.decides:
@@ -51,14 +53,16 @@ def _ages(method: Method, arm: ArmSummary) -> Iterator[Age]:
         if seen is None or seen.pss_bytes is None or seen.uss_bytes_per_process is None:
             return
         n_requests += seen.requests_per_turn
+        n_asked += phase.n_requests
         shared, private = shared_bytes(seen), seen.uss_bytes_per_process
         yield Age(
             phase=phase.name,
             n_requests=n_requests,
+            n_asked=n_asked,
             pss_bytes=seen.pss_bytes,
             uss_bytes_per_process=private,
             shared_bytes=shared,
-            n_fit=math.floor((ROOM_BYTES - shared) / private)
+            n_fit=max(math.floor((ROOM_BYTES - shared) / private), 0)
             if shared is not None and private > 0
             else None,
         )

@@ -12,13 +12,16 @@ from httpdyno.report.study.text import outcome_text
 MIB = 2**20
 
 
-def aged():
+def aged(n_last=1000):
     """Return a comparison whose three phases each end with a number of requests."""
     whole = sample_second.phased()
     assert whole.final is not None
     method = structs.replace(
         whole.plan.study.method,
-        phases=tuple(Phase(name=name, n_requests=8) for name in ("cold", "warm", "expired")),
+        phases=(
+            *(Phase(name=name, n_requests=1000) for name in ("cold", "warm")),
+            Phase(name="expired", n_requests=n_last),
+        ),
         blocks_per_start=1,
     )
 
@@ -50,6 +53,14 @@ def test_terminal_and_page_have_each_age_with_how_many_would_fit():
     page = shown(outcome_html(aged()))
     assert "Memory by age" in page
     assert "n = (T − P)/u(r)" in page
+
+
+def test_a_pool_that_is_younger_than_its_phase_is_called_is_named():
+    said = "a window was over before: “expired” (3,000 of 34,000)"
+    assert said in " ".join(plain_text(outcome_text(aged(32_000))).split())
+    assert said in " ".join(shown(outcome_html(aged(32_000))).split())
+    assert "was over before" not in plain_text(outcome_text(aged()))
+    assert "was over before" not in shown(outcome_html(aged()))
 
 
 def test_phases_that_time_ends_have_no_ages():

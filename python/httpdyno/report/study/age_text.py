@@ -38,8 +38,8 @@ def age_lines(outcome: Outcome) -> list[RenderableType]:
     for phase, name, *cells in rows:
         table.add_row("" if phase == last else phase, name, *cells)
         last = phase
-    note = Prose(Text(_NOTE, "dim"))
-    return [Text(), Padding(table, _INDENT), Padding(note, _INDENT)]
+    notes = [Text(_NOTE, "dim"), *map(Text, _cut_short(outcome))]
+    return [Text(), Padding(table, _INDENT), *(Padding(Prose(note), _INDENT) for note in notes)]
 
 
 def ages_page(outcome: Outcome) -> dict[str, Any] | None:
@@ -52,19 +52,45 @@ def ages_page(outcome: Outcome) -> dict[str, Any] | None:
         last = phase
     if not parts:
         return None
-    return {"head": ["", *_HEAD], "rows": parts, "text_columns": 1, "caption": f"{_NOTE}."}
+    return {
+        "head": ["", *_HEAD],
+        "rows": parts,
+        "text_columns": 1,
+        "cut_short": _cut_short(outcome),
+        "caption": f"{_NOTE}.",
+    }
 
 
 def _rows(outcome: Outcome) -> list[list[str]]:
+    return [[age.phase, name, *_cells(age)] for name, age in _ages(outcome)]
+
+
+def _ages(outcome: Outcome) -> list[tuple[str, Age]]:
+    """Return all ages of the first phase, then those of the next."""
     method = outcome.plan.study.method
     of_arms = [(name, ages(method, arm)) for name, arm in phase_arms(outcome)]
     return [
-        [phase.name, name, *_cells(age)]
+        (name, age)
         for phase in method.phases
         for name, found in of_arms
         for age in found
         if age.phase == phase.name
     ]
+
+
+def _cut_short(outcome: Outcome) -> list[str]:
+    """Return one sentence on phases that are called older than the pools were; none without."""
+    fewest: dict[str, Age] = {}
+    for _, age in _ages(outcome):
+        known = fewest.setdefault(age.phase, age)
+        if age.n_requests < known.n_requests:
+            fewest[age.phase] = age
+    short = ", ".join(
+        f"“{age.phase}” ({age.n_requests:,.0f} of {age.n_asked:,})"
+        for age in fewest.values()
+        if age.n_requests < age.n_asked
+    )
+    return [f"not as old as they are called, for a window was over before: {short}"] * bool(short)
 
 
 def _cells(age: Age) -> list[str]:
