@@ -56,8 +56,8 @@ def ages_page(outcome: Outcome) -> dict[str, Any] | None:
         "head": ["", *_HEAD],
         "rows": parts,
         "text_columns": 1,
-        "cut_short": _cut_short(outcome),
-        "caption": f"{_NOTE}.",
+        "cut_short": [_sentence(each) for each in _cut_short(outcome)],
+        "caption": _sentence(_NOTE),
     }
 
 
@@ -91,6 +91,10 @@ def _cut_short(outcome: Outcome) -> list[str]:
         if age.n_requests < age.n_asked
     )
     return [f"not as old as they are called, for a window was over before: {short}"] * bool(short)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _cells(age: Age) -> list[str]:
