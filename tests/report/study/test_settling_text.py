@@ -12,8 +12,11 @@ from httpdyno.report.study.settling_text import settling_lines
 from httpdyno.report.study.text import outcome_text
 
 
-def restarted(cold, warm=1.0):
-    """Return a comparison with phases after a restart; `cold` and `warm` are over `expired`."""
+def restarted(cold, warm=1.0, spread=0.0):
+    """Return a comparison with phases after a restart; `cold` and `warm` are over `expired`.
+
+    Starts differ by `spread` in those two.
+    """
     whole = sample_second.phased()
     assert whole.final is not None
     method = whole.plan.study.method
@@ -26,14 +29,14 @@ def restarted(cold, warm=1.0):
     )
 
     def with_starts(arm):
-        def seen(share):
-            return {"p90": tuple(0.01 * share for _ in range(6))}
+        def seen(share, spread=spread):
+            return {"p90": tuple(0.01 * share * (1 + spread * (n % 3 - 1)) for n in range(6))}
 
         own = {
             name: structs.replace(arm.phases[name], start_latency_s=seen(share))
             for name, share in (("cold", cold), ("warm", warm))
         }
-        return structs.replace(arm, phases=own, start_latency_s=seen(1.0))
+        return structs.replace(arm, phases=own, start_latency_s=seen(1.0, 0.0))
 
     final = structs.replace(whole.final, a=with_starts(whole.final.a), b=with_starts(whole.final.b))
     plan = structs.replace(whole.plan, study=study)
@@ -65,6 +68,14 @@ def test_where_it_is_not_reached_the_end_of_the_last_but_one_is_said():
     assert (
         "not before the end of “warm”, after 2.00 s of load"
         in settling_lines(restarted(4.0, warm=1.3))[0]
+    )
+
+
+def test_what_the_spread_leaves_open_is_said_once():
+    [line, _] = settling_lines(restarted(4.0, warm=1.2, spread=0.2))
+    assert line.endswith(
+        "not before the end of “warm”, after 2.00 s of load; by the spread over 6 starts perhaps "
+        "from “warm” on, after 1.00 s of load"
     )
 
 

@@ -66,13 +66,13 @@ def _words(found: Settling) -> str:
     within = format_percent(found.within_ratio)
     told = f"{found.percentile} at most {within} above that of “{found.last}” "
     told += _from(found, found.settled)
-    ends = [_from(found, found.earliest), _from(found, found.latest)]
     starts = plural(found.n_starts, "start")
     if all(each.low is None for each in found.phases):
         return f"{told}; {starts}: no spread is known"
-    if ends[0] == ends[1]:
+    if found.earliest == found.latest:
         return f"{told}; so it is by the spread over {starts}"
-    return f"{told}; by the spread over {starts} {ends[0]}, or {ends[1]}, or between"
+    others = [_from(found, end) for end in (found.earliest, found.latest) if end != found.settled]
+    return f"{told}; by the spread over {starts} perhaps {' or '.join(others)}"
 
 
 def _from(found: Settling, name: str | None) -> str:
