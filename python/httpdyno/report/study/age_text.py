@@ -20,6 +20,8 @@ _NOTE = (
     "memory after so many requests to the pool; n = (T − P)/u(r): processes that fit into "
     f"{_ROOM}, P shared, u(r) private of a process, were all of that age"
 )
+_SHORT_OF = 0.02
+"""Of its requests: with no more missing a pool is as old as its phase is called."""
 _NAME_WIDTH = 20
 _INDENT = (0, 0, 0, 2)
 
@@ -88,7 +90,7 @@ def _cut_short(outcome: Outcome) -> list[str]:
     short = ", ".join(
         f"“{age.phase}” ({age.n_requests:,.0f} of {age.n_asked:,})"
         for age in fewest.values()
-        if age.n_requests < age.n_asked
+        if age.n_requests < age.n_asked * (1 - _SHORT_OF)
     )
     return [f"not as old as they are called, for a window was over before: {short}"] * bool(short)
 
