@@ -4,6 +4,8 @@ import pytest
 from msgspec import structs
 from tests.advice.rules.told import apache, evidence, named, said
 
+from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Reading
 from httpdyno.servers.apache_site.setting import WRITTEN
 
@@ -80,6 +82,8 @@ SILENT = [
     ("start-outside-spares", "event", "MaxRequestWorkers 100"),
     ("clipped-workers", "prefork", "ServerLimit 400\nMaxRequestWorkers 400"),
     ("clipped-workers", "event", "MaxRequestWorkers 400"),
+    # Apache takes 16 whole processes of 25 threads, which no longer limit would change.
+    ("clipped-workers", "event", "MaxRequestWorkers 410"),
     # What an include has that nobody could follow may raise the limit.
     ("clipped-workers", "prefork", "MaxRequestWorkers 400\nInclude ${nowhere}/x.conf"),
     ("kept-workers", "prefork", "MaxRequestWorkers 30"),
@@ -118,6 +122,12 @@ def test_what_apache_itself_says_that_it_cuts_is_told_as_it_was_written():
     ]
     only_cut = structs.replace(facts.survey, readings=(cut,))
     assert named(structs.replace(facts, survey=only_cut), "clipped-workers") == []
+
+
+def test_the_limit_that_is_advised_is_that_of_the_whole_processes_asked_for():
+    facts = apache("MaxRequestWorkers 510", mpm="event")
+    [one] = [each for each in findings_of(facts, RULES) if each.name == "clipped-workers"]
+    assert one.do == "set `ServerLimit` to 20 and restart, or ask for 400"
 
 
 def test_a_pool_that_visitors_fill_by_leaving_is_bad():

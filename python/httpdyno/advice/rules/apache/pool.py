@@ -82,25 +82,26 @@ def _start(facts: Facts) -> Iterator[Seen]:
 def _clipped(facts: Facts) -> Iterator[Seen]:
     most, threads = most_workers(facts), threads_each(facts)
     reading = facts.reading("MaxRequestWorkers")
-    if reading is None or most is None or threads is None:
+    if reading is None or most is None or not threads:
         return
     # Where Apache itself was asked, its number is what it takes already.
     is_as_written = reading.evidence == "read"
     written = reading if is_as_written else facts.reading(_WRITTEN)
     asked = number(written.text) if written else None
-    if asked is None or asked <= most:
+    # Of threads Apache takes whole processes only, whatever the limit is.
+    processes = 0 if asked is None else asked // threads
+    if asked is None or processes * threads <= most:
         return
     names = ("ServerLimit", *(["ThreadsPerChild"] if threads > 1 else []))
     unit = "" if threads == 1 else f" × {threads} threads"
-    processes = -(-asked // threads)
     n_fit = facts.pool.n_fit if facts.pool else None
     yield Seen(
         what=f"`MaxRequestWorkers` {asked:,} is cut to {most:,} by `ServerLimit` "
         f"{most // threads:,}{unit}",
         evidence=(f"MaxRequestWorkers {asked}, {place(reading)}", *_places(facts, *names)),
         do=f"set `ServerLimit` to {processes:,} and restart, or ask for {most:,}",
-        # What is asked takes the limit along; of threads Apache takes whole processes only.
-        proposes=(Proposed(knob="MaxRequestWorkers", value=asked // threads * threads),)
+        # What is asked takes the limit along.
+        proposes=(Proposed(knob="MaxRequestWorkers", value=processes * threads),)
         if n_fit is None or processes <= n_fit
         else (),
     )
