@@ -126,7 +126,7 @@ def _apache(fields: Mapping[str, str]) -> Status:
 
 def _apache_page(text: str) -> dict[str, str]:
     """Return the fields of its page in HTML that `?auto` has, too; empty where it is none."""
-    board, counted = _HTML_BOARD.search(text), _HTML_ACCESSES.search(text)
+    board, counted = _BOARD.search(text), _HTML_ACCESSES.search(text)
     if board is None or _HTML_TITLE not in text:
         return {}
     told = {"Scoreboard": "".join(board[1].split())}
@@ -190,7 +190,6 @@ def _whole(value: object) -> int | None:
 
 
 _HTML_TITLE = "Apache Server Status"
-_HTML_BOARD = re.compile(r"<pre>([_SRWKDCLGI.\s]+)</pre>")
 _HTML_ACCESSES = re.compile(r"<dt>Total accesses: (\d+)")
 _MOST_DIGITS = 20
 """Of a counter of 64 bits."""

@@ -2,7 +2,8 @@
 
 Without `FollowSymLinks`, and with `SymLinksIfOwnerMatch`, each request asks the kernel for each
 folder down to what it asks for (`lstat`). Only what counts on the way to a document root is
-changed: a folder below, in which others may write, keeps what it says.
+changed: a folder below, in which others may write, keeps what it says. What says nothing of links
+has them from the folders above: of `/` that is each such folder of the machine.
 
 Source: httpd.apache.org/docs/2.4/mod/core.html#options, /docs/2.4/misc/perf-tuning.html#symlinks.
 """

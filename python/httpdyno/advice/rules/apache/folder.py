@@ -209,8 +209,9 @@ RULES = (
         proposes=(
             Proposes(
                 knob="link_checks",
-                value="followed, which changes the `Options` on the way to document roots and of "
-                "no other folder, where somebody allows it (`--allow links`)",
+                value="followed, which changes the `Options` on the way to document roots, where "
+                "somebody allows it (`--allow links`); folders elsewhere that say nothing of links "
+                "follow them too where those of `/` were changed",
             ),
         ),
     ),
