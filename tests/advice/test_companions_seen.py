@@ -72,6 +72,24 @@ def test_processes_that_a_database_begins_for_connections_are_no_dying_pool():
     assert bottleneck(theirs).limit != "spawning"
 
 
+def test_processes_that_a_database_begins_for_each_answer_are_told_as_its_own():
+    seen = pool(4.0, births=40, deaths=40, spawn_cpu_s=0.2)
+    assert "CGI" in bottleneck(seen).advice
+    theirs = structs.replace(seen, companions=(structs.replace(DB, births=38, deaths=38),))
+    found = bottleneck(theirs)
+    assert found.limit == "spawning"
+    assert "at least 40 processes came (38 of them of PostgreSQL) and 40 went" in found.reason
+    assert found.advice.startswith("let processes of PostgreSQL live longer")
+    assert "CGI" not in found.advice
+
+
+def test_the_dead_of_a_database_hide_no_dead_that_nobody_asked_for():
+    seen = pool(4.0, doing={"backend": 3.0, "zombie": 1.0}, deaths=100, spawn_cpu_s=0.2)
+    assert Facts(seen).spawn_cpu_s == pytest.approx(0.2)
+    theirs = structs.replace(seen, companions=(structs.replace(DB, deaths=98),))
+    assert Facts(theirs).spawn_cpu_s is None
+
+
 def test_who_only_passes_on_has_no_room_where_connections_wait_behind_it():
     proxy = pool(2.0, doing={"idle": 2.0}, backends={}, client_limit="connections")
     assert bottleneck(proxy).limit == "nothing"

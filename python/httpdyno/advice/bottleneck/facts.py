@@ -183,7 +183,7 @@ class Facts:
         seen, over those that go, are for what part of a look each of them waits.
         """
         unasked = self.at("zombie")
-        is_late = unasked >= _SOME_DEAD and unasked > _MOST_UNASKED * self.look.deaths
+        is_late = unasked >= _SOME_DEAD and unasked > _MOST_UNASKED * self.own_deaths
         return None if is_late else self.look.spawn_cpu_s
 
     @cached_property

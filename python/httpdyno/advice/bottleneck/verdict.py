@@ -19,7 +19,7 @@ from httpdyno.advice.bottleneck.worker_pool import (
     too_few_workers,
 )
 from httpdyno.model import Bottleneck, Look
-from httpdyno.model.look import LEAST_SAMPLES
+from httpdyno.model.look import LEAST_SAMPLES, CompanionSeen
 
 _MUCH = 0.6
 """Of the cores that are busy, or that it may use: who has so much of them is at their limit."""
@@ -115,6 +115,8 @@ _SEEN_BIRTHS_PER_ANSWER, _FORKS_PER_ANSWER = 0.2, 0.8
 """Seen, where the whole machine began about one for each answer: of processes that live for less
 than the time between two samples half or more are not seen."""
 _SPAWN_RATIO = 0.3
+_MOSTLY = 0.5
+"""Of the births: where more are a companion's, it is its processes that have to live longer."""
 _SHORT_LIFE_S = 1.0
 
 
@@ -140,20 +142,31 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     )
     if facts.spawn_cpu_s is None:
         used = ""  # where nobody waits for them, or not soon, what they used is not known
+    theirs = None if is_dying else _mostly_theirs(look)
+    where = f" ({of(facts.per_s(theirs.births))} of them of {called(theirs)})" if theirs else ""
     return Bottleneck(
         limit="spawning",
         # Who came and went between two samples was not seen.
-        reason=f"at least {of(facts.per_s(look.births))} processes came and {of(deaths_per_s)} "
-        f"went a second, {per_answer:.2g} for an answer{used}",
+        reason=f"at least {of(facts.per_s(look.births))} processes came{where} and "
+        f"{of(deaths_per_s)} went a second, {per_answer:.2g} for an answer{used}",
         evidence={
             "births_per_s": facts.per_s(look.births),
             "births_per_answer": per_answer,
             **({} if facts.spawn_cpu_s is None else {"spawn_cpu_ratio": ratio}),
             **({"machine_births_per_answer": forks_per_answer} if look.host_forks else {}),
         },
-        advice="let processes live longer: a persistent pool in place of CGI, a higher number of "
+        advice=f"let processes of {called(theirs)} live longer: where each connection to it has "
+        "one, keep connections open"
+        if theirs
+        else "let processes live longer: a persistent pool in place of CGI, a higher number of "
         "requests for each",
     )
+
+
+def _mostly_theirs(look: Look) -> CompanionSeen | None:
+    """Return the companion that most processes came to; None where none has most."""
+    most = max(look.companions, key=lambda each: each.births, default=None)
+    return most if most is not None and most.births > _MOSTLY * look.births else None
 
 
 _OVERFLOWS_PER_ANSWER = 0.005
