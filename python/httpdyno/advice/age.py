@@ -28,7 +28,8 @@ class Age(Record, frozen=True):
     """P: what no process has for itself alone. None where that cannot be known."""
     n_fit: float | None
     """Processes that would fit into `ROOM_BYTES`, were all of that age; None without a P, and where
-    no process has anything for itself."""
+    no process has anything for itself. More than do: the kernel's part of each is in no figure of a
+    study (`telemetry/memory_bound.py` has it), and a parent with little lowers the mean."""
 
 
 def ages(method: Method, arm: ArmSummary) -> tuple[Age, ...]:

@@ -50,6 +50,7 @@ def test_terminal_and_page_have_each_age_with_how_many_would_fit():
     assert ["warm", "a", "2,000", "114", "MiB", "24.0", "MiB", "10.0", "MiB", "100"] in rows
     assert ["expired", "a", "3,000", "204", "MiB", "24.0", "MiB", "20.0", "MiB", "50"] in rows
     assert "n = (T − P)/u(r)" in " ".join(text.split())
+    assert "without what the kernel keeps for each" in " ".join(text.split())
     page = shown(outcome_html(aged()))
     assert "Memory by age" in page
     assert "n = (T − P)/u(r)" in page

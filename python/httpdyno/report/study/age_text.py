@@ -18,7 +18,8 @@ _ROOM = f"{ROOM_BYTES / (1 << 30):.0f} GiB"
 _HEAD = ("requests", "memory", "shared", "private", f"n in {_ROOM}")
 _NOTE = (
     "memory after so many requests to the pool; n = (T − P)/u(r): processes that fit into "
-    f"{_ROOM}, P shared, u(r) private of a process, were all of that age"
+    f"{_ROOM}, P shared, u(r) private of a process in the mean, the parent too, were all of that "
+    "age; without what the kernel keeps for each, so that fewer do fit"
 )
 _SHORT_OF = 0.02
 """Of its requests: with no more missing a pool is as old as its phase is called."""
