@@ -52,9 +52,13 @@ def _fit(facts: Facts) -> _Fit | None:
     pool, row = facts.pool, last_of(facts)
     if pool is None or pool.n_fit is None or not pool.is_uniform:
         return None
+    now = _Fit(n=pool.n_fit, words=f": the largest has {format_bytes(pool.each_bytes)} of its own")
     if row is None or row.n_workers is None or row.each_bytes is None:
-        words = f": the largest has {format_bytes(pool.each_bytes)} of its own"
-        return _Fit(n=pool.n_fit, words=words)
+        return now
+    if row.n_workers > pool.n_fit:
+        # They are larger already than they were to be, as by kept connections, which count once,
+        # or by what visitors ask besides: their end is not known.
+        return now
     n = row.n_requests
     age = "when they are grown, since nothing ends them" if n is None else f"after {n:,} requests"
     _, reading = life(facts)
@@ -119,7 +123,8 @@ RULES = (
         "end of its life.",
         needs="The server runs, its workers are of one kind, and their memory may be seen. What "
         "they are at the end of their lives takes `httpdyno inspect --load URL` and, in one pool, "
-        "a known length of life; else, and where a leak has no end, they count as large as now.",
+        "a known length of life; else, where they are larger already, and where a leak has no end, "
+        "they count as large as now.",
         do="allow as many workers as `room` says, or make them smaller: preload, fewer modules, "
         "no leaks",
         risks="with fewer workers requests wait earlier",
