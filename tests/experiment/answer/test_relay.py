@@ -1,11 +1,13 @@
 """What a relay reads of the heads of answers that it passes on."""
 
+import errno
 import socket
 from contextlib import closing
 from threading import Thread
 
 import pytest
 
+from httpdyno.experiment.answer import relay as relay_module
 from httpdyno.experiment.answer.relay import Relay, first_word, head_in
 
 HEAD = b"HTTP/1.1 200 OK\r\nServer: x\r\nX-Cache: HIT from a.example\r\nX-Cache: MISS"
@@ -85,3 +87,38 @@ def test_a_header_of_ever_other_words_ends_in_one_for_the_rest():
         thread.join()
     assert relay.counts.total() == n
     assert relay.counts["other"] == n - 16
+
+
+class Unstarted(Thread):
+    """One for which there is no room."""
+
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+
+def test_who_finds_no_room_is_hung_up_on_and_the_next_one_is_served(monkeypatch):
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        address = listener.getsockname()
+        relay = Relay(lambda: socket.create_connection(address, 5.0), "X-Cache")
+        accept = socket.socket.accept
+        failures = [OSError(errno.EMFILE, "too many open files")]
+
+        def accepting(self):
+            if self is relay._listener and failures:
+                raise failures.pop()
+            return accept(self)
+
+        monkeypatch.setattr(socket.socket, "accept", accepting)
+        monkeypatch.setattr(relay_module, "Thread", Unstarted)
+        with relay:
+            host, _, port = relay.address.rpartition(":")
+            with socket.create_connection((host, int(port)), 5.0) as client:
+                assert client.recv(1) == b""
+            monkeypatch.undo()
+            thread = answering(listener, [HEAD + b"\r\n\r\n"])
+            with socket.create_connection((host, int(port)), 5.0) as client:
+                client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                whole(client)
+            thread.join()
+    assert failures == []
+    assert dict(relay.counts) == {"HIT": 1}

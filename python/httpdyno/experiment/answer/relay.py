@@ -113,11 +113,17 @@ class Relay:
             except TimeoutError:
                 continue
             except OSError:
-                return
+                # No file descriptor was left, or who came is gone; others come.
+                self._is_over.wait(_ROUND_MS / 1e3)
+                continue
             carrier = Thread(target=self._carry, args=(client,), name="relayed", daemon=True)
+            try:
+                carrier.start()
+            except RuntimeError:  # no thread was left
+                client.close()
+                continue
             self._carriers = [each for each in self._carriers if each.is_alive()]
             self._carriers.append(carrier)
-            carrier.start()
 
     def _carry(self, client: socket.socket) -> None:
         # Whoever hangs up does what may happen on any line: the load counts it.
