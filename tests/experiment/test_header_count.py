@@ -159,6 +159,24 @@ def test_phases_take_one_turn_more_and_each_has_its_words():
     assert (found.each_s, found.once_s > 0) == (0.0, True)
 
 
+def test_only_the_last_phase_ends_sooner_for_a_later_one_finds_what_another_leaves(monkeypatch):
+    asked = []
+    seen = start_of(0, 1.0, 1.0).windows[0].measurement
+
+    def take(_self, _place, window, *_more):
+        asked.append(window.n_requests)
+        return of(1), seen
+
+    monkeypatch.setattr(HeaderCount, "_asked", take)
+    phases = (Phase(name="cold", n_requests=N_USERS), Phase(name="filling"), Phase(name="warm"))
+    loads = ArmLoads(
+        workloads=[Workload()], addresses={PLACE: "unasked"}, networks={}, cpus=(), seed=(3, 1, 0)
+    )
+    words = count_of(loads, Method(phases=phases, decides="warm")).counted([PLACE]).words[PLACE]
+    assert asked == [N_USERS, 0, N_ANSWERS]
+    assert [*words.beside] == ["cold", "filling"]
+
+
 def test_a_phase_that_fails_is_why_nothing_was_counted():
     method = Method(
         phases=(Phase(name="cold", command=SideCommand(run=("forget",))),), decides="cold"

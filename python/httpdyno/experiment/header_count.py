@@ -91,14 +91,16 @@ class HeaderCount:
         return self._asked(place, window)[0]
 
     def _phased(self, place: Place) -> HeaderWords:
-        """Take the server through one turn more."""
+        """Take the server through one turn more, of which the last phase alone may end sooner."""
         found: dict[str, HeaderWords] = {}
 
         def play(
             place: Place, phase: Phase, plan: WindowPlan, number: int, open_: Callable[[], None]
         ) -> tuple[Measurement, Telemetry] | None:
-            # A command that is due in the middle of a window needs the whole of it.
-            n = plan.n_requests or (N_ANSWERS if phase.at_s is None else 0)
+            # What a phase leaves is what the next one finds; and a command that is due in the
+            # middle of a window needs the whole of it.
+            is_cut = phase is self.method.phases[-1] and phase.at_s is None
+            n = plan.n_requests or (N_ANSWERS if is_cut else 0)
             found[phase.name], seen = self._asked(
                 place, replace(plan, n_requests=n), number, phase.rate_per_s, open_
             )
