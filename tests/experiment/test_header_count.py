@@ -134,6 +134,15 @@ def test_a_mix_is_asked_by_its_weights_and_what_has_no_such_header_is_counted_to
     assert words.n_without > 0
 
 
+def test_what_users_ask_for_before_anything_is_measured_is_not_counted():
+    with cache() as server:
+        loads = loads_of(server, OWN, first=(RequestSpec(path="/bare"),))
+        windowed(loads)
+        words = count_of(loads).counted([PLACE]).words[PLACE]
+        assert sum(n for (_, path), n in server.pages.items() if path == "/bare") == 2 * N_USERS
+    assert ([*words.counts], words.n_without) == (["HIT"], 0)
+
+
 def test_phases_take_one_turn_more_and_each_has_its_words():
     acted: list[tuple[str, ...]] = []
     phases = (

@@ -132,7 +132,12 @@ class HeaderCount:
         workload = relayed(at_rate(self.loads.workloads[place.arm], rate_per_s), address)
         with Relay(partial(connected, address, _CONNECT_S, network), self.name) as relay:
             loads = replace(self.loads, addresses={place: relay.address}, networks={})
-            on_edge = also_opening(lambda _window, _is_opening: None, on_open)
+
+            def opened() -> None:
+                relay.forget()  # what users ask for first, such as a login, is in no window
+                on_open()
+
+            on_edge = also_opening(lambda _window, _is_opening: None, opened)
             handle = loads.engine_load([place], [window], (_PART, number), on_edge, workload)
             with stopped_on_error(handle):
                 handle.wait(math.inf)

@@ -83,6 +83,12 @@ class Relay:
         host, port = self._listener.getsockname()
         return f"{host}:{port}"
 
+    def forget(self) -> None:
+        """Begin to count anew: each answer that came through was counted before it did."""
+        with self._lock:
+            self.counts.clear()
+            self.n_without = 0
+
     def __enter__(self) -> Self:
         try:
             self._listener.bind(("127.0.0.1", 0))
