@@ -11,6 +11,7 @@ NAMES = ("young", "grown", "old")
 METHOD = Method(
     phases=tuple(Phase(name=name, n_requests=8) for name in NAMES),
     decides="old",
+    warm_up_s=0.0,
     blocks_per_start=1,
 )
 
@@ -83,6 +84,8 @@ def test_ages_end_where_memory_was_not_read():
         structs.replace(METHOD, phases=(*METHOD.phases[:2], Phase(name="old"))),
         # In its second turn a process is older than the phase.
         structs.replace(METHOD, blocks_per_start=2),
+        # And after a warm-up in its first.
+        structs.replace(METHOD, warm_up_s=0.5),
     ],
 )
 def test_other_phases_are_no_ages(method):

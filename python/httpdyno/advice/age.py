@@ -35,12 +35,12 @@ class Age(Record, frozen=True):
 def ages(method: Method, arm: ArmSummary) -> tuple[Age, ...]:
     """Return an arm's memory after each phase, where all of them end with a number of requests.
 
-    A start has one turn only: in a second one a process is older than its phase. Empty for other
-    studies, and where memory was not read.
+    A start has one turn only, and no warm-up: in a second turn, or after some load, a process is
+    older than its phase. Empty for other studies, and where memory was not read.
     """
     phases = method.phases
     is_counted = len(phases) >= _FEWEST and all(phase.n_requests for phase in phases)
-    if not is_counted or method.blocks_per_start != 1:
+    if not is_counted or method.blocks_per_start != 1 or method.warm_up_s > 0:
         return ()
     return tuple(_ages(method, arm))
 

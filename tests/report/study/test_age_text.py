@@ -22,6 +22,7 @@ def aged(n_last=1000):
             *(Phase(name=name, n_requests=1000) for name in ("cold", "warm")),
             Phase(name="expired", n_requests=n_last),
         ),
+        warm_up_s=0.0,
         blocks_per_start=1,
     )
 
