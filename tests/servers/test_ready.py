@@ -48,6 +48,15 @@ def test_any_answer_below_500_is_ready(port, status):
         assert await_answer(port.address, "/", lambda: True, Patience(10)).kind == "answers"
 
 
+def test_looks_are_not_in_step_with_the_spawning(monkeypatch):
+    waits = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    signs = itertools.chain([False] * 50, itertools.repeat(True))
+    ready.await_sign(lambda: next(signs), "sign", lambda: True, Patience(10))
+    assert len(waits) == len(set(waits)) == 50
+    assert 0 <= min(waits) < 0.005 < max(waits) <= 0.01
+
+
 def test_a_sign_is_waited_for_until_it_is_there_or_nobody_can_give_it():
     signs = itertools.chain([False, False], itertools.repeat(True))
     found = ready.await_sign(lambda: next(signs), "sign", lambda: True, Patience(10))

@@ -34,8 +34,8 @@ _FEW = 0.1
 
 
 LEAST_READY_S = 0.1
-"""Servers that are ready sooner are not compared by that: each is looked at every 5 ms, so of less
-than this two could seem alike that differ by more than a twentieth."""
+"""Servers that are ready sooner are not compared by that: looks are 5 ms apart in the mean, at
+random, so that starts show what they miss; of less than this it is more than a twentieth."""
 
 
 def no_ratio(
@@ -125,7 +125,7 @@ def _ready_at_once(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
             return (
                 f"a server is ready within {format_duration(min(known))}: of less than "
                 f"{format_duration(LEAST_READY_S)} nothing is claimed, for whether it is ready is "
-                "looked for every 5 ms"
+                "looked for some 5 ms apart"
             )
     return ""
 

@@ -24,13 +24,13 @@ from httpdyno.servers.ready import (
     application_settings,
     await_answer,
     await_sign,
+    until_next_look,
 )
 from httpdyno.servers.render import MEMORY_PLACEHOLDER, RUN_PLACEHOLDER
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 
 _APPLICATION_S = 5.0
-_POLL_S = 0.005
 
 
 class Insight(Protocol):
@@ -165,7 +165,7 @@ class Instance:
                 detail = f"{lacking} after {timeout_s:g} s\n{self.last_words()}".strip()
                 return NotRunning(status="hung", detail=detail)
             is_last = patience.is_over
-            time.sleep(_POLL_S)
+            until_next_look()
         self._ready_s = time.monotonic() - self._spawned_s
         effective = self._insight.effective()
         if isinstance(effective, NotRunning):
