@@ -6,7 +6,7 @@ from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import HeaderWords, Outcome
 from httpdyno.report.shared.template import glued
-from httpdyno.report.study.header_text import words_text
+from httpdyno.report.study.header_text import header_table, words_text
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
@@ -53,6 +53,16 @@ def test_a_column_has_room_for_three_words_and_one_for_the_rest() -> None:
     counts = {"HIT": 900, "EXPIRED": 50, "MISS": 40, "STALE": 6, "BYPASS": 4}
     words = words_text(HeaderWords(name="X-Cache", counts=counts))
     assert words == "HIT 900 (90 %), EXPIRED 50 (5 %), MISS 40 (4 %), others 10 (1 %)"
+
+
+def test_words_are_no_markup_whatever_a_server_says() -> None:
+    words = HeaderWords(name="X-Cache", counts={"[/]": 3, "[bold]HIT": 1})
+    told = "[/] 3 (75 %), [bold]HIT 1 (25 %)"
+    outcome = said(sample_second.second_compare(), WITHOUT, words)
+    assert told in plain_text(outcome_text(outcome))
+    assert outcome.final is not None
+    table = header_table([("[b]", outcome.final.b)])
+    assert f"[b] {told}" in "".join(map(plain_text, table))
 
 
 def test_why_nothing_was_counted_is_told() -> None:

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
 from httpdyno.model.metric import (
@@ -100,7 +101,7 @@ def _table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Ta
         width = max(map(cell_len, (name, *(cells[column] for _, cells in rows))))
         table.add_column(name, justify="right", min_width=width)
     for name, cells in rows:
-        table.add_row(name, *cells)
+        table.add_row(name, *map(Text, cells))  # what a server said is no markup
     return table
 
 

@@ -54,7 +54,7 @@ def header_table(arms: Arms) -> list[RenderableType]:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
     table.add_column(justify="right")
     for of, text in _told(arms):
-        table.add_row(of, text)
+        table.add_row(Text(of), Text(text))  # what a server said is no markup
     return [*(Prose(Text(note)) for note in notes), table]
 
 
