@@ -115,6 +115,9 @@ def test_of_several_each_has_its_line():
 def test_where_other_files_may_name_it_nothing_is_told():
     text = "<Directory /srv>\nAllowOverride All\n</Directory>"
     assert named(apache(text, "dav", "env", "rewrite"), RULE) == []
+    text = "<Directory /srv>\nAllowOverride None\nAllowOverrideList Redirect\n</Directory>"
+    assert named(apache(text, "alias"), RULE) == []
+    assert named(apache(text.replace("Redirect", "None"), "alias"), RULE) != []
     assert named(apache("Include ${nowhere}/x.conf", "dav"), RULE) == []
 
 

@@ -8,6 +8,7 @@ from httpdyno.advice.rules.facts import Facts, is_said, where, words
 
 _STATUS, _INFO = "server-status", "server-info"
 _HANDLERS = ("SetHandler", "AddHandler", "Action")
+_OVERRIDES = ("AllowOverride", "AllowOverrideList")
 _BY_HANDLER: Mapping[str, str] = {"status_module": _STATUS, "info_module": _INFO}
 """Each is asked by its handler alone."""
 
@@ -28,8 +29,9 @@ def has_option(facts: Facts, option: str) -> bool:
 
 def is_told_elsewhere(facts: Facts) -> bool:
     """Whether files that are not read may set what uses a module."""
-    allowed = [r for r in facts.said("AllowOverride") if r.text.strip('"').lower() != "none"]
-    return bool(allowed) or not facts.is_whole
+    said = (reading for name in _OVERRIDES for reading in facts.said(name))
+    is_allowed = any(reading.text.strip('"').lower() != "none" for reading in said)
+    return is_allowed or not facts.is_whole
 
 
 def _unused(facts: Facts) -> Iterator[Seen]:
