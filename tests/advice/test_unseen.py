@@ -96,6 +96,15 @@ def test_processes_that_looks_missed_are_named_where_the_machine_began_as_many(
     assert (bottleneck(missed).limit == "spawning") is is_each
 
 
+def test_an_account_that_has_all_of_the_dead_or_none_makes_no_verdict():
+    prompt = structs.replace(
+        STARVED, births=400, deaths=12, spawn_cpu_s=0.09, workers=20.0, doing={"sleep": 20.0}
+    )
+    late = structs.replace(prompt, doing={"sleep": 17.0, "zombie": 3.0})
+    assert bottleneck(prompt).limit == "spawning"
+    assert bottleneck(late).limit != "spawning"
+
+
 @pytest.mark.parametrize(("zombies", "is_told"), [(0.4, True), (1.5, True), (3.0, False)])
 def test_cpu_time_of_the_dead_is_told_where_they_do_not_wait_long_for_their_parent(
     zombies, is_told

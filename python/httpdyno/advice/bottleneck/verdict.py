@@ -123,7 +123,7 @@ _SHORT_LIFE_S = 1.0
 def _spawning(facts: Facts) -> Bottleneck | None:
     look = facts.look
     per_answer = facts.per_answer(look.births)
-    ratio = (look.spawn_cpu_s or 0.0) / look.cpu_s if look.cpu_s else 0.0
+    ratio = (facts.spawn_cpu_s or 0.0) / look.cpu_s if look.cpu_s else 0.0
     forks_per_answer = facts.per_answer(look.host_forks or 0)
     may_be_each = per_answer >= _SEEN_BIRTHS_PER_ANSWER and forks_per_answer >= _FORKS_PER_ANSWER
     is_each = (per_answer >= _BIRTHS_PER_ANSWER or may_be_each) and ratio >= _SPAWN_RATIO
