@@ -294,3 +294,18 @@ def test_a_factorial_without_a_final_claim_tells_its_start():
 def test_a_step_that_was_lost_to_the_same_limit_has_no_line():
     [line] = brief_limits(LIMITED["limited_ladder"])
     assert (line.name, line.text) == ("workers: 5 → 2", ": a backend")
+
+
+def test_the_card_of_each_trial_has_what_limited_it_and_its_memory():
+    """Of a step that was lost to the same limit, too: that has no line elsewhere."""
+    outcome = LIMITED["limited_ladder"]
+    page = shown(outcome_html(outcome))
+    cards = re.split(r"^### ", page, flags=re.MULTILINE)
+    of_step = {
+        step.knob: card for step in outcome.steps for card in cards if step.knob in card[:40]
+    }
+    lost = [step.knob for step in outcome.steps if not step.kept]
+    assert "limited by: CPU\n" in of_step[lost[0]]
+    assert "limited by: CPU → a backend\n" in of_step["workers"]
+    assert all("\nmemory: 58.7 MiB\n" in card for card in of_step.values())
+    assert "limited by" not in shown(outcome_html(ladder()))

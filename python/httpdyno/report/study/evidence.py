@@ -1,5 +1,6 @@
 """The evidence of each comparison as a card of the sheet, and what was not kept."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
@@ -9,6 +10,7 @@ from httpdyno.report.study import chart
 from httpdyno.report.study.also_text import also_clauses, said_ratios
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.http_answers import answers_text
+from httpdyno.report.study.limit import limit_words
 from httpdyno.report.study.second_text import confidences_text, second_clause
 from httpdyno.report.study.verdict_text import (
     decider,
@@ -25,7 +27,7 @@ from httpdyno.report.study.verdict_text import (
     verdict_badge,
     words_without_figure,
 )
-from httpdyno.units import format_percent
+from httpdyno.units import format_bytes, format_percent
 
 _FACTS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99", *CALL_RATIOS)
 
@@ -34,8 +36,9 @@ def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
     """Return a card for each comparison, the final one last."""
     margin_ratio = outcome.plan.study.objective.margin_ratio
     is_ladder = outcome.plan.reference is None
+    limits = limit_words(outcome)
     cards = [
-        _step_card(step, drawn, margin_ratio=margin_ratio, is_ladder=is_ladder)
+        _step_card(step, drawn, limits, margin_ratio=margin_ratio, is_ladder=is_ladder)
         for step in outcome.steps
     ]
     if outcome.final is not None:
@@ -48,7 +51,7 @@ def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
                 "title": "",
                 "before": line,
                 "after": "",
-                **_card(outcome.final, drawn, margin_ratio=margin_ratio),
+                **_card(outcome.final, drawn, limits, margin_ratio=margin_ratio),
             }
         )
     return cards
@@ -69,7 +72,12 @@ def drawn_confidence(outcome: Outcome) -> str:
 
 
 def _step_card(
-    step: LadderStep, drawn: Drawn, *, margin_ratio: float, is_ladder: bool
+    step: LadderStep,
+    drawn: Drawn,
+    limits: Mapping[str, str],
+    *,
+    margin_ratio: float,
+    is_ladder: bool,
 ) -> dict[str, Any]:
     return {
         "knob": step_name(step),
@@ -79,6 +87,7 @@ def _step_card(
         **_card(
             step.comparison,
             drawn,
+            limits,
             margin_ratio=margin_ratio,
             kept=step.kept if is_ladder else None,
             book_ratio=step.book_ratio,
@@ -86,9 +95,10 @@ def _step_card(
     }
 
 
-def _card(
+def _card(  # noqa: PLR0913 - what a card tells
     comparison: Comparison,
     drawn: Drawn,
+    limits: Mapping[str, str],
     *,
     margin_ratio: float,
     kept: bool | None = None,
@@ -109,6 +119,7 @@ def _card(
         for name in _FACTS
         if name in shown_ratios(comparison) and name not in said
     ]
+    facts += _before_and_after(comparison, limits)
     if book_ratio is not None:
         facts.append(("published", f"{ratio_text(book_ratio)} ×"))
     if "between_starts" in comparison.noise:
@@ -124,6 +135,23 @@ def _card(
         "answers": _failed_answers(comparison),
         "facts": facts,
     }
+
+
+def _before_and_after(
+    comparison: Comparison, limits: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what limited both servers, and their memory: of a change that was not kept, too."""
+    a, b = comparison.a, comparison.b
+    words = (limits.get(a.configuration.label()), limits.get(b.configuration.label()))
+    if words[0] and words[1]:
+        yield "limited by", _from_to(words[0], words[1])
+    is_code = a.calls is not None or b.calls is not None
+    if a.pss_bytes is not None and b.pss_bytes is not None and not is_code:
+        yield "memory", _from_to(format_bytes(a.pss_bytes), format_bytes(b.pss_bytes))
+
+
+def _from_to(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
 
 
 def _failed_answers(comparison: Comparison) -> list[str]:
