@@ -9,11 +9,13 @@ from tests.real.foreground import await_children, free_port, started_in
 from httpdyno.cli.app import run
 
 APPLICATION = """
-import time
+import socket, time
 
-LEFT = bytearray()
+LEFT, KEPT = bytearray(), []
 
 def app(environ, answer):
+    if environ["PATH_INFO"] == "/ask" and not KEPT:
+        KEPT.append(socket.create_connection(("127.0.0.1", int(environ["QUERY_STRING"]))))
     if environ["PATH_INFO"] == "/wait":
         time.sleep(0.02)
     if environ["PATH_INFO"] == "/leak":
@@ -74,6 +76,21 @@ def test_what_its_workers_were_at_says_what_limited_it(gunicorn, capsys):
     assert found["limit"] in {"too_few_workers", "unknown"}
     if found["limit"] == "too_few_workers":
         assert found["evidence"]["unserved"] == pytest.approx(4, abs=1)
+
+
+def test_its_cpu_time_names_whom_it_asks_for_answers(gunicorn, own_folders, capsys):
+    pid, url = gunicorn
+    behind = free_port()
+    holds = f"s = socket.create_server(('127.0.0.1', {behind})); [s.accept() for _ in range(99)]"
+    with started_in(own_folders) as start:
+        other = start([sys.executable, "-c", f"import socket; {holds}"], behind)
+        # No worker is connected before the load.
+        words = ["inspect", f"pid:{pid}", "--load", f"{url}/ask?{behind}", "--for", "1s"]
+        assert run([*words, "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    [place] = document["servers"][0]["load"]["behind"]
+    assert place["to"] == f"127.0.0.1:{behind}"
+    assert place["by"].endswith(f" {other}")
 
 
 def test_each_url_alone_says_what_it_leaves(gunicorn, capsys):

@@ -11,6 +11,7 @@ from httpdyno.model import Look
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.disk import Disk
 from httpdyno.telemetry.log_line import log_lines
 from httpdyno.telemetry.look.ledger import Transfers
@@ -137,6 +138,21 @@ def test_what_an_answer_took_is_told_at_the_client_and_of_the_cpu():
     told_json = loaded_json(took)
     assert told_json["latency_s"] == {"p50": 0.002, "p99": 0.01}
     assert told_json["cpu_s_per_request"] == 0.004
+
+
+def test_cpu_time_says_whose_it_is_without():
+    bare = loaded(configured=())
+    seen = replace(bare.seen, cpu_s=4.0, misses_cpu=True)
+    places = (Behind(to="127.0.0.1:5432", by="postgres 812"), Behind(to="unix:/run/shop", by=""))
+    took = replace(bare, seen=seen, behind=places)
+    assert dict(loaded_rows(took))["answers"] == (
+        "4.00 ms of the server's CPU time, 0.40 cores, without postgres 812 (127.0.0.1:5432), "
+        "what answers at unix:/run/shop, children that nobody waits for"
+    )
+    assert loaded_json(took)["behind"] == [
+        {"to": "127.0.0.1:5432", "by": "postgres 812"},
+        {"to": "unix:/run/shop", "by": None},
+    ]
 
 
 def test_disk_transfers_and_the_run_queue_are_told_of_the_load():

@@ -8,6 +8,7 @@ from httpdyno.advice.curve.joint import joint_life
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Bottleneck, LogLines, Look, Respawn
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.under_load import UnderLoad
 
 
@@ -55,6 +56,8 @@ class Loaded:
     """Of what its workers were at; None where the load was over too soon for any."""
     bottleneck: Bottleneck | None = None
     """What that says."""
+    behind: tuple[Behind, ...] = ()
+    """Servers that its requests go on to, whose CPU time is in no figure."""
 
     @property
     def cpu_s_per_request(self) -> float | None:

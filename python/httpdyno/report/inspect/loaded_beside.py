@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from httpdyno.report.inspect.loaded import Loaded, Times
+from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_bytes, format_duration
@@ -44,7 +45,9 @@ def _answers(loaded: Loaded) -> Iterator[str]:
             yield f"from when it was sent, without connecting, {_times(service)}"
     if (each_s := loaded.cpu_s_per_request) is not None:
         cores = (loaded.seen.cpu_s or 0.0) / loaded.seconds if loaded.seconds > 0 else 0.0
-        without = ", without children that nobody waits for" if loaded.seen.misses_cpu else ""
+        missing = [behind_text(loaded.behind)] if loaded.behind else []
+        missing += ["children that nobody waits for"] if loaded.seen.misses_cpu else []
+        without = f", without {', '.join(missing)}" if missing else ""
         yield f"{format_duration(each_s)} of the server's CPU time, {cores:.2f} cores{without}"
 
 

@@ -23,6 +23,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "cpu_s": seen.cpu_s,
         "cpu_s_per_request": loaded.cpu_s_per_request,
         "misses_cpu": seen.misses_cpu,
+        "behind": [{"to": each.to, "by": each.by or None} for each in loaded.behind],
         "disk": _disk(loaded),
         "run_queue": seen.run_queue,
         "host_cpus": seen.host_cpus or None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.servers.source.behind import Behind
 from httpdyno.servers.source.process import ProcessFacts
@@ -133,13 +134,6 @@ def turnover_text(watched: Watched) -> str:
         return "births –/s, deaths –/s"
     births = per_s(happened.births / happened.elapsed_s)
     return f"births {births}, deaths {per_s(happened.deaths / happened.elapsed_s)}"
-
-
-def behind_text(behind: Sequence[Behind]) -> str:
-    """Return which servers behind it are no part of its processes; empty: none is known."""
-    return ", ".join(
-        f"{each.by} ({each.to})" if each.by else f"what answers at {each.to}" for each in behind
-    )
 
 
 def missing_text(
