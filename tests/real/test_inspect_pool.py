@@ -12,6 +12,7 @@ import psutil
 import pytest
 from tests.conftest import PROGRAM_PATH
 from tests.real.foreground import await_children, free_port, started_in
+from tests.store.postgresql import engine_of, postgresql
 
 from httpdyno.cli.app import run
 
@@ -96,7 +97,7 @@ def agrees(server, pid):
     assert seen["uss_bytes"] == pytest.approx(sum(each.uss for each in sizes.values()), rel=0.1)
     assert seen["pss_bytes"] == pytest.approx(sum(each.pss for each in sizes.values()), rel=0.1)
     assert seen["uss_bytes"] <= seen["pss_bytes"] <= seen["rss_bytes"]
-    assert seen["n_workers"] == N_WORKERS
+    assert seen["n_workers"] == len(sizes) - 1
     return seen
 
 
@@ -106,6 +107,7 @@ def test_a_preloaded_application_is_counted_once(gunicorn, capsys):
     seen = agrees(server, pid)
     # The catalogue is in four resident sizes, and in memory about once.
     assert seen["rss_bytes"] > 2 * seen["pss_bytes"]
+    assert seen["n_workers"] == N_WORKERS
     bound = seen["bound"]
     assert bound["n"] > bound["n_by_rss"] > 0
     [queue] = seen["sockets"]["queues"]
@@ -123,7 +125,7 @@ def test_apache_needs_no_module(start, own_folders, capsys):
     pid, _, file = started(start, own_folders, "apache2", APACHE, ["-f", "{file}", "-DFOREGROUND"])
     for words in (["--config", str(file)], [f"pid:{pid}"], ["--server", "apache2"]):
         [server] = [each for each in shown(capsys, *words) if each["pid"] == pid]
-        agrees(server, pid)
+        assert agrees(server, pid)["n_workers"] == N_WORKERS
 
 
 @pytest.mark.real_server("php-fpm8.2")
@@ -132,7 +134,24 @@ def test_php_fpm_needs_no_module(start, own_folders, capsys):
     pid, port, _ = started(start, own_folders, "php-fpm8.2", PHP_FPM, words)
     [server] = shown(capsys, "--pid", str(pid))
     seen = agrees(server, pid)
+    assert seen["n_workers"] == N_WORKERS
     assert [each["address"] for each in seen["sockets"]["queues"]] == [f"127.0.0.1:{port}"]
+
+
+@pytest.mark.real_server("postgres", "initdb")
+def test_postgresql_is_a_pool_as_any_other(capsys):
+    with postgresql() as url:
+        folder = Path(url.partition("?host=")[2])
+        pid = int((folder / "data/postmaster.pid").read_text().splitlines()[0])
+        with engine_of(url).connect():
+            [server] = shown(capsys, f"pid:{pid}")
+            seen = agrees(server, pid)
+    assert server["kind"] == "command"
+    # What its processes share is memory of its own making; each resident size has it.
+    assert seen["rss_bytes"] > seen["pss_bytes"]
+    assert [each["address"] for each in seen["sockets"]["queues"]] == [
+        f"unix:{folder}/.s.PGSQL.5432"
+    ]
 
 
 def test_another_users_pool_says_what_it_does_not_show(gunicorn):
