@@ -231,6 +231,18 @@ def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_
     assert told[0].moved[0] == "private memory of a process 3.10 MiB → 2.20 MiB"
 
 
+def test_writes_that_were_counted_are_told_also_beside_processes_that_ended():
+    before = structs.replace(SLOW, calls={"write": 14.0}, n_traced=20, deaths=3)
+    after = structs.replace(FAST, calls={"write": 6.0}, n_traced=20)
+    told = {each.name: each.text for each in differences(before, after, most=99)}
+    assert told["writes for an answer"] == "14 → 6.0"
+    # Where nobody ended, those of all answers of the look are known, and say the same.
+    both = differences(structs.replace(before, deaths=0), after, most=99)
+    named = {each.name for each in both}
+    assert "write calls of an answer" in named
+    assert "writes for an answer" not in named
+
+
 def test_calls_that_were_counted_on_one_side_only_are_no_difference():
     before = structs.replace(SLOW, calls={"open": 9.0}, n_traced=20)
     assert "opened" not in " ".join(each.name for each in differences(before, FAST))

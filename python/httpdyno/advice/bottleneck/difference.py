@@ -66,6 +66,7 @@ def _calls(*kinds: str) -> Callable[[Facts], float | None]:
     return value
 
 
+_COUNTED_WRITES, _SEEN_WRITES = "writes for an answer", "write calls of an answer"
 _MANY_FORKS = 20.0
 """Of a second: so many are a server's own, and no command that somebody typed."""
 
@@ -102,6 +103,7 @@ _FIGURES = (
         is_counted=True,
     ),
     _Figure(name="locks of files for an answer", value=_calls("lock"), least=1.0, is_counted=True),
+    _Figure(name=_COUNTED_WRITES, value=_calls("write"), least=1.0, is_counted=True),
     _Figure(
         name="forced writes (fsync) for an answer", value=_calls("sync"), least=0.1, is_counted=True
     ),
@@ -111,9 +113,7 @@ _FIGURES = (
         least=100e-6,
         write=format_duration,
     ),
-    _Figure(
-        name="write calls of an answer", value=_each_seen(lambda look: look.write_calls), least=1.0
-    ),
+    _Figure(name=_SEEN_WRITES, value=_each_seen(lambda look: look.write_calls), least=1.0),
     _Figure(
         name="read calls of an answer", value=_each_seen(lambda look: look.read_calls), least=1.0
     ),
@@ -169,7 +169,11 @@ def differences(before: Look, after: Look, most: int = _MOST) -> tuple[Differenc
         after: One with it.
         most: That are returned.
     """
-    return tuple(_pairs(_FIGURES, before, after, is_moved=True))[:most]
+    found = tuple(_pairs(_FIGURES, before, after, is_moved=True))
+    if any(each.name == _SEEN_WRITES for each in found):
+        # Those of all answers of the look say the same, and are of more.
+        found = tuple(each for each in found if each.name != _COUNTED_WRITES)
+    return found[:most]
 
 
 def unmoved_calls(before: Look, after: Look) -> tuple[Difference, ...]:
