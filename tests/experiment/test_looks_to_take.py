@@ -70,13 +70,22 @@ def test_who_was_not_up_is_looked_at_in_a_later_start():
     assert looks.wanted(request(1, START, KEPT)) == {1: False}
 
 
+def test_a_configuration_against_itself_is_looked_at_once():
+    """It is what was asked, and no calibration."""
+    looks = LooksToTake(can_count=True)
+    assert done(looks, request(0, START, START, is_alone=True)) == {}
+    assert done(looks, request(1, START, START, is_alone=True)) == {0: True}
+
+
+START_TWICE = (START, START)
 FIRST, SECOND, FINAL = (START, DROPPED), (START, KEPT), (START, KEPT)
 
 
 @pytest.mark.parametrize(
     ("seen", "ahead", "is_alone", "expected_s"),
     [
-        ((), [(START, START)], False, 0.0),
+        ((), [(START, START)], False, 11.0),
+        ((START_TWICE,), [START_TWICE], True, 0.0),
         ((), [FIRST], False, 12.0),
         ((), [FIRST], True, 22.0),
         ((), [FIRST, SECOND], False, 13.0),

@@ -1,14 +1,16 @@
 """Which servers of a run are looked at, and of which the system calls are counted as well; pure.
 
-Each configuration is looked at once, beside the first it is compared with. Its system calls take
-longer to count and answer one question only: why a change helped. So they are counted for what a
-run starts with and for what came out well: that comes up again in a later comparison.
+Each configuration is looked at once, beside the first it is compared with; in the calibration none
+is. Its system calls take longer to count and answer one question only: why a change helped. So they
+are counted for what a run starts with and for what came out well: that comes up again in a later
+comparison.
 """
 
 from collections.abc import Mapping, Sequence
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.look_cost import LookCost
+from httpdyno.experiment.session import CALIBRATION_INDEX
 from httpdyno.model import Configuration, Look
 
 _REFERENCE = 0
@@ -34,8 +36,8 @@ class LooksToTake:
     def wanted(self, request: StartRequest) -> Mapping[int, bool]:
         """Return the arms that are to be looked at → whether their system calls are counted.
 
-        None where all arms are alike: a calibration says what a start takes, and its configuration
-        is looked at beside the first candidate.
+        None in a calibration: that says what a start takes, and its configuration is looked at
+        beside the first candidate. Elsewhere of arms that are alike the first.
         """
         return self._wanted(request.arms, request.comparison, is_alone=request.is_alone)
 
@@ -84,10 +86,12 @@ class LooksToTake:
     ) -> dict[int, bool]:
         labels = [arm.label() for arm in arms]
         is_step = len(labels) == _N_OF_STEP
-        if len(set(labels)) == 1:
+        if comparison == CALIBRATION_INDEX and len(set(labels)) == 1:
             return {}
         found = {}
         for arm, label in enumerate(labels):
+            if label in labels[:arm]:
+                continue
             is_new = label not in self._seen_in
             comes_again = self._seen_in.get(label, comparison) != comparison
             counts = is_alone or (is_step and (arm == _REFERENCE or comes_again))
