@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
@@ -10,10 +11,7 @@ from httpdyno.experiment import looks_afterwards
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.window_choice import CycleMoments
-from httpdyno.model import (
-    Look,
-    SystemCalls,
-)
+from httpdyno.model import Constant, Look, Phase, SystemCalls
 
 
 class Seeing:
@@ -39,6 +37,25 @@ def test_servers_are_looked_at_after_their_windows(asked):
     assert look.answers > 0
     assert look.clients > 1
     assert look.client_limit
+
+
+def test_in_phases_the_load_of_the_one_that_decides_is_looked_at():
+    """What limits a server at another rate is not what the claim is about."""
+    rates = {"rush": 300.0, "quiet": 40.0}
+    phases = [Phase(name=name, rate_per_s=rate, window_s=0.1) for name, rate in rates.items()]
+    with origin("--service", "fixed:1ms") as server:
+        load = load_of(server.address, n_blocks=1)
+        arrival = Constant(rate_per_s=300.0)
+        load = replace(
+            load,
+            workloads=[structs.replace(each, arrival=arrival) for each in load.workloads],
+            phases=phases,
+            decides="quiet",
+            wanted=Wanted(onlookers={Place(0, 0): Seeing}),
+        )
+        load.run(lambda _: None)
+    look = load.looked.looks[Place(0, 0)]
+    assert look.offered / look.seconds == pytest.approx(40.0, rel=0.1)
 
 
 def test_system_calls_are_counted_of_each_server_of_each_start(monkeypatch):

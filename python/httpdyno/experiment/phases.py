@@ -17,7 +17,8 @@ from msgspec import structs
 from httpdyno.experiment.arm_load import Place
 from httpdyno.load.engine import Edge
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry
+from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry, Workload
+from httpdyno.model.workload import at_rate
 from httpdyno.servers.adapter import Acting, Running
 from httpdyno.units import format_duration
 
@@ -105,6 +106,14 @@ def also_opening(on_edge: Edge, on_open: Callable[[], None]) -> Edge:
             on_open()
 
     return call
+
+
+def decisive(
+    workloads: Sequence[Workload], phases: Sequence[Phase], decides: str
+) -> list[Workload]:
+    """Return what arms are asked in the phase that decides; without phases the same; (n_arms,)."""
+    rate_per_s = next((phase.rate_per_s for phase in phases if phase.name == decides), None)
+    return [at_rate(each, rate_per_s) for each in workloads]
 
 
 def turn_s(phases: Sequence[Phase], window_s: float, lead_in_s: float) -> float:

@@ -15,7 +15,7 @@ from httpdyno.experiment.arm_load import ArmLoads, Place, Silence, stopped_on_er
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.entrances import Entrances
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
-from httpdyno.experiment.phases import Act, PhasedWindows, also_opening, turn_s
+from httpdyno.experiment.phases import Act, PhasedWindows, also_opening, decisive, turn_s
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.start_time import require_time
 from httpdyno.experiment.warm_up import CountedWarmUp, drawn_s, later_s
@@ -146,11 +146,13 @@ class StartLoad:
                 up, plan, 1, watch.on_edge, lambda n, seen: keep(*turns[n], seen, watch.of(n))
             )
         if self._is_sound:
+            asked = decisive(self.workloads, self.phases, self.decides)
+            loads = replace(self._loads, workloads=asked)
             self.looked = look_afterwards(
                 self.wanted,
                 up,
-                lambda place: self.workloads[place.arm],
-                self._look,
+                lambda place: asked[place.arm],
+                lambda places, looks, on_edge: loads.start(places, looks, 5, on_edge),
                 self._start_one,
             )
         return records
@@ -367,9 +369,6 @@ class StartLoad:
         self, up: Sequence[Place], plan: Sequence[WindowPlan], part: int, on_edge: Edge | None
     ) -> RunningLoad:
         return self._loads.start(up, plan, part, on_edge)
-
-    def _look(self, up: Sequence[Place], plan: Sequence[WindowPlan], on_edge: Edge) -> RunningLoad:
-        return self._start(up, plan, 5, on_edge)
 
     def _start_one(
         self, place: Place, workload: Workload, window: WindowPlan, on_edge: Edge
