@@ -49,6 +49,7 @@ def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(ch
         ("bytes_per_request", ": 5,312 → 0.0 bytes for a request"),
         # The start's sample is too small to carry it.
         ("latency_p99_s", "p99 latency 1.21 × (1.1 … 1.34; 6 starts): – → 20.4 ms"),
+        ("pss_bytes", ": 40.0 MiB → – for the whole pool"),
         ("uss_bytes_per_process", ": 2.00 MiB → –"),
         ("first_byte_p90_s", ": 20.0 ms → –"),
         ("calls_per_request", ": 80.00 → –"),
@@ -61,6 +62,7 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
     a = structs.replace(
         outcome.final.a,
         bytes_per_request=5312.0,
+        pss_bytes=40.0 * 2**20,
         uss_bytes_per_process=2.0 * 2**20,
         times_s={"first_byte_p90": 0.02},
         system_calls=SystemCalls(per_request=80.0, n_answers=120),
@@ -68,6 +70,7 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
     final = structs.replace(
         outcome.final,
         a=a,
+        b=structs.replace(outcome.final.b, pss_bytes=None),
         metric=metric,
         ratios={RATIO_OF_METRIC[metric]: interval},
         per_start_ratio=(1.214,) * FEWEST,

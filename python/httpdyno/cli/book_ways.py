@@ -178,8 +178,8 @@ def _levels(final: Comparison, way: Pair) -> str:
         both = (call_time(arm.calls.cpu_s) if arm.calls else NOTHING for arm in (a, b))
         return f"{' → '.join(both)} of CPU for a call, the empty loop taken off"
     if way.metric == "pss_bytes":
-        both = (f"{(arm.pss_bytes or 0) / 1e6:.1f}" for arm in (a, b))
-        return f"{' → '.join(both)} MB for the whole pool"
+        both = (figure_text(arm, way.metric) for arm in (a, b))
+        return f"{' → '.join(both)} for the whole pool"
     if way.metric == "bytes_per_request":
         both = (number_text(arm.bytes_per_request) for arm in (a, b))
         return f"{' → '.join(both)} bytes for a request"
