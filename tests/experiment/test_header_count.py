@@ -10,8 +10,15 @@ from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, start_of
 
 from httpdyno.experiment.arm_load import ArmLoads, Place
+from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.evidence import arm_summary
-from httpdyno.experiment.header_count import N_ANSWERS, HeaderCount, relayed
+from httpdyno.experiment.header_count import (
+    N_ANSWERS,
+    HeaderCount,
+    HeadersCounted,
+    counted_headers,
+    relayed,
+)
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
     HeaderWords,
@@ -184,6 +191,26 @@ def test_only_the_last_phase_ends_sooner_for_a_later_one_finds_what_another_leav
     words = count_of(loads, Method(phases=phases, decides="warm")).counted([PLACE]).words[PLACE]
     assert asked == [N_USERS, 0, N_ANSWERS]
     assert [*words.beside] == ["cold", "filling"]
+
+
+@pytest.mark.parametrize(("start", "has_turn"), [(0, False), (3, False), (3, True)])
+def test_a_turn_is_taken_in_one_start_of_a_comparison(study, monkeypatch, start, has_turn):
+    """Whichever it is: the first one may have to be tried again."""
+    monkeypatch.setattr(HeaderCount, "counted", lambda _self, _up: HeadersCounted(once_s=1.0))
+    arms = (study.start_configuration(),) * 2
+    request = StartRequest(
+        comparison=1,
+        start=start,
+        arms=arms,
+        order=((0, 1),),
+        window_s=1.0,
+        lead_in_s=0.0,
+        warm_up_s=0.0,
+    )
+    method = structs.replace(study.method, phases=(Phase(name="warm"),), decides="warm")
+    study = structs.replace(study, counted_header="X-Cache", method=method)
+    found = counted_headers(study, request, {}, seed=1, cpus=(), has_turn=has_turn)
+    assert (found.once_s > 0) == (not has_turn)
 
 
 def test_a_phase_that_fails_is_why_nothing_was_counted():

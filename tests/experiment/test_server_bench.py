@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,8 +11,10 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment import server_bench, start_memory
+from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
+from httpdyno.experiment.header_count import HeadersCounted
 from httpdyno.experiment.looks_afterwards import Looked
 from httpdyno.experiment.machine_room import Room
 from httpdyno.experiment.server_bench import ServerBench
@@ -23,6 +26,7 @@ from httpdyno.model import (
     Configuration,
     Constant,
     Effective,
+    HeaderWords,
     Knob,
     KnobInfo,
     Method,
@@ -68,8 +72,10 @@ class Server:
         self._is_over.set()
 
 
-def measured(*servers, configurations=None, line_up=(), seen=None, objective=None, told=None):
-    """Measure a start of these servers, or of what stands in their place."""
+def measured(  # noqa: PLR0913 - what is measured, and who is told
+    *servers, configurations=None, line_up=(), seen=None, objective=None, told=None, n_starts=1
+):
+    """Measure starts of these servers, or of what stands in their place; return the last one."""
     left = list(servers)
 
     def spawn(_server, _folder, configuration, place):
@@ -105,7 +111,9 @@ def measured(*servers, configurations=None, line_up=(), seen=None, objective=Non
         tell=[].append if told is None else told.append,
     )
     with ServerBench(adapter=cast(Any, adapter), study=cast(Any, study), seed=1) as bench:
-        [record] = bench.measure_starts([request], lambda _window: None)
+        for number in range(n_starts):
+            asked = replace(request, start=number)
+            [record] = bench.measure_starts([asked], lambda _window: None)
         return record
 
 
@@ -351,3 +359,20 @@ def test_an_arm_that_swaps_while_the_other_does_not_is_infeasible(monkeypatch, v
     record = measured(Up(), Up(), configurations=arms)
     assert record.statuses == expected
     assert record.details[1].startswith("80 pages came back from swap") == (values == (4, 64))
+
+
+def test_the_words_of_a_header_are_counted_until_a_start_of_a_comparison_is_used(monkeypatch):
+    asked: list[bool] = []
+
+    def counted(*_asked, has_turn, **_more):
+        asked.append(has_turn)
+        return HeadersCounted(words={Place(0, 0): HeaderWords(name="X-Cache")})
+
+    windows = [sample_window(block=0, arm=arm) for arm in range(2)]
+    is_disturbed = iter([True, False, False])
+    monkeypatch.setattr(server_bench, "counted_headers", counted)
+    monkeypatch.setattr(server_bench, "see_networks", lambda _starts: next(is_disturbed))
+    monkeypatch.setattr(ServerBench, "_load", lambda *_: (windows, Looked(), {}))
+    arms = tuple(Configuration(values={"n": n}) for n in range(2))
+    measured(*(Up() for _ in range(6)), configurations=arms, n_starts=3)
+    assert asked == [False, False, True]

@@ -150,17 +150,19 @@ class HeaderCount:
         return words, next(iter(handle.measurements()), None)
 
 
-def counted_headers(
+def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
     study: Study,
     request: StartRequest,
     running: Mapping[Place, Running],
     *,
     seed: int,
     cpus: Sequence[int],
+    has_turn: bool = False,
 ) -> HeadersCounted:
     """Return what the answers of a study's servers say in the header that it counts.
 
-    With phases that is a whole turn, with its pauses: only a comparison's first start takes one.
+    With phases that is a whole turn, with its pauses: one start of a comparison takes it. So does
+    one of a calibration, which tells what a comparison's first start costs.
 
     Args:
         study: Whose load is repeated.
@@ -168,8 +170,9 @@ def counted_headers(
         running: The servers to ask.
         seed: The plan's.
         cpus: The client's cores; empty leaves them free.
+        has_turn: Whether a start of this comparison took such a turn, and was sound.
     """
-    if not study.counted_header or (study.method.phases and request.start > 0):
+    if not study.counted_header or (study.method.phases and has_turn):
         return HeadersCounted()
     count = HeaderCount(
         name=study.counted_header,

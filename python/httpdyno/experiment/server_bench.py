@@ -94,6 +94,8 @@ class ServerBench:
         self._cycles = KnownCycles()
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
+        self._turned: set[int] = set()
+        """Comparisons of which the words of a header are counted."""
         # Where each start counts system calls, looks take theirs from there.
         self._counts_calls = study.objective.counts_calls
         self._looks = LooksToTake(can_count=can_trace() and not self._counts_calls)
@@ -197,6 +199,7 @@ class ServerBench:
                     running_in(starts),
                     seed=self._seed,
                     cpus=self._cores.client,
+                    has_turn=requests[0].comparison in self._turned,
                 )
             for arm in arms:
                 arm.read_log()
@@ -214,6 +217,9 @@ class ServerBench:
             if not is_disturbed:
                 self._cycles.add(_labels(requests), seen)
                 self._sizes.update(sizes_of(requests[0].arms, windows))
+                # A start that is tried again has its counts in no summary.
+                if headers.words and all(a.status == "complete" for a in arms if a.running):
+                    self._turned.add(requests[0].comparison)
         finally:
             self._end(arms)
         now_s = sleepless_s()

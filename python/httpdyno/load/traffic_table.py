@@ -133,5 +133,5 @@ class WorkloadTable(TrafficTable, frozen=True):
     """A header of the answers, such as `X-Cache`, whose first word is counted: `HIT`, `MISS`. In
     each start, after its windows, each server is asked the same again by as many users, over a
     connection for each request: some two hundred answers, or two seconds at the most. With phases
-    that is one turn more, in a comparison's first start only. Nothing timed is in it. Not where
+    that is one turn more, in one start of a comparison only. Nothing timed is in it. Not where
     clients speak TLS, nor of a replayed log, which would only come again."""
