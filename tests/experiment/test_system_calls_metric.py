@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
+from httpdyno.errors import TargetError
 from httpdyno.experiment.block_choice import start_times
 from httpdyno.experiment.call_ratios import pooled
 from httpdyno.experiment.claim import Terms, comparison
@@ -16,7 +17,7 @@ from httpdyno.experiment.one_start import whole_s
 from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Objective, StartRecord, SystemCalls
+from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.store.payload import from_text, to_text
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -175,3 +176,26 @@ def test_a_whole_run_decides_by_them_within_its_budget(study):
     assert found.final.verdict == "better"
     assert found.final.ratios[CALLS].ratio == pytest.approx(0.75)
     assert found.final.duration_s <= 120.0
+
+
+def test_a_later_round_in_which_a_level_takes_none_is_not_left_out_in_silence(study):
+    """The curve would be of the rounds that came out otherwise."""
+
+    class Late(FakeBench):
+        def measure_start(self, request, save):
+            record = super().measure_start(request, save)
+            opens = 0.0 if request.start == 7 else 2.0 + request.start % 2
+            return structs.replace(record, system_calls=(of(9.0, opens), of(9.0, 3.0)))
+
+    knob = Knob(name="workers", start=64, levels=(1, 64))
+    study = structs.replace(
+        study,
+        knobs=(knob,),
+        method=Method(kind="sweep", knob="workers", window_s=0.5, blocks_per_start=2),
+        objective=Objective(metric=OPENS),
+    )
+    bench = Late(throughput_per_s=lambda _values: 500.0)
+    plan = make_plan(study, seed=5)
+    with pytest.raises(TargetError, match="in 1 of 8 starts one of them none, so there is no"):
+        run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+    assert bench.starts_measured == 8

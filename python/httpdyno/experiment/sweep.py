@@ -15,6 +15,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
+from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
     arm_status,
@@ -202,8 +203,12 @@ def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study
     runs = [arm for arm in range(len(levels)) if arm not in failed]
     names = [f"{knob} {level_text(levels[arm])}" for arm in runs]
     # One thin round among many ends no curve that was carried for long.
-    first = whole[: study.method.min_starts]
-    words = no_figure(first, study.objective.metric, _EARLY, runs, names)
+    first, metric = whole[: study.method.min_starts], study.objective.metric
+    words = no_figure(first, metric, _EARLY, runs, names)
+    if not words and len(whole) > len(first):
+        # But one in which a level has none of what is counted does: a curve of the others would be
+        # of those that came out otherwise.
+        words = no_ratio(whole, RATIO_OF_METRIC[metric], runs, names)
     if words:
         raise TargetError(f"no curve of {knob} can be drawn: {words}")
 
