@@ -9,8 +9,9 @@ from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
 from httpdyno.experiment.block_choice import start_times
 from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import ratio_intervals
+from httpdyno.experiment.evidence import log_ratios, ratio_intervals
 from httpdyno.model import Objective, StartRecord
+from httpdyno.stats.sequence import ratio_interval
 from httpdyno.store.payload import from_text, to_text
 
 
@@ -35,6 +36,28 @@ def test_what_is_ready_between_two_looks_is_not_compared():
     found = compared([coming_up(n, 0.4, 0.02) for n in range(6)])
     assert (found.verdict, found.ratios.get("ready")) == ("not_measured", None)
     assert "a server is ready within 20.0 ms: of less than 100 ms nothing" in found.reason
+
+
+@pytest.mark.parametrize("other_s", [0.1201, 0.1249])
+def test_what_comes_up_between_the_same_two_looks_each_time_proves_nothing(other_s):
+    """Neither that they are alike nor that they differ: both may have been ready at 0.12 s."""
+    found = compared([coming_up(n, 0.1201, other_s) for n in range(6)])
+    ratio = found.ratios["ready"]
+    assert found.verdict == "inconclusive"
+    assert (ratio.low, ratio.high) == pytest.approx(
+        ((other_s - 0.005) / 0.1201, other_s / (0.1201 - 0.005))
+    )
+    assert "looked for every 5.00 ms" in found.reason
+    assert found.needed_s is None
+
+
+def test_starts_that_differ_by_more_than_a_look_tell_as_finely_as_their_spread():
+    starts = [coming_up(n, 1.2 * math.exp(e), 1.2 * math.exp(-e)) for n, e in enumerate(SPREAD)]
+    found = compared(starts)
+    confidence = Objective(metric="ready_s").confidence_of("ready_s")
+    seen = ratio_interval(log_ratios(starts, "ready"), confidence=confidence)
+    assert found.ratios["ready"] == seen
+    assert "looked for" not in found.reason
 
 
 def test_what_nobody_told_is_no_figure_and_starts_of_earlier_versions_have_none():

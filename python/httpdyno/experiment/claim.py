@@ -9,7 +9,7 @@ from msgspec import structs
 
 from httpdyno.experiment.block_ratios import noise
 from httpdyno.experiment.caveat import window_caveats
-from httpdyno.experiment.count_ratios import width_words
+from httpdyno.experiment.count_ratios import lost_between_looks, width_words
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
@@ -229,7 +229,9 @@ def _claim(
     confidence = objective.confidence_of(metric)
     if words := no_figure(starts, metric, min_starts):
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
-    interval = ratio_interval(ratios, confidence=confidence)
+    seen = ratio_interval(ratios, confidence=confidence)
+    lost = lost_between_looks(starts, name)
+    interval = seen and lost.in_interval(seen)
     n, n_starts = len(ratios), len(starts)
     if n < min_starts or interval is None:
         some = "" if n == n_starts else f" of {n_starts} gave a figure,"
@@ -262,13 +264,16 @@ def _claim(
     )
     spread, margin, alpha = stdev(ratios), objective.margin_ratio, 1 - confidence
     error = spread / math.sqrt(n)
+    # No number of starts makes that smaller which all of them lose.
     wanted = (
-        distance_to_decision(interval, margin_ratio=margin, error=k * error) for k in range(3)
+        distance_to_decision(interval, margin_ratio=margin, error=k * error) - lost.log
+        for k in range(3)
     )
     needed, at_best, at_luckiest = (starts_needed(spread, each, alpha=alpha) for each in wanted)
+    words = f"{width_words(name, spread, n)}{lost.words}"
     return Claim(
         verdict=word,
-        reason=_reason(word, interval, objective, (n, needed)) + width_words(name, spread, n),
+        reason=_reason(word, interval, objective, (n, needed)) + words,
         interval=interval,
         n_starts=n_starts,
         starts_needed=_in_starts(needed, n, n_starts),
@@ -343,7 +348,7 @@ def comparison(
         needed_s = None  # time did not end it, so more of it would not decide it
         if not state.is_doubted:
             end = _end_words(state, len(starts), per_start_s, terms.most_starts)
-            reason = f"{reason.removesuffix(_FAR)}; {end}"
+            reason = f"{reason.replace(_FAR, '')}; {end}"
     b = arm_summary(starts, 1, configurations[1])
     if state.verdict == "failed" and b.status == "complete":
         b = structs.replace(b, status="infeasible", detail=state.reason)

@@ -8,10 +8,14 @@ somebody looks.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from statistics import stdev
+
+from msgspec import structs
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
-from httpdyno.model import StartRecord
+from httpdyno.model import RatioInterval, StartRecord
 from httpdyno.model.metric import (
     FULL_HANDSHAKES,
     LOOKUPS,
@@ -32,6 +36,15 @@ _PAIR = 2
 _FEW = 0.1
 """Below, two digits are told, wherever they stand."""
 
+
+_LOOKED_EVERY_S = 0.005
+"""How often it is looked whether a server is ready."""
+_COARSE = (
+    f"; whether it is ready is looked for every {format_duration(_LOOKED_EVERY_S)}, and its starts "
+    "differ by less: the interval has that in it"
+)
+_MOST_LOST = 0.5
+"""Of what is ready so soon nothing is claimed."""
 
 LEAST_READY_S = 0.1
 """Servers that are ready sooner are not compared by that: looks are 5 ms apart in the mean, at
@@ -76,6 +89,49 @@ def width_words(ratio_name: str, spread: float, n: int) -> str:
         n: How many they are.
     """
     return _NO_WIDTH.format(n=n) if is_counted(ratio_name) and spread < _ALIKE else ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lost:
+    """By which part arms may have been sooner than all of their starts say."""
+
+    of_a: float = 0.0
+    of_b: float = 0.0
+
+    @property
+    def log(self) -> float:
+        """By how much more that may be of the log ratio, to the one side or the other."""
+        return -math.log1p(-max(self.of_a, self.of_b))
+
+    @property
+    def words(self) -> str:
+        """What a reason is to add; empty where nothing is lost."""
+        return _COARSE if self.log > 0 else ""
+
+    def in_interval(self, seen: RatioInterval) -> RatioInterval:
+        """Return an interval of b over a that has it in it."""
+        low, high = seen.low * (1 - self.of_b), seen.high / (1 - self.of_a)
+        return structs.replace(seen, low=low, high=high)
+
+
+def lost_between_looks(starts: Sequence[StartRecord], ratio_name: str) -> Lost:
+    """Return what arms 0 and 1 lose of the time until they are ready, and nothing of other figures.
+
+    Where an arm's starts differ by less than the time between two looks they come out at the same
+    look each time, and their spread says nothing of what lies before it. Where they differ by more
+    it does, and their mean is as fine as any.
+    """
+    if ratio_name != RATIO_OF_METRIC[READY]:
+        return Lost()
+    return Lost(of_a=_lost_of(starts, 0), of_b=_lost_of(starts, 1))
+
+
+def _lost_of(starts: Sequence[StartRecord], arm: int) -> float:
+    told = (start.came_up_s[arm] for start in starts if start.came_up_s)
+    known = [each for each in told if each]
+    if not known or (len(known) > 1 and stdev(known) >= _LOOKED_EVERY_S):
+        return 0.0
+    return min(_LOOKED_EVERY_S / min(known), _MOST_LOST)
 
 
 def _calls(start: StartRecord, arm: int, kind: str) -> float | None:

@@ -14,7 +14,7 @@ from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.call_ratios import calls_in
-from httpdyno.experiment.count_ratios import no_ratio
+from httpdyno.experiment.count_ratios import lost_between_looks, no_ratio
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.workers_of_starts import workers_of_starts
 from httpdyno.model import (
@@ -286,7 +286,8 @@ def ratio_intervals(
         if no_ratio(starts, name):
             continue
         confidence = objective.confidence_of(metric)
-        interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
+        seen = ratio_interval(log_ratios(starts, name), confidence=confidence)
+        interval = seen and lost_between_looks(starts, name).in_interval(seen)
         # An interval without an end says nothing that its absence does not.
         if interval is not None and math.isfinite(interval.high):
             result[name] = interval
