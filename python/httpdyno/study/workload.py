@@ -33,11 +33,11 @@ Wrong = Callable[[str, object, str], StudyFileError]
 
 _FROM_FILE = "@"
 _MOST_CHARACTERS = 500
+"""Of a pattern: nobody reads more."""
 _NAME = re.compile(r"[\w.-]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _MOST_NAMED = 64
 """So many requests of a load have latencies of their own in the engine."""
-"""Of a pattern: nobody reads more."""
 _PLACEHOLDER = re.compile(rf"((?<!\{{)\{{(?:{'|'.join(PLACEHOLDERS)})\}}(?!\}}))")
 
 
