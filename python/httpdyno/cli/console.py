@@ -1,6 +1,7 @@
 """The two consoles: results on stdout, everything else on stderr.
 
-Other people's words cannot steer them; what is printed without them goes through
+Other people's words cannot steer them: brackets in text are brackets, and no markup, of which a tag
+that closes nothing would end the program. What is printed without them goes through
 `standard_streams`.
 """
 
@@ -48,9 +49,9 @@ def results() -> Console:
     """Return the console that results are printed on."""
     # Nothing is wrong with them on a terminal, where they may carry a colour.
     file: Any = None if sys.stdout.isatty() else _Trimmed(sys.stdout)
-    return SafeConsole(file=file, highlight=False, emoji=False)
+    return SafeConsole(file=file, highlight=False, emoji=False, markup=False)
 
 
 def messages() -> Console:
     """Return the console for progress and remarks."""
-    return SafeConsole(stderr=True, highlight=False, emoji=False)
+    return SafeConsole(stderr=True, highlight=False, emoji=False, markup=False)

@@ -114,13 +114,14 @@ def show(study: StudyArgument, json: JsonOption = None) -> int:
         console = results()
         console.print(Text(f"{opened.name}: {opened.title}", "bold"))
         if opened.about:
-            console.print(f"\n{_reflowed(opened.about)}", markup=False)
+            console.print(f"\n{_reflowed(opened.about)}")
         console.print()
         console.print(_facts(opened))
-        console.print("\n[bold]knobs[/], in the order they are tried")
+        console.print(Text.assemble("\n", ("knobs", "bold"), ", in the order they are tried"))
         console.print(_knobs(opened.knobs))
         if opened.candidates:
-            console.print("\n[bold]candidates[/], several knobs at once, tried before single ones")
+            words = ", several knobs at once, tried before single ones"
+            console.print(Text.assemble("\n", ("candidates", "bold"), words))
             console.print(_candidates(opened.candidates))
     return 0
 
