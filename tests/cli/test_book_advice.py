@@ -93,14 +93,19 @@ def test_what_was_never_run_is_not_measured_and_asking_makes_no_store(folder):
 
 def test_the_newest_run_that_compared_just_that_change_is_told():
     other = structs.replace(STUDY, folder="/somewhere/of/mine")
+    plan = make_plan(STUDY, seed=7)
+    method = structs.replace(STUDY.method, decides="cold")
+    of_phase = structs.replace(plan, study=structs.replace(plan.study, method=method))
     kept(
         ladder(1.4),
         ladder(1.5),
-        # None of these says it: another change, a start of its own, a copy of the study.
+        # None of these says it: another change, a start of its own, a copy of the study, a phase
+        # that the study does not decide by.
         outcome_of(make_plan(STUDY, seed=7), (KEPT, CACHED, 9.0)),
         pair(START, CACHED, 9.0),
         pair(START.with_values({"statement": "cached"}), CACHED, 9.0),
         outcome_of(make_plan(other, seed=7), (START, KEPT, 9.0)),
+        outcome_of(of_phase, (START, KEPT, 9.0)),
     )
     now = here().now
     assert now is not None

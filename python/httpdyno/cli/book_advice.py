@@ -88,7 +88,7 @@ def _last(store: Store, name: str, study: Study, change: Step) -> Told | None:
             outcome = store.outcome(run_id)
         except StoreError:
             continue  # One that an earlier version stored must not hide the others.
-        if outcome is not None and _is_bundled(outcome, study):
+        if outcome is not None and _is_bundled(outcome, study) and _asks_as_it(outcome, study):
             told = told_of(outcome, name, change)
             if told is not None:
                 return told
@@ -99,6 +99,11 @@ def _is_bundled(outcome: Outcome, study: Study) -> bool:
     """Whether a run is of the bundled study, wherever httpdyno was then, and of no copy of it."""
     n = len(("httpdyno", "studies", study.name))
     return Path(outcome.plan.study.folder).parts[-n:] == Path(study.folder).parts[-n:]
+
+
+def _asks_as_it(outcome: Outcome, study: Study) -> bool:
+    """Whether the phase that decides is the study's own, and none that a command line chose."""
+    return outcome.plan.study.method.decides == study.method.decides
 
 
 def _comparisons(outcome: Outcome) -> Iterator[Comparison]:
