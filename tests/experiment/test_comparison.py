@@ -138,7 +138,7 @@ def test_a_comparison_whose_starts_hardly_ever_give_a_figure_ends(by_cpu):
     bench = GivenBench(is_silent=bool)
     told = compared(by_cpu, bench, budget_s=math.inf, time_s=math.inf, is_last=True)
     assert (told.verdict, told.n_starts) == ("inconclusive", 67)
-    assert "1 starts of 67 gave a figure" in told.reason
+    assert "1 start of 67 gave a figure" in told.reason
     assert f"and {MAX_STARTS} are the most" in told.reason
 
 
