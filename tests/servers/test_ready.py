@@ -49,7 +49,7 @@ def test_any_answer_below_500_is_ready(port, status):
 
 
 def test_looks_are_not_in_step_with_the_spawning(monkeypatch):
-    waits = []
+    waits: list[float] = []
     monkeypatch.setattr(time, "sleep", waits.append)
     signs = itertools.chain([False] * 50, itertools.repeat(True))
     ready.await_sign(lambda: next(signs), "sign", lambda: True, Patience(10))

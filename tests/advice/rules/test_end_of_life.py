@@ -83,9 +83,9 @@ def test_of_what_nothing_ends_the_grown_size_counts():
 
 
 def test_workers_that_are_larger_already_than_at_their_end_count_as_they_are():
-    aged = {"growth": FLAT, "lives": (row(25, 50, "of it"), row(None, 12))}
+    lives = (row(25, 50, "of it"), row(None, 12))
     text = "MaxRequestWorkers 30\nMaxConnectionsPerChild 25"
-    [told] = named(apache(text, pool=pool(n_fit=20), **aged), RULE)
+    [told] = named(apache(text, pool=pool(n_fit=20), growth=FLAT, lives=lives), RULE)
     assert told.startswith("30 processes are allowed, and memory holds 20: the largest has 20.0")
 
 
