@@ -21,7 +21,7 @@ pytestmark = [
 ]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-WORDS = {"is_parent", "state", "not_seen", "n_requests"}
+WORDS = {"name", "is_parent", "state", "not_seen", "n_requests"}
 """What of a process in JSON is no number of the kernel's."""
 SLACK = {
     **dict.fromkeys(("uss_bytes", "shared_bytes", "rss_bytes", "anonymous_pss_bytes"), 4),
@@ -79,12 +79,15 @@ def test_each_number_of_a_process_is_that_of_proc_and_each_of_the_pool_follows(c
     assert len(pids) == 1 + stock.STOCK_WORKERS
     for told in workers:
         first, last = before[told["pid"]], after[told["pid"]]
-        assert set(told) == {*first, "name", *WORDS}
-        assert told["name"] == "apache2"
+        assert set(told) == {*first, *WORDS}
+        # What mod_perl makes of it: the name by which it was started, cut at 15 characters.
+        assert told["name"] in {"apache2", "/usr/sbin/apach"}
         assert told["is_parent"] is (told["pid"] == server.pid)
         for name, low in first.items():
             slack = SLACK.get(name, 0) * PAGE_BYTES + (0.01 if name == "age_s" else 0.0)
             ends = sorted((low, last[name]))
+            if name == "n_descriptors":
+                ends[1] += 1  # no list has the one that accept() sets aside
             assert ends[0] - slack <= told[name] <= ends[1] + slack, (name, told["pid"])
     sums_follow(pool, workers)
     bound_follows(pool, workers, (free_before, free_after))

@@ -306,7 +306,10 @@ def _memory(pid: int, at_s: float) -> _Seen:
 
 
 def _descriptors(pid: int) -> tuple[int | None, tuple[str, ...]]:
-    """Return how many it has open: since Linux 6.2 the size of the folder says it."""
+    """Return how many it has open: since Linux 6.2 the size of the folder says it.
+
+    That has the one, too, that who waits in accept() has set aside for the next connection.
+    """
     folder = f"/proc/{pid}/fd"
     try:
         return os.stat(folder).st_size or len(os.listdir(folder)), ()  # noqa: PTH116, PTH208 - hot
