@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import structs
 
 from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
-from httpdyno.advice.curve.joint import shortest_life
+from httpdyno.advice.curve.joint import life_row, shortest_life
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.errors import UsageError
 from httpdyno.model import PoolLine, Respawn
@@ -109,16 +109,10 @@ def life_table(  # noqa: PLR0913 - what both settings rest on
     own = {n for n in settings if n is not None}
     # Between the lives of the table the one that costs just what it may would be missed.
     shown = sorted({*lives, *own, *({shortest_life(cost)} if cost else ())})
-    rows = [_row(each, curve.at(each) + beyond_bytes, left, cost) for each in shown]
+    rows = [life_row(each, curve.at(each) + beyond_bytes, left, cost) for each in shown]
     level = None if curve.leak_bytes > 0 else curve.level_bytes + beyond_bytes
-    rows.append(_row(None, level, left, cost))
+    rows.append(life_row(None, level, left, cost))
     return tuple(structs.replace(row, configured=settings.get(row.n_requests, ())) for row in rows)
-
-
-def _row(n: int | None, each: float | None, left: float, cost: Respawn | None) -> LifeRow:
-    workers = None if each is None or each <= 0 else max(0, math.floor(left / each))
-    kept = None if cost is None else 1.0 if n is None else cost.kept_ratio(n)
-    return LifeRow(n_requests=n, each_bytes=each, n_workers=workers, kept_ratio=kept)
 
 
 def _finite(value: float) -> float | None:
