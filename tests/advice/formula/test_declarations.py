@@ -103,5 +103,6 @@ def test_the_page_has_every_formula_option_and_figure():
     for formula in ALL:
         section = text.partition(f"\n## {formula.name}\n")[2].partition("\n## ")[0]
         assert all(f"`{each.option}`" in section for each in formula.inputs)
-        assert all(f"| `{each.name}` |" in section for each in formula.steps)
+        figures = (*formula.fitted, *formula.steps)
+        assert all(f"| `{each.name}` |" in section for each in figures)
         assert f"$ {formula.example}" in section

@@ -1,5 +1,7 @@
 """Expressions as text: worked out with dimensions, written with numbers."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,7 @@ KNOWN = {
         ("min(size, 2 * size) * n - size", 200.0, "size"),
         ("1 / rate + held", 1 / 70 + 0.1, "duration"),
         ("floor(n / 2)", 1.0, "count"),
+        ("-size * exp(-n / n)", -100 / math.e, "size"),
         # 70 × 0.1 is 7.000000000000001 in binary, and 7 to everybody else.
         ("ceil(rate * held)", 7.0, "count"),
     ],
@@ -47,6 +50,8 @@ def test_an_expression_is_worked_out_with_its_dimension(text, value, kind):
         "size + held",
         "max(size, held)",
         "floor(size)",
+        "exp(size)",
+        "-(size + 1)",
         "rate + 1",
         "n ** 2",
         "n + 1j",
@@ -73,6 +78,7 @@ def test_names_are_those_of_quantities():
 
 def test_an_expression_is_written_with_the_signs_that_people_read():
     assert with_signs("2 * a - b") == "2 × a − b"
+    assert with_signs("exp(-n / c)") == "exp(−n / c)"
 
 
 def test_numbers_are_put_in_and_a_division_stays_clear():

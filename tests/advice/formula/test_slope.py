@@ -86,6 +86,7 @@ def test_rates_that_show_nothing_are_refused(seen, words):
 def test_touched_pages_are_unshared_and_then_no_more():
     found = worked("unsharing", TOUCHED)
     values = figures(found)
+    assert values["start"] == pytest.approx(0.35e6, rel=0.2)
     assert values["level"] == pytest.approx(20.3e6, rel=0.01)
     assert values["n_scale"] == pytest.approx(47, rel=0.05)
     assert found.fitted["level_low"] < 20.4e6 < found.fitted["level_high"]

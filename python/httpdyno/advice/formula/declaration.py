@@ -1,6 +1,6 @@
 """What a formula is declared to be, once, for command line, help, JSON and documentation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from httpdyno.advice.formula.quantity import Kind
@@ -92,7 +92,7 @@ class AsPrinted(Record, frozen=True):
 
 
 class Fitted(Record, frozen=True):
-    """What a fit to measured pairs gives to the steps after it."""
+    """What a fit to measured pairs, or a search, gives to the steps after it."""
 
     values: dict[str, float]
     """In base units."""
@@ -106,6 +106,10 @@ class Fitted(Record, frozen=True):
 
 Fit = Callable[[Sequence[tuple[float, float]]], Fitted]
 """From pairs, in base units, in the order given."""
+
+Search = Callable[[Mapping[str, float]], Fitted]
+"""From inputs that make sense together, by name, in base units. It raises `UsageError` where none
+is found."""
 
 
 class Formula(Record, frozen=True):
@@ -126,8 +130,10 @@ class Formula(Record, frozen=True):
     printed: tuple[AsPrinted, ...] = ()
     fit: Fit | None = None
     """Of the one input that is a series, before the steps."""
+    search: Search | None = None
+    """For what no expression gives, such as where a curve is highest; before the steps."""
     fitted: tuple[Step, ...] = ()
-    """What the fit gives; their expressions say how it is found, in words."""
+    """What the fit or the search gives; their expressions say how it is found, in words."""
 
     @property
     def example(self) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from httpdyno.advice.formula.declaration import AsPrinted, Fitted, Formula, Input, Step
+from httpdyno.advice.formula.declaration import AsPrinted, Fitted, Formula, Input, Search, Step
 from httpdyno.advice.formula.expression import evaluate, with_numbers, with_signs
 from httpdyno.advice.formula.quantity import DIMENSIONS, Kind, Quantity, is_binary, read, write
 from httpdyno.errors import UsageError
@@ -30,7 +30,7 @@ class Worked(Record, frozen=True):
     figures: tuple[Figure, ...]
     """What was worked out, in order."""
     fitted: dict[str, float | None]
-    """Of a fit, more figures; null where the data bound nothing."""
+    """Of a fit or a search, more figures; null where the data bound nothing."""
     working: tuple[str, ...]
     book: tuple[str, ...]
     caveats: tuple[str, ...]
@@ -55,6 +55,8 @@ def work_out(formula: Formula, given: Given) -> Worked:
             text = given.get(each.name)
             desk.take(each, text if isinstance(text, str) else None)
     desk.check()
+    if formula.search is not None:
+        fitted = desk.search(formula.search)
     for step in formula.steps:
         desk.step(step)
     return Worked(
@@ -121,12 +123,11 @@ class _Desk:
         if not words or self._formula.fit is None:
             raise _missing(each, self._formula)
         pairs = [_pair(each, pair) for word in words for pair in word.split(",")]
-        fitted = self._formula.fit(pairs)
-        for step in self._formula.fitted:
-            self._know(step.name, fitted.values[step.name], step.kind)
-            self.figures.append(self._figure(step.name, step.meaning, step.kind))
-        self.working += fitted.working
-        return fitted
+        return self._keep(self._formula.fit(pairs))
+
+    def search(self, search: Search) -> Fitted:
+        """Take what a search makes of the inputs."""
+        return self._keep(search({name: each.value for name, each in self._known.items()}))
 
     def check(self) -> None:
         """Refuse inputs that make no sense together."""
@@ -159,6 +160,13 @@ class _Desk:
                 return f"{line.rstrip('.')}. With these numbers it divides by zero"
             line = f"{line.rstrip('.')}. With these numbers it gives {self._text(value, each.kind)}"
         return line
+
+    def _keep(self, fitted: Fitted) -> Fitted:
+        for step in self._formula.fitted:
+            self._know(step.name, fitted.values[step.name], step.kind)
+            self.figures.append(self._figure(step.name, step.meaning, step.kind))
+        self.working += fitted.working
+        return fitted
 
     def _know(self, name: str, value: float, kind: str) -> None:
         self._known[name] = Quantity(value=value, dimension=DIMENSIONS[kind])

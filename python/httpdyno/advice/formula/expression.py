@@ -15,9 +15,9 @@ from httpdyno.advice.formula.quantity import Quantity
 _NEAR = 1e-12
 """Nearer than this to a whole number, as a share of it, it is that number: floats are no nearer."""
 
-_SIGNS = {" * ": " × ", " - ": " − "}
+_SIGNS = {" * ": " × ", " - ": " − ", "(-": "(−"}
 _NAME = re.compile(r"[a-z_]\w*")
-_FUNCTIONS = {"floor", "ceil", "max", "min"}
+_FUNCTIONS = {"floor", "ceil", "max", "min", "exp"}
 
 
 class DimensionError(ValueError):
@@ -28,7 +28,7 @@ def evaluate(text: str, known: Mapping[str, Quantity]) -> Quantity:
     """Work out an expression.
 
     Args:
-        text: Names, numbers, `+ - * /`, `floor`, `ceil`, `min` and `max`.
+        text: Names, numbers, `+ - * /`, `floor`, `ceil`, `min`, `max` and `exp`.
         known: What the names stand for.
 
     Raises:
@@ -71,6 +71,9 @@ def _value(node: ast.expr, known: Mapping[str, Quantity]) -> Quantity:
             return known[name]
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
             return _BINARY[type(sign)](_value(left, known), _value(right, known))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _value(operand, known)
+            return Quantity(value=-negated.value, dimension=negated.dimension)
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _CALLS:
             return _CALLS[name]([_value(each, known) for each in arguments])
         case _:
@@ -116,6 +119,13 @@ def _chosen(choose: Callable[[list[float]], float]) -> Callable[[Sequence[Quanti
     return call
 
 
+def _exponential(arguments: Sequence[Quantity]) -> Quantity:
+    [each] = arguments
+    if each.dimension != (0, 0):
+        raise DimensionError("only a number has an exponential")
+    return Quantity(value=math.exp(each.value))
+
+
 def _common(quantities: Sequence[Quantity]) -> tuple[int, int]:
     """Return the dimension that all have; zero is nothing of anything."""
     found = {each.dimension for each in quantities if each.value or each.dimension != (0, 0)}
@@ -137,4 +147,5 @@ _CALLS = {
     "ceil": _whole(math.ceil),
     "min": _chosen(min),
     "max": _chosen(max),
+    "exp": _exponential,
 }

@@ -44,9 +44,12 @@ def _section(formula: Formula) -> Iterator[str]:
     yield _table(
         ("option", "is", "unless said", "what it means"), map(_input_cells, formula.inputs)
     )
+    # What a fit or a search gives is found as words say, not as an expression does.
+    found = [(each, each.expression) for each in formula.fitted]
+    found += [(each, _code(each.expression)) for each in formula.steps]
     yield _table(
         ("figure", "is", "what it means"),
-        ((f"`{each.name}`", _code(each.expression), f"{each.meaning}.") for each in formula.steps),
+        ((f"`{each.name}`", how, f"{each.meaning}.") for each, how in found),
     )
     yield "\n".join(f"- {_printed(each)}" for each in formula.printed)
     yield "\n".join(f"- Beware: {each}." for each in formula.caveats)

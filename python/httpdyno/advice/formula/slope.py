@@ -105,7 +105,7 @@ def _unsharing(pairs: Pairs) -> Fitted:
     else:
         leak = f"{_UNTOLD}: that takes counts further beyond the bend"
     return Fitted(
-        values={"level": level.level, "n_scale": level.n_scale, "leak": 0.0},
+        values=_values(level.start, level.level, level.n_scale),
         working=_fit_lines("a + b (1 − e^(−n/c))", level, n, size),
         answer=f"unsharing ends at {{level}}{ends}, 95 % of it after {{done}} requests; {leak}",
         figures=figures,
@@ -117,7 +117,7 @@ def _leaking(
 ) -> Fitted:
     ends = f"{_size(curve.low)} … {_size(curve.high)}; {_SURE}"
     return Fitted(
-        values={"level": curve.level, "n_scale": curve.n_scale, "leak": curve.slope},
+        values=_values(curve.start, curve.level, curve.n_scale, curve.slope),
         working=_fit_lines("a + b (1 − e^(−n/c)) + d n", curve, n, size),
         answer=f"it leaks {{leak}} a request ({ends}), beside {{level}} that are unshared, "
         "95 % of them after {done} requests: {at_limit} after {limit}",
@@ -129,7 +129,7 @@ def _still(n: Floats, size: Floats) -> Fitted:
     """Return that it stays the same: of a curve that does not rise no figure means anything."""
     ends = ("leak_low", "leak_high", "level_low", "level_high")
     return Fitted(
-        values={"level": float(size.max()), "n_scale": 0.0, "leak": 0.0},
+        values=_values(float(size.max()), float(size.max()), 0.0),
         working=(f"{len(n)} pairs, and all are {_size(float(size.max()))}",),
         answer=f"it has not grown by {n.max():,.0f} requests: {{level}}",
         figures=dict.fromkeys(ends),
@@ -145,7 +145,7 @@ def _unbent(n: Floats, size: Floats, figures: dict[str, float | None]) -> Fitted
     if line.slope_low <= 0:
         ends = f"{_size(line.slope_low)} … {_size(line.slope_high)}"
         return Fitted(
-            values={"level": float(size.max()), "n_scale": float(n.max()), "leak": 0.0},
+            values=_values(float(size.max()), float(size.max()), float(n.max())),
             working=(
                 f"a straight line over {len(n)} pairs: d = {_size(line.slope)} a request ({ends}; "
                 f"{_SURE})",
@@ -155,7 +155,7 @@ def _unbent(n: Floats, size: Floats, figures: dict[str, float | None]) -> Fitted
             figures=figures,
         )
     return Fitted(
-        values={"level": line.intercept, "n_scale": float(n.max()), "leak": max(0.0, line.slope)},
+        values=_values(line.intercept, line.intercept, float(n.max()), max(0.0, line.slope)),
         working=(
             f"a straight line over {len(n)} pairs: a = {_size(line.intercept)}, "
             f"d = {_size(line.slope)} a request",
@@ -164,6 +164,10 @@ def _unbent(n: Floats, size: Floats, figures: dict[str, float | None]) -> Fitted
         "unsharing or a leak, which cannot be told apart yet; measure further",
         figures=figures,
     )
+
+
+def _values(start: float, level: float, n_scale: float, leak: float = 0.0) -> dict[str, float]:
+    return {"start": start, "level": level, "n_scale": n_scale, "leak": leak}
 
 
 def _fit_lines(form: str, curve: Saturation, n: Floats, size: Floats) -> tuple[str, ...]:
@@ -296,6 +300,12 @@ _UNSHARING = Formula(
     expression="private = a + b × (1 − e^(−n/c)) [+ d × n]",
     fit=_unsharing,
     fitted=(
+        Step(
+            name="start",
+            expression="a of the fit; `level` where it has no bend",
+            kind="size",
+            meaning="Private memory of a child that has served nothing yet",
+        ),
         Step(
             name="level",
             expression="a + b of the fit",
