@@ -13,6 +13,11 @@ MAX_CLIENTS = "formula max-clients --ram 500MB --child 10MB --shared 4MB"
 RESPAWN = "formula respawn --seen 5=2.83,10=5.47,20=8.92,5000=28.01"
 SLOW_CLIENT = "formula slow-client --page 100kB --link 28.8kbit --service 500ms"
 
+LIFE = (
+    "formula life --ram 500MB --parent 25MB --level 20.3MB --start 350kB --n-scale 47.6 "
+    "--leak 20kB --serve 35.3ms --spawn 1.535s --held 1s"
+)
+
 
 @pytest.fixture(autouse=True)
 def usual_terminal(monkeypatch):
@@ -25,7 +30,13 @@ def shown(capsys, line):
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("max-clients", MAX_CLIENTS), ("respawn", RESPAWN), ("slow", SLOW_CLIENT)]
+    ("name", "line"),
+    [
+        ("max-clients", MAX_CLIENTS),
+        ("respawn", RESPAWN),
+        ("slow", SLOW_CLIENT),
+        ("life", LIFE),
+    ],
 )
 def test_a_formula_prints_answer_working_book_and_caveat(capsys, golden, name, line):
     out = shown(capsys, line)
