@@ -71,7 +71,8 @@ def test_the_example_of_each_help_works(capsys, formula):
     assert {each["name"] for each in document["figures"]} >= {each.name for each in formula.steps}
     assert all(document[part] for part in ("working", "book", "caveats"))
     run([*formula.example.split()[1:3], "--help"])
-    assert capsys.readouterr().out.rstrip().endswith(formula.example)
+    joined = capsys.readouterr().out.replace("\\\n", "")
+    assert " ".join(joined.split()).endswith(formula.example)
 
 
 def test_the_figures_of_a_fit_are_null_where_nothing_is_bound(capsys):

@@ -41,7 +41,8 @@ def at(path):
 def examples(path):
     """Return the command lines of a command's example."""
     epilog = at(path)[0].epilog or ""
-    return [line.strip() for line in epilog.splitlines() if line.strip().startswith("httpdyno ")]
+    lines = [line.strip() for line in epilog.replace("\\\n", "").splitlines()]
+    return [line for line in lines if line.startswith("httpdyno ")]
 
 
 LEAVES = [path for path in PATHS if not isinstance(at(path)[0], TyperGroup)]

@@ -3,6 +3,8 @@
 A command for each formula, made of its declaration.
 """
 
+import re
+import textwrap
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Annotated, Any
@@ -29,6 +31,9 @@ from httpdyno.report.shared.prose import Prose
 from httpdyno.study.complaint import nearest
 
 _INDENT = (0, 0, 0, 4)
+_EXAMPLE_COLUMNS = 76
+"""Of 80: the help indents it."""
+_CONTINUED = " \\\n      "
 
 
 class _Formulas(TyperGroup):
@@ -150,5 +155,18 @@ def _sheet(formula: Formula, worked: Worked) -> RenderableType:
     return Group(*parts)
 
 
+def _epilog(formula: Formula) -> str:
+    """Return the example; a long one in lines that a shell joins, each option beside its value."""
+    lines = [formula.example]
+    if len(formula.example) > _EXAMPLE_COLUMNS:
+        pairs = [each.replace(" ", "\0") for each in re.split(" (?=--)", formula.example)]
+        width = _EXAMPLE_COLUMNS - len(_CONTINUED)
+        lines = textwrap.wrap(
+            " ".join(pairs), width, break_long_words=False, break_on_hyphens=False
+        )
+    example = _CONTINUED.join(lines).replace("\0", " ")
+    return f"Example:\n\n\b\n  {example}\n"
+
+
 for _formula in FORMULAS.values():
-    app.command(_formula.name, epilog=f"Example:\n\n\b\n  {_formula.example}\n")(_command(_formula))
+    app.command(_formula.name, epilog=_epilog(_formula))(_command(_formula))
