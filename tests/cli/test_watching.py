@@ -14,8 +14,10 @@ class MadeUp(Watcher):
 
     def __init__(self) -> None:
         self._left = [0.0, 1.0, 2.0]
+        self.were_last: list[bool] = []
 
-    def look(self) -> Look | None:
+    def look(self, *, is_last: bool = False) -> Look | None:
+        self.were_last.append(is_last)
         if not self._left:
             return None
         hidden = Disk(at_s=0.0, seconds=0.0, moved=None, hidden="disk reads not visible")
@@ -33,3 +35,15 @@ def test_what_may_not_be_seen_is_told_once_and_in_no_line(capsys):
         "the server has ended, after 2 s",
     ]
     assert "disk" not in out
+
+
+def test_the_last_of_so_many_looks_is_known_as_that(capsys):
+    watcher = MadeUp()
+    Watching(watcher=watcher, title="x", every_s=0.001).lines(1)
+    assert watcher.were_last == [False, True]
+    watcher = MadeUp()
+    assert Watching(watcher=watcher, title="x", every_s=0.001).twice()
+    assert watcher.were_last == [False, True]
+    watcher = MadeUp()
+    Watching(watcher=watcher, title="x", every_s=0.001).lines(None)
+    assert not any(watcher.were_last)

@@ -96,3 +96,17 @@ def test_the_rate_is_over_the_time_between_two_answers_and_not_between_two_sampl
     assert second is not None
     seen = next_look(first_look(first), second)
     assert seen.requests_per_s == 25.0
+
+
+def test_a_line_of_its_log_without_an_end_is_told_at_the_last_look(tmp_path):
+    log = tmp_path / "error.log"
+    log.touch()
+    with forked(1, [1]) as (root_pid, _):
+        watcher = Watcher(root_pid, (), logs=[log])
+        n_lines = []
+        for text, is_last in (("first half, ", False), ("second half", True)):
+            with log.open("a") as file:
+                file.write(text)
+            look = watcher.look(is_last=is_last)
+            n_lines.append(look and look.log and look.log.n_lines)
+    assert n_lines == [0, 1]

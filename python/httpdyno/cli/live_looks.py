@@ -25,6 +25,8 @@ class LiveLooks(ABC, Generic[Seen]):
         self.every_s = every_s
         self._last: Seen | None = None
         self._n_looks = 0
+        self.is_last = False
+        """Whether a look is the last that was asked for: what is not told at it never is."""
 
     @abstractmethod
     def look(self, before: Seen | None) -> Seen | None:
@@ -96,6 +98,7 @@ class LiveLooks(ABC, Generic[Seen]):
             while (left_s := due_s - time.monotonic()) > 0:
                 if waits(left_s):
                     return
+            self.is_last = self._n_looks == n_looks
             seen = self.look(self._last)
             if seen is None:
                 return

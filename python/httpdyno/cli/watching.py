@@ -40,7 +40,7 @@ class Watching(LiveLooks[Watched]):
 
     def look(self, before: Watched | None) -> Watched | None:
         """Return what is known with one look more; None when the server has ended."""
-        look = self._watcher.look()
+        look = self._watcher.look(is_last=self.is_last)
         if look is None:
             return None
         return next_look(before, look) if before else first_look(look)

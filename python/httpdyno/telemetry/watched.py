@@ -253,8 +253,12 @@ class Watcher:
             whole = WholeGroup(own)
         self._group = whole
 
-    def look(self) -> Look | None:
-        """Return the server now; None when it has ended."""
+    def look(self, *, is_last: bool = False) -> Look | None:
+        """Return the server now; None when it has ended.
+
+        Args:
+            is_last: Whether nobody looks again: then a line of its log is told without its end.
+        """
         sample = self._sampler.read()
         living = [each for each in sample.workers if not each.is_zombie]
         if not living:
@@ -263,6 +267,7 @@ class Watcher:
         said_at_s = time.monotonic()
         # Its first process may be gone before the last of its workers.
         told = self._sockets.look(living[0].pid)
+        new_lines = self._tail.lines if is_last else self._tail.next_lines
         return Look(
             sample=sample,
             pool=pool(sample),
@@ -274,5 +279,5 @@ class Watcher:
             no_status=said if isinstance(said, str) else "",
             group_cpu_s=self._group.cpu_s() if self._group else None,
             disk=self._disk.look(sample),
-            log=self._tail.next_lines(most_bytes=_LOG_BYTES),
+            log=new_lines(most_bytes=_LOG_BYTES),
         )
