@@ -155,6 +155,20 @@ def test_cpu_time_says_whose_it_is_without():
     ]
 
 
+def test_what_errors_took_is_said_to_be_in_what_a_right_answer_took():
+    bare = loaded(configured=())
+    disk = Disk(at_s=9.0, seconds=10.0, moved=Transfers(read_bytes=2 * MIB))
+    took = replace(bare, n_errors=1500, seen=replace(bare.seen, cpu_s=4.0, disk=disk))
+    rows = dict(loaded_rows(took))
+    assert rows["answers"] == (
+        "4.00 ms of the server's CPU time for a right answer, what 1,500 errors took in it, "
+        "0.40 cores"
+    )
+    assert rows["disk"].startswith("2.00 MiB read (205 KiB/s, 2.05 KiB a right answer)")
+    # As in studies.
+    assert loaded_json(took)["cpu_s_per_request"] == 0.004
+
+
 def test_disk_transfers_and_the_run_queue_are_told_of_the_load():
     bare = loaded(configured=())
     assert not {"disk", "run queue"} & {*dict(loaded_rows(bare))}

@@ -61,7 +61,10 @@ class Loaded:
 
     @property
     def cpu_s_per_request(self) -> float | None:
-        """CPU time of the server's processes for a right answer; None where it is not known."""
+        """CPU time of the server's processes for a right answer; None where it is not known.
+
+        What errors took is in it, as in studies.
+        """
         used_s = self.seen.cpu_s
         return used_s / self.n_completed if used_s is not None and self.n_completed else None
 

@@ -48,7 +48,11 @@ def _answers(loaded: Loaded) -> Iterator[str]:
         missing = [behind_text(loaded.behind)] if loaded.behind else []
         missing += ["children that nobody waits for"] if loaded.seen.misses_cpu else []
         without = f", without {', '.join(missing)}" if missing else ""
-        yield f"{format_duration(each_s)} of the server's CPU time, {cores:.2f} cores{without}"
+        errors = plural(loaded.n_errors, "error")
+        told = f" for a right answer, what {errors} took in it" if loaded.n_errors else ""
+        yield (
+            f"{format_duration(each_s)} of the server's CPU time{told}, {cores:.2f} cores{without}"
+        )
 
 
 def _times(times: Times) -> str:
@@ -66,13 +70,14 @@ def _disk(loaded: Loaded) -> str:
     disk = loaded.seen.disk
     if disk is None or disk.moved is None or not disk.seconds:
         return disk.hidden.removeprefix("disk ") if disk else ""
+    answer = "a right answer" if loaded.n_errors else "an answer"
     told = []
     for amount, word in ((disk.moved.read_bytes, "read"), (disk.moved.written_bytes, "written")):
         text = f"{format_bytes(amount)} {word}"
         if amount:
             text += f" ({format_bytes(amount / disk.seconds)}/s"
             each = amount / loaded.n_completed if loaded.n_completed else 0.0
-            text += f", {format_bytes(each)} an answer)"
+            text += f", {format_bytes(each)} {answer})"
         told.append(text)
     hidden = disk.hidden.removeprefix("disk reads and writes ")
     return f"{' and '.join(told)}{f'; of some {hidden}' if hidden else ''}"
