@@ -7,6 +7,7 @@ comes for it has connections of its own: what was measured is over by then, and 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from httpdyno.experiment.looking import STRETCHES_S, looks_in, wants_longer
 from httpdyno.load.engine import Edge, LoadHandle, start_load
@@ -15,6 +16,26 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Workload
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.units import format_duration
+
+
+class Planned(Protocol):
+    """What plans of load tests and of turns have in common."""
+
+    @property
+    def workload(self) -> Workload:
+        """What servers are offered."""
+
+    @property
+    def threads(self) -> int:
+        """That send."""
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Which they are kept on; empty leaves them free."""
+
+    @property
+    def seed(self) -> int:
+        """Of all that is random."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +48,24 @@ class MoreLoad:
     cpus: tuple[int, ...] = ()
     seed: int = 0
     spin_s: float = 0.0
+
+    @classmethod
+    def of(cls, plan: Planned, address: str, *, spin_s: float = 0.0) -> "MoreLoad":
+        """Return more of what one of a plan's servers was loaded with.
+
+        Args:
+            plan: Of what was measured.
+            address: The server's.
+            spin_s: Polling before each due time, where the plan has that.
+        """
+        return cls(
+            address=address,
+            workload=plan.workload,
+            threads=plan.threads,
+            cpus=plan.cpus,
+            seed=plan.seed,
+            spin_s=spin_s,
+        )
 
     def start(self, window: WindowPlan, on_edge: Edge) -> LoadHandle:
         """Begin to load it."""

@@ -37,13 +37,7 @@ def with_looks(
     def seen(instance: Instance, server: Server) -> Instance:
         if server.root_pid not in looked_at or is_over() or not instance.summary.throughput_per_s:
             return instance
-        load = MoreLoad(
-            address=server.address,
-            workload=plan.workload,
-            threads=plan.threads,
-            cpus=plan.cpus,
-            seed=plan.seed,
-        )
+        load = MoreLoad.of(plan, server.address)
         try:
             look = seen_under(load, [server.root_pid], stretches_s, is_over, say)
         except Exception as error:  # what was not seen loses no comparison, and is told

@@ -31,14 +31,7 @@ def with_look(
         is_over: Whether an end is asked for: then there is no look.
         is_asked: Whether somebody wants one: then it is said why there is none.
     """
-    load = MoreLoad(
-        address=plan.address,
-        workload=plan.workload,
-        threads=plan.threads,
-        cpus=plan.cpus,
-        seed=plan.seed,
-        spin_s=plan.spin_s,
-    )
+    load = MoreLoad.of(plan, plan.address, spin_s=plan.spin_s)
     try:
         servers = answering(plan.address, this_machine())
         if not servers:
