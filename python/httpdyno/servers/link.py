@@ -36,14 +36,12 @@ def led(path: str, root: str) -> str:
 
 
 def seen_file(path: str, pid: int) -> Path:
-    """Return a file of a process's own mounts, as it is opened from here; itself no link.
+    """Return a file of a process's own mounts, to be opened from here by `ForeignFolder`.
 
-    What it writes through a link is left out, since a link may lead to what is each process's own:
-    `/var/log/nginx/error.log` is `/dev/stderr` in containers.
+    That leads the links of its folder; what it writes through a link is left out, since a link may
+    lead to what is each process's own: `/var/log/nginx/error.log` is `/dev/stderr` in containers.
     """
-    folder, name = posixpath.split(path)
-    root = f"/proc/{pid}/root"
-    return Path(f"{root}{led(folder, root)}") / name
+    return Path(f"/proc/{pid}/root{path}")
 
 
 def is_device(path: str) -> bool:

@@ -5,6 +5,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from httpdyno.foreign_folder import ForeignFolder
+
 _LOG_BYTES = 65_536
 
 
@@ -24,8 +26,21 @@ def log_text(path: Path, *, from_end: bool = False, n_bytes: int = _LOG_BYTES) -
         with os.fdopen(handle, "rb") as log:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return ""
-            if from_end:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - n_bytes))
-            return log.read(n_bytes).decode("utf-8", errors="replace")
+            return _text(log, n_bytes, from_end=from_end)
     except OSError:
         return ""
+
+
+def foreign_log_end(path: Path) -> str:
+    """Return the end of a log whose folder others may change; empty where it is not to be read."""
+    try:
+        with ForeignFolder.found(path.parent).opened(path.name) as log:
+            return _text(log, _LOG_BYTES, from_end=True)
+    except OSError:
+        return ""
+
+
+def _text(log: BinaryIO, n_bytes: int, *, from_end: bool) -> str:
+    if from_end:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - n_bytes))
+    return log.read(n_bytes).decode("utf-8", errors="replace")

@@ -1,6 +1,7 @@
 """Which files a server that runs writes its errors to, by a made-up /proc and by its settings."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -8,9 +9,10 @@ from httpdyno.model import Member, Reading, Survey
 from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import Inspected
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.source.process import ProcessFacts, user_name
 
 PID, DAEMON_PID = 812, 900
+OWNER = user_name(os.geteuid())
 APPENDS, READS = 0o102001, 0o100000
 
 
@@ -71,6 +73,36 @@ def test_several_that_are_taken_as_one_have_each_file_once(open_files, tmp_path)
     assert error_logs(both, tmp_path / "proc") == (logs[0],)
     left = error_logs(both, tmp_path / "proc", besides=[DAEMON_PID])
     assert left == (logs[0], logs[1])
+
+
+def test_only_the_very_file_that_is_open_is_found_by_its_path(open_files, tmp_path):
+    (tmp_path / "error.log").touch()
+    open_files(2, str(tmp_path / "error.log"), APPENDS)
+    server = inspected(is_elsewhere=True)
+    seen = Path(f"{tmp_path}/proc/{PID}/root{tmp_path}/error.log")
+    assert error_logs([server], tmp_path / "proc") == ()
+    seen.parent.mkdir(parents=True)
+    seen.touch()
+    assert error_logs([server], tmp_path / "proc") == ()
+    seen.unlink()
+    seen.hardlink_to(tmp_path / "error.log")
+    assert error_logs([server], tmp_path / "proc") == (seen,)
+
+
+def test_a_users_server_names_logs_of_that_user_only(tmp_path):
+    (tmp_path / "error.log").touch()
+    survey = surveyed(f"{tmp_path / 'error.log'}", f"{tmp_path / 'later.log'}")
+
+    def of(user: str) -> tuple[str, ...]:
+        root = ProcessFacts(pid=PID, parent=1, name="x", started_at_s=0.0, user=user)
+        return tuple(path.name for path in error_logs([inspected(survey, root=root)], tmp_path))
+
+    # What root runs may write anywhere, and what is this user's he could read anyway.
+    assert of("root") == of(OWNER) == ("error.log", "later.log")
+    assert of("40001") == ()
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "error.log", 40_001, 40_001)
+        assert of("40001") == ("error.log",)
 
 
 def test_what_may_not_be_seen_leaves_what_is_configured(tmp_path):

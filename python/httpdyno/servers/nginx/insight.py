@@ -14,8 +14,8 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.link import led
-from httpdyno.servers.log_file import log_text
+from httpdyno.servers.link import seen_file
+from httpdyno.servers.log_file import foreign_log_end
 from httpdyno.servers.network import network_of
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
@@ -66,7 +66,7 @@ class NginxInsight:
     def words(self) -> str:
         """Return the end of what it printed and logged, without notices."""
         said = [self._process.last_words()]
-        said += [log_text(file, from_end=True) for file in self._error_logs()]
+        said += [foreign_log_end(file) for file in self._error_logs()]
         lines = [line for text in said for line in text.splitlines() if not _QUIET.search(line)]
         return last_lines("\n".join(dict.fromkeys(lines)))
 
@@ -188,10 +188,9 @@ class NginxInsight:
         conf = self._read()
         if conf is None or not self._has_begun():
             return []
-        root = f"/proc/{self._process.pid}/root"
         names = [each.texts[0] for each in conf.main.own("error_log") if each.args]
         paths = [conf.build.full(name) for name in names if is_file(name)]
-        return [Path(f"{root}{led(path, root)}") for path in paths]
+        return [seen_file(path, self._process.pid) for path in paths]
 
 
 def _level(conf: Conf, name: str) -> Level | None:

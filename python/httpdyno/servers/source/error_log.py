@@ -21,7 +21,7 @@ from pathlib import Path
 from httpdyno.model import Survey
 from httpdyno.servers.link import is_device
 from httpdyno.servers.source.inspection import Inspected
-from httpdyno.servers.source.process import PROC
+from httpdyno.servers.source.process import PROC, user_name
 
 _MOST = 16
 """Files: a hundred virtual hosts may have one each."""
@@ -54,14 +54,14 @@ def _paths(server: Inspected, proc: Path, besides: Collection[int]) -> Iterator[
     for pid in (found.root.pid, *besides):
         # What a container calls so may be another file here.
         root = f"{proc}/{pid}/root" if found.is_elsewhere else ""
-        paths = [*_opened(proc / str(pid))]
+        yield from _opened(proc / str(pid), root)
         if pid == found.root.pid:
-            paths += _configured(server.survey)
-        yield from (Path(f"{root}{path}") for path in paths)
+            named = (Path(f"{root}{path}") for path in _configured(server.survey))
+            yield from (path for path in named if _may_be_named(path, found.root.user))
 
 
-def _opened(folder: Path) -> Iterator[str]:
-    """Yield the paths of regular files that a process has open for its errors, stderr first."""
+def _opened(folder: Path, root: str) -> Iterator[Path]:
+    """Yield the regular files that a process has open for its errors, stderr first."""
     try:
         names = sorted(os.listdir(folder / "fd"), key=lambda name: (name != _STDERR, name))  # noqa: PTH208 - names
     except OSError:  # another user's, or gone
@@ -72,9 +72,11 @@ def _opened(folder: Path) -> Iterator[str]:
             is_called = _CALLED.search(posixpath.basename(path)) is not None
             if not path.startswith("/") or not (name == _STDERR or is_called):
                 continue
-            is_file = stat.S_ISREG((folder / "fd" / name).stat().st_mode)
-            if is_file and _flags(folder / "fdinfo" / name) & (os.O_WRONLY | os.O_RDWR):
-                yield path
+            seen, file = Path(f"{root}{path}"), (folder / "fd" / name).stat()
+            is_written = _flags(folder / "fdinfo" / name) & (os.O_WRONLY | os.O_RDWR)
+            # In mounts of its own another file may be called so, which it may not even read.
+            if stat.S_ISREG(file.st_mode) and is_written and os.path.samestat(file, seen.stat()):
+                yield seen
 
 
 def _flags(file: Path) -> int:
@@ -90,6 +92,21 @@ def _configured(survey: Survey | None) -> Iterator[str]:
         is_path = bool(words) and words[0].startswith("/") and not is_device(words[0])
         if each.name.lower() in _SETTINGS and is_path:
             yield words[0]
+
+
+def _may_be_named(path: Path, user: str) -> bool:
+    """Whether a server's configuration may have a file read as its log.
+
+    Root may read for whoever writes a configuration what he may not: then the file must be his.
+    """
+    if user in {"", "root", user_name(os.geteuid())}:
+        return True
+    try:
+        return user_name(path.stat().st_uid) == user
+    except PermissionError:  # nor may this user read it
+        return True
+    except OSError:
+        return False
 
 
 def _file(path: Path) -> object:
