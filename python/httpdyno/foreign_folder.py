@@ -38,6 +38,8 @@ class ForeignFolder:
     """Of the folders from there to it, none of which was a link."""
     identity: tuple[int, int]
     """Its device and inode."""
+    is_roots: bool = False
+    """Whether nobody but root could put anything in it when it was found."""
 
     @classmethod
     def found(cls, path: Path | str) -> "ForeignFolder":
@@ -52,7 +54,12 @@ class ForeignFolder:
         try:
             names = _led(root, whole.removeprefix(root).split("/"))
             with _held(root, names) as handle:
-                return cls(root=root, names=names, identity=_identity(handle))
+                return cls(
+                    root=root,
+                    names=names,
+                    identity=_identity(handle),
+                    is_roots=_is_roots(os.fstat(handle)),
+                )
         except ValueError as error:  # a NUL
             raise OSError(errno.EINVAL, "no folder can have such a name", repr(whole)) from error
 
@@ -128,6 +135,10 @@ def _link(root: str, names: Sequence[str], name: str) -> tuple[str, int] | None:
 def _owner(root: str, names: Sequence[str]) -> int:
     with _held(root, names) as handle:
         return os.fstat(handle).st_uid
+
+
+def _is_roots(folder: os.stat_result) -> bool:
+    return folder.st_uid == 0 and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _identity(handle: int) -> tuple[int, int]:

@@ -106,6 +106,7 @@ def test_a_log_in_a_folder_that_a_link_leads_to_is_read_also_when_it_is_rotated(
 
 
 def test_a_file_that_has_another_name_too_takes_no_logs_place(logs):
+    logs.chmod(0o777)
     tail = LogTail([logs / "error.log", logs / "late.log"])
     (logs / "error.log").unlink()
     for name in ("error.log", "late.log"):
@@ -117,6 +118,7 @@ def test_a_file_that_has_another_name_too_takes_no_logs_place(logs):
 def test_a_file_of_another_user_takes_no_logs_place(logs):
     log, new = logs / "error.log", logs / "new"
     os.chown(log, 40_001, 40_001)
+    os.chown(logs, 40_001, 40_001)
     tail = LogTail([log])
     for owner, told in ((0, None), (40_002, None), (40_001, ["after"])):
         new.write_text("after\n")
@@ -124,6 +126,19 @@ def test_a_file_of_another_user_takes_no_logs_place(logs):
         new.replace(log)
         found = tail.next_lines()
         assert (found and forms(found)) == told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize(("mode", "told"), [(0o755, ["after"]), (0o775, None), (0o757, None)])
+def test_in_a_folder_of_roots_a_new_log_may_be_another_users(logs, mode, told):
+    """As logrotate makes it for nginx, which has its first one from root."""
+    logs.chmod(mode)
+    tail = LogTail([logs / "error.log"])
+    (logs / "error.log").rename(logs / "error.log.1")
+    (logs / "error.log").write_text("after\n")
+    os.chown(logs / "error.log", 40_001, 40_001)
+    found = tail.next_lines()
+    assert (found and forms(found)) == told
 
 
 def test_a_line_that_is_written_in_two_pieces_is_one(tmp_path):

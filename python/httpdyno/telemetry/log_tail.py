@@ -59,9 +59,11 @@ class LogTail:
         ends: dict[Path, _End] = {}
         unread_bytes = 0
         for path, end in self._ends.items():
-            with _opened(path.name, self._folders[path]) as log:
+            folder = self._folders[path]
+            with _opened(path.name, folder) as log:
                 now = os.fstat(log.fileno()) if log else None
-                if log is None or now is None or not end.is_before(now):
+                is_safe = folder is not None and folder.is_roots
+                if log is None or now is None or not (is_safe or end.is_before(now)):
                     continue
                 size = now.st_size
                 # It was cut off meanwhile, or another one took its place, of whatever size.
@@ -95,7 +97,8 @@ class _End(NamedTuple):
         """Whether a file is the same log later, or may have taken its place.
 
         Who may write to its folder could put another user's there, by another name for it. Whose
-        it is counts in any case, since a new file may have the inode of one that is gone.
+        it is counts in any case, since a new file may have the inode of one that is gone. In a
+        folder of root's nobody else could: there logrotate may give a new log another owner.
         """
         if self.owner not in {None, file.st_uid}:
             return False
