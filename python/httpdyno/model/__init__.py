@@ -61,6 +61,8 @@ from httpdyno.model.result import (
 )
 from httpdyno.model.run import (
     ArmUnderWay,
+    LatencySoFar,
+    PoolMemory,
     RootProcess,
     RunStatus,
     RunSummary,
@@ -145,6 +147,7 @@ __all__ = [
     "Knob",
     "KnobInfo",
     "LadderStep",
+    "LatencySoFar",
     "Level",
     "Limit",
     "LimitValues",
@@ -176,6 +179,7 @@ __all__ = [
     "Poisson",
     "PoolCurve",
     "PoolLine",
+    "PoolMemory",
     "Portion",
     "PrivateNetwork",
     "QueueSeen",

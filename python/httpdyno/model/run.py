@@ -51,6 +51,30 @@ class StartServers(Record, frozen=True):
     """What each arm's server began as; (n_arms,), none of an arm that was not spawned."""
 
 
+class LatencySoFar(Record, frozen=True):
+    """Latencies of all windows of an arm in one start together; of a few they prove nothing."""
+
+    n_requests: int
+    """That it rests on: those answered, and those given up at the age at which they were."""
+    p50_s: float | None = None
+    p99_s: float | None = None
+    """Either is None where too few requests lie beyond it: see `stats.histogram.can_show`."""
+    is_p50_lower_bound: bool = False
+    """Whether it would be more had requests that never ended gone on; so is the next one."""
+    is_p99_lower_bound: bool = False
+
+
+class PoolMemory(Record, frozen=True):
+    """What the processes of a server took at the end of its last window in a start."""
+
+    start: int
+    """Which start of the comparison that was."""
+    pss_bytes: int
+    """Of all, shared pages counted once."""
+    uss_bytes: int | None = None
+    """Of all what only one process has."""
+
+
 class ArmUnderWay(Record, frozen=True):
     """One arm of a start that is measured, with what is stored of it so far."""
 
@@ -62,6 +86,11 @@ class ArmUnderWay(Record, frozen=True):
     """None also where the server's processes may not be looked at."""
     n_errors: int = 0
     """In all of them."""
+    latency: LatencySoFar | None = None
+    """None as long as none is known."""
+    memory: PoolMemory | None = None
+    """Of this start where its last window has ended, or else of the last complete start of the same
+    comparison; None where neither has it. It is read once in a start: see `telemetry.followed`."""
     roots: tuple[RootProcess, ...] = ()
     """What its server began as, on the run's host; none before it is spawned."""
 

@@ -61,6 +61,15 @@ def same_window(run_id: str, window: WindowRecord) -> tuple[sa.ColumnElement[boo
     )
 
 
+def of_same_start() -> sa.ColumnElement[bool]:
+    """Return what joins a window with its start."""
+    return sa.and_(
+        windows.c.run_id == starts.c.run_id,
+        windows.c.comparison == starts.c.comparison,
+        windows.c.start == starts.c.start,
+    )
+
+
 def ordered_starts(key: int, comparison: int | None) -> sa.Select[Any]:
     """Return a query for starts, by comparison and start."""
     query = sa.select(starts.c.payload).where(starts.c.run_id == key)
@@ -71,12 +80,7 @@ def ordered_starts(key: int, comparison: int | None) -> sa.Select[Any]:
 
 def windows_of_starts(key: int, comparison: int | None) -> sa.Select[Any]:
     """Return a query for the windows of starts, as they were measured."""
-    is_same = sa.and_(
-        windows.c.run_id == starts.c.run_id,
-        windows.c.comparison == starts.c.comparison,
-        windows.c.start == starts.c.start,
-    )
-    query = sa.select(windows.c.payload).join_from(windows, starts, is_same)
+    query = sa.select(windows.c.payload).join_from(windows, starts, of_same_start())
     query = query.where(windows.c.run_id == key)
     if comparison is not None:
         query = query.where(windows.c.comparison == comparison)

@@ -1,9 +1,10 @@
 """What is stored of a run that a process is at: for whoever looks while it goes on.
 
-Of windows only columns are read, summed up by the database: a run has thousands of them, and who
-follows it asks once a second.
+Of windows columns are read, summed up by the database: a run has thousands of them, and who follows
+it asks again and again. What is in no column is read of starts under way only: see `so_far`.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +12,7 @@ from sqlalchemy.engine import Connection
 
 from httpdyno.model import (
     ArmUnderWay,
+    PoolMemory,
     RootProcess,
     RunUnderWay,
     StartRecord,
@@ -19,8 +21,9 @@ from httpdyno.model import (
 )
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text
-from httpdyno.store.query import key_of, summaries
+from httpdyno.store.query import key_of, of_same_start, summaries
 from httpdyno.store.schema import runs, starts, windows
+from httpdyno.store.so_far import Place, SoFar, arms_so_far, memory_before
 
 
 def run_row(connection: Connection, run_id: str) -> sa.Row[Any] | None:
@@ -57,7 +60,8 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
         .where(*is_open)
         .order_by(starts.c.comparison, starts.c.start)
     ).all()
-    figures = _figures(connection, key)
+    figures, so_far = _figures(connection, key), arms_so_far(connection, key)
+    before: dict[int, dict[int, PoolMemory]] = {}
     n_claims = connection.execute(sa.select(runs.c.n_claims).where(runs.c.id == key)).scalar()
     under_way = []
     for row in found:
@@ -66,8 +70,22 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
         # A process that was killed left it, and who goes on with the run is not there yet.
         if mine and all(each.claim < n_claims for each in mine.values()):
             continue
-        under_way.append(_start(record, mine, _roots(row.servers, key)))
+        if record.comparison not in before:
+            before[record.comparison] = memory_before(connection, key, record.comparison)
+        seen = _seen(record, so_far, before[record.comparison])
+        under_way.append(_start(record, mine, _roots(row.servers, key), seen))
     return under_way
+
+
+def _seen(
+    record: StartRecord, so_far: Mapping[Place, SoFar], before: Mapping[int, PoolMemory]
+) -> list[SoFar]:
+    """Return what is known of each arm of a start; of its memory what was known before."""
+    seen = []
+    for arm in range(len(record.configurations)):
+        own = so_far.get(Place(record.comparison, record.start, arm), SoFar())
+        seen.append(own._replace(memory=own.memory or before.get(arm)))
+    return seen
 
 
 def _roots(servers: str | None, key: int) -> tuple[tuple[RootProcess, ...], ...]:
@@ -79,11 +97,6 @@ def _roots(servers: str | None, key: int) -> tuple[tuple[RootProcess, ...], ...]
 def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int, sa.Row[Any]]]:
     """Return the sums of each arm's windows, by comparison and start, then by arm."""
     place = (windows.c.comparison, windows.c.start, windows.c.arm)
-    is_same = sa.and_(
-        windows.c.run_id == starts.c.run_id,
-        windows.c.comparison == starts.c.comparison,
-        windows.c.start == starts.c.start,
-    )
     query = (
         sa.select(
             *place,
@@ -93,7 +106,7 @@ def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int
             sa.func.sum(windows.c.n_errors).label("n_errors"),
             sa.func.max(windows.c.claim).label("claim"),
         )
-        .join_from(windows, starts, is_same)
+        .join_from(windows, starts, of_same_start())
         .where(windows.c.run_id == key, starts.c.is_complete == 0)
         .group_by(*place)
     )
@@ -105,24 +118,23 @@ def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int
 
 def _start(
     record: StartRecord,
-    figures: dict[int, sa.Row[Any]],
-    roots: tuple[tuple[RootProcess, ...], ...],
+    figures: Mapping[int, sa.Row[Any]],
+    roots: Sequence[tuple[RootProcess, ...]],
+    so_far: Sequence[SoFar],
 ) -> StartUnderWay:
     arms = []
     for number, configuration in enumerate(record.configurations):
         row = figures.get(number)
-        mine = roots[number] if number < len(roots) else ()
-        if row is None:
-            arms.append(ArmUnderWay(configuration=configuration, roots=mine))
-            continue
         arms.append(
             ArmUnderWay(
                 configuration=configuration,
-                roots=mine,
-                n_windows=row.n_windows,
-                throughput_per_s=row.throughput_per_s,
-                cpu_s_per_request=row.cpu_s_per_request,
-                n_errors=int(row.n_errors),
+                roots=roots[number] if number < len(roots) else (),
+                n_windows=row.n_windows if row else 0,
+                throughput_per_s=row.throughput_per_s if row else None,
+                cpu_s_per_request=row.cpu_s_per_request if row else None,
+                n_errors=int(row.n_errors) if row else 0,
+                latency=so_far[number].latency,
+                memory=so_far[number].memory,
             )
         )
     return StartUnderWay(

@@ -4,14 +4,13 @@ Subclass one of the suites in a test module and give it the fixtures that it nam
 store for experiments runs `StudyStoreConformance`, a database `StoreConformance`.
 """
 
-import os
 from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Configuration, RequestSpec, RootProcess, StartServers, Step
+from httpdyno.model import Configuration, RequestSpec, Step
 from httpdyno.store import Store
 from httpdyno.store.protocol import LoadStore, StudyStore
 from httpdyno.testing.record import (
@@ -24,6 +23,7 @@ from httpdyno.testing.record import (
     sample_turns,
     sample_window,
 )
+from httpdyno.testing.store_under_way import UnderWayConformance
 
 
 class StudyStoreConformance:
@@ -163,7 +163,7 @@ class LoadStoreConformance:
             store.load("999")
 
 
-class StoreConformance(StudyStoreConformance, LoadStoreConformance):
+class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConformance):
     """For a database. Fixtures: `store` (empty, and of type `Store`), `run_id`."""
 
     def test_a_load_test_is_listed_beside_runs_of_studies(self, store: Store) -> None:
@@ -214,75 +214,6 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         stored = store.load(store.save_load(load))
         assert "hush" not in f"{stored} {store.runs()}"
         assert stored.workload.requests[0].headers[1] == ("X-A", "b")
-
-    def test_a_start_under_way_is_not_counted_before_its_end(
-        self, store: Store, run_id: str
-    ) -> None:
-        store.begin_start(run_id, sample_start())
-        store.save_window(run_id, sample_window())
-        assert (store.runs()[0].n_starts, store.runs()[0].n_windows) == (0, 1)
-
-    def test_a_run_under_way_says_what_is_known_of_it(self, store: Store, run_id: str) -> None:
-        store.save_start(run_id, sample_start(n_blocks=2))
-        arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))
-        begun = replace(sample_start(start=1), stage="final", configurations=arms)
-        store.begin_start(run_id, begun)
-        for block in range(2):
-            store.save_window(run_id, sample_window(start=1, block=block))
-        run = store.under_way(run_id)
-        assert run is not None
-        assert (run.pid, run.n_starts, run.n_windows) == (os.getpid(), 1, 6)
-        assert run.last_saved_at >= run.began_at
-        (start,) = run.starts
-        assert (start.comparison, start.start, start.stage) == (0, 1, "final")
-        window = sample_window()
-        first, second = start.arms
-        assert (first.roots, second.roots) == ((), ())
-        assert (first.n_windows, first.n_errors) == (2, 20)
-        assert first.throughput_per_s == window.measurement.throughput_per_s
-        assert (first.configuration, second.configuration) == arms
-        assert (second.n_windows, second.throughput_per_s) == (0, None)
-
-    def test_a_start_has_its_servers_as_long_as_it_is_under_way(
-        self, store: Store, run_id: str
-    ) -> None:
-        arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))
-        begun = replace(sample_start(), configurations=arms)
-        servers = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))
-        store.begin_start(run_id, begun)
-        store.save_servers(run_id, 0, 0, servers)
-        run = store.under_way(run_id)
-        assert run is not None
-        assert tuple(arm.roots for arm in run.starts[0].arms) == servers.roots
-        # Begun anew it has others.
-        store.begin_start(run_id, begun)
-        run = store.under_way(run_id)
-        assert run is not None
-        assert [arm.roots for arm in run.starts[0].arms] == [(), ()]
-        store.save_start(run_id, begun)
-        store.save_servers(run_id, 0, 0, servers)
-        assert store.starts(run_id) == [begun]
-
-    def test_a_run_that_has_ended_is_not_under_way(self, store: Store, run_id: str) -> None:
-        assert store.under_way(run_id) is not None
-        store.save_outcome(run_id, sample_outcome(run_id))
-        assert store.under_way(run_id) is None
-        with pytest.raises(StoreError, match="999"):
-            store.under_way("999")
-
-    def test_what_a_killed_process_left_of_a_start_is_not_under_way(
-        self, store: Store, run_id: str
-    ) -> None:
-        store.begin_start(run_id, sample_start())
-        store.save_window(run_id, sample_window())
-        store.take_over(run_id)
-        run = store.under_way(run_id)
-        assert run is not None
-        assert run.starts == ()
-        store.begin_start(run_id, sample_start())
-        run = store.under_way(run_id)
-        assert run is not None
-        assert len(run.starts) == 1
 
     def test_an_empty_store_has_no_runs(self, store: Store) -> None:
         assert store.runs() == []
