@@ -63,7 +63,12 @@ def test_where_a_run_is_and_its_server_make_a_document(store, run_id, capsys):
     assert first["server"]["cpu_ratio"] >= 0.0
     assert (second["n_windows"], second["throughput_per_s"]) == (1, 960.0)
     assert (second["root_pids"], second["server"]) == ([], None)
+    assert (first["latency"], first["memory"]) == (None, None)
+    assert (second["latency"]["n_requests"], second["latency"]["p99_s"]) == (240, None)
+    assert second["memory"] == {"start": 0, "pss_bytes": 30 << 20, "uss_bytes": None}
     assert "final: start 1, begun " in text
+    assert " 240 1.00 ms – 30.0 MiB" in text
+    assert "a p99 takes 1,000 requests" in text
     assert f" {server.pid} 0.0" in text
 
 

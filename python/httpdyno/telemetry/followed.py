@@ -2,7 +2,7 @@
 
 How many processes a server has and what CPU time they used is read, as a window's edges read it.
 Their memory is not: the kernel holds up a process whose page tables it walks, and that one is being
-timed.
+timed. Whoever measures reads it when windows are over, and stores it.
 """
 
 import time
