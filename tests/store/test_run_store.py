@@ -13,7 +13,7 @@ from tests.store.make_asset import SERVERS
 
 from httpdyno import private_file
 from httpdyno.errors import StoreError
-from httpdyno.model import Evidence, StartServers
+from httpdyno.model import Configuration, Evidence, StartServers, Telemetry
 from httpdyno.private_file import locked
 from httpdyno.store import Store, database
 from httpdyno.store.payload import from_text
@@ -298,6 +298,21 @@ def test_a_database_of_schema_0004_still_opens(tmp_path):
         with store._database.reading() as connection:
             kept = connection.execute(sa.select(starts.c.servers)).scalars().all()
     assert [from_text(text, StartServers, "") for text in kept if text] == [SERVERS]
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
+def test_a_run_of_an_older_schema_that_goes_on_has_its_memory_and_latency(tmp_path, revision):
+    copy = tmp_path / "old.db"
+    shutil.copy(ASSETS / f"schema-{revision}.db", copy)
+    arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))
+    with Store.open(str(copy)) as store:
+        store.take_over("2")
+        begun = replace(sample_start(start=1), windows=(), configurations=arms)
+        store.begin_start("2", begun)
+        store.save_window("2", replace(sample_window(start=1), telemetry=Telemetry(cpu_s=0.1)))
+        [start] = store.under_way("2").starts
+    assert [arm.memory.start for arm in start.arms] == [0, 0]
+    assert start.arms[0].latency.n_requests == sum(sample_window().measurement.latency.counts)
 
 
 def _without_evidence(start):
