@@ -277,6 +277,29 @@ def test_a_template_of_a_server_may_name_those_behind_it(tmp_path):
     assert "front/command line" not in rendered.files
 
 
+def test_of_several_in_front_those_on_the_way_to_the_server_answer_too(tmp_path):
+    """One that cleans up names the server, and nobody it; it is begun between the others."""
+    (tmp_path / "said.py").write_text(SCRIPT)
+    fronts = {"mid": "server", "cleaner": "server", "front": "mid"}
+    companions = [Companion(name="db", spec=spec_of("", "1", "db"))]
+    companions += [
+        Companion(name=name, side="front", spec=spec_of(f"{{peer.{to}.address}}", "1", name))
+        for name, to in fronts.items()
+    ]
+    spec = structs.replace(
+        spec_of("{peer.db.address}", "1", "server"), companions=tuple(companions), loaded="front"
+    )
+    command = Command()
+    adapter = WithCompanions(command, dict.fromkeys(("db", *fronts), command))
+    with new_run_root() as root:
+        running = adapter.spawn(spec, tmp_path, Configuration(), root.new_place("two"))
+        assert isinstance(running, Together)
+        try:
+            assert set(running.companions()) == {"db", "cleaner"}
+        finally:
+            running.stop()
+
+
 class _Part:
     """Who runs, as far as nobody asks it."""
 

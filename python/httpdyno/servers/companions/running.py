@@ -1,7 +1,7 @@
 """Several servers that run as one: waited for, told of and ended together."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +31,25 @@ class Part:
 class Together:
     """All of them, in the order in which they were begun; owns them."""
 
-    def __init__(self, parts: Sequence[Part], *, loaded: str, shape: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        *,
+        loaded: str,
+        shape: Mapping[str, str],
+        passing: Collection[str] = (),
+    ) -> None:
+        """Own them.
+
+        Args:
+            parts: All that were begun, in that order.
+            loaded: The name of the one that gets the load.
+            shape: The server's plain knobs that say who is there and who is loaded.
+            passing: The names of those between who is loaded and the server.
+        """
         self._parts = tuple(parts)
         self._loaded = loaded
+        self._passing = frozenset(passing)
         # Whoever is loaded comes first wherever one of several is asked for.
         self._by_load = sorted(self._parts, key=lambda part: part.name != loaded)
         self._shape = dict(shape)
@@ -126,12 +142,13 @@ class Together:
     def companions(self) -> Mapping[str, Running]:
         """Return those who answer none of the load: all but who is loaded and whom it stands for.
 
-        One in front passes on to the server, whose workers answer; what is behind that, and what
-        nobody sends requests to, such as one that cleans up, answers nobody.
+        One in front passes on to the server, whose workers answer, and may do so through others;
+        what is behind the server, and what nobody sends requests to, such as one that cleans up,
+        answers nobody.
         """
         names = [part.name for part in self._parts]
         is_in_front = self._loaded in names[names.index(SERVER) :]
-        answering = {self._loaded, SERVER} if is_in_front else {self._loaded}
+        answering = {self._loaded, *self._passing, *([SERVER] if is_in_front else [])}
         return {part.name: part.running for part in self._parts if part.name not in answering}
 
     def status_pages(self) -> tuple[StatusPage, ...]:

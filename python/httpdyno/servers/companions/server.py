@@ -7,6 +7,7 @@ them are the server that is measured, whichever is loaded: what moves from one t
 by none.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -127,7 +128,32 @@ class WithCompanions:
             _end(parts, place)
             raise
         shape = {name: level_text(configuration.values[name]) for name in shaping_knobs(spec)}
-        return Together(parts, loaded=loaded, shape=shape)
+        passing = self._passing(spec, study_folder, configuration, loaded)
+        return Together(parts, loaded=loaded, shape=shape, passing=passing)
+
+    def _passing(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, loaded: str
+    ) -> frozenset[str]:
+        """Return those in front of the server that the one that is loaded sends requests on to.
+
+        They are whom it names, and whom these name: whoever is there and named by none of them,
+        such as one that cleans up, gets no request.
+        """
+        front = {each.name for each in _on(those_there(spec, configuration.values), "front")}
+        if loaded not in front or len(front) == 1:
+            return frozenset()
+        texts = {
+            name: _read_by(adapter.render(own, study_folder, values))
+            for name, adapter, own, values in self._parts(spec, configuration)
+            if name in front
+        }
+        passing, asked = set[str](), [loaded]
+        while asked:
+            text = texts[asked.pop()]
+            named = {name for name in front - passing - {loaded} if _is_named(name, text)}
+            passing |= named
+            asked += named
+        return frozenset(passing)
 
     def _parts(
         self, spec: ServerSpec, configuration: Configuration
@@ -155,6 +181,18 @@ class WithCompanions:
         yield part(SERVER, self._adapter, spec)
         for each in _on(there, "front"):
             yield part(each.name, self._others[each.name], each.spec)
+
+
+def _read_by(rendered: Rendered) -> str:
+    """Return all that a server reads and is started with, as one text."""
+    return "\n".join((*rendered.files.values(), *rendered.environment.values()))
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether what was rendered for diffs says where a server is: its port, or a socket's path."""
+    where = peer_placeholder(name)
+    either = "|".join(map(re.escape, (where.address, where.run, where.memory)))
+    return re.search(rf"(?<!\w)(?:{either})(?!\w)", text) is not None
 
 
 def _on(companions: tuple[Companion, ...], side: str) -> Iterator[Companion]:
