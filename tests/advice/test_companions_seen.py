@@ -72,6 +72,15 @@ def test_processes_that_a_database_begins_for_connections_are_no_dying_pool():
     assert bottleneck(theirs).limit != "spawning"
 
 
+def test_of_a_pool_that_dies_its_own_processes_are_told():
+    both = pool(4.0, births=46, deaths=45, companions=(structs.replace(DB, births=40, deaths=40),))
+    found = bottleneck(both)
+    assert found.limit == "spawning"
+    assert "at least 6.0 processes came and 5.0 went a second, 0.12 for an answer" in found.reason
+    assert found.evidence["births_per_s"] == 6
+    assert found.evidence["births_per_answer"] == pytest.approx(6 / 49)
+
+
 def test_processes_that_a_database_begins_for_each_answer_are_told_as_its_own():
     seen = pool(4.0, births=40, deaths=40, spawn_cpu_s=0.2)
     assert "CGI" in bottleneck(seen).advice

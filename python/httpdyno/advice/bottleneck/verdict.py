@@ -127,7 +127,6 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     forks_per_answer = facts.per_answer(look.host_forks or 0)
     may_be_each = per_answer >= _SEEN_BIRTHS_PER_ANSWER and forks_per_answer >= _FORKS_PER_ANSWER
     is_each = (per_answer >= _BIRTHS_PER_ANSWER or may_be_each) and ratio >= _SPAWN_RATIO
-    deaths_per_s = facts.per_s(look.deaths)
     # A pool whose workers die within a second waits for new ones, whatever the cores do.
     is_dying = (
         facts.workers > 0
@@ -142,16 +141,21 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     )
     if facts.spawn_cpu_s is None:
         used = ""  # where nobody waits for them, or not soon, what they used is not known
+    # What comes and goes in a database is nothing to a pool that dies.
+    births, deaths = (
+        (facts.own_births, facts.own_deaths) if is_dying else (look.births, look.deaths)
+    )
     theirs = None if is_dying else _mostly_theirs(look)
     where = f" ({of(facts.per_s(theirs.births))} of them of {called(theirs)})" if theirs else ""
     return Bottleneck(
         limit="spawning",
         # Who came and went between two samples was not seen.
-        reason=f"at least {of(facts.per_s(look.births))} processes came{where} and "
-        f"{of(deaths_per_s)} went a second, {per_answer:.2g} for an answer{used}",
+        reason=f"at least {of(facts.per_s(births))} processes came{where} and "
+        f"{of(facts.per_s(deaths))} went a second, {facts.per_answer(births):.2g} for an "
+        f"answer{used}",
         evidence={
-            "births_per_s": facts.per_s(look.births),
-            "births_per_answer": per_answer,
+            "births_per_s": facts.per_s(births),
+            "births_per_answer": facts.per_answer(births),
             **({} if facts.spawn_cpu_s is None else {"spawn_cpu_ratio": ratio}),
             **({"machine_births_per_answer": forks_per_answer} if look.host_forks else {}),
         },
