@@ -262,10 +262,35 @@ def test_counts_of_starts_come_together_in_the_arms_summary():
     assert words_together([]) is None
 
 
-def test_why_nothing_was_counted_stays_where_nothing_was():
+def test_why_starts_have_no_count_stays_and_what_their_other_phases_say():
     untold = HeaderWords(name="X-Cache", uncounted="no answer came")
     assert words_together([untold, None]) == untold
-    assert words_together([untold, of(3)]) == of(3)
+    found = words_together([untold, of(3), None, untold])
+    assert found == of(3, uncounted="in 2 of 3 starts: no answer came")
+    crashed = of(0, uncounted="it crashed", beside={"cold": of(0, 50)})
+    found = words_together([untold, crashed])
+    assert found == of(
+        0,
+        uncounted="in 2 of 2 starts: no answer came; it crashed",
+        beside={"cold": of(0, 50)},
+    )
+
+
+@pytest.mark.parametrize("decides", ["cold", "warm", "late"])
+def test_a_turn_that_ends_early_says_why_of_each_phase_that_it_did_not_come_to(
+    monkeypatch, decides
+):
+    left = [(of(1), start_of(0, 1.0, 1.0).windows[0].measurement), (of(2), None)]
+    phases = tuple(Phase(name=name) for name in ("cold", "warm", "late"))
+    monkeypatch.setattr(HeaderCount, "_asked", lambda *_: left.pop(0))
+    loads = ArmLoads(
+        workloads=[Workload()], addresses={PLACE: "unasked"}, networks={}, cpus=(), seed=(3, 1, 0)
+    )
+    words = count_of(loads, Method(phases=phases, decides=decides)).counted([PLACE]).words[PLACE]
+    ended = of(0, uncounted="the load ended in phase warm")
+    every = {"cold": of(1), "warm": of(2), "late": ended}
+    own = every.pop(decides)
+    assert words == structs.replace(own, beside=every)
 
 
 @pytest.mark.parametrize("words", [(), (of(3, beside={"cold": of(0, 2)}), None)])

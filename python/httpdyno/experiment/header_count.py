@@ -115,10 +115,25 @@ class HeaderCount:
             play=play,
         )
         trouble = turn.run([(0, place)], lambda _block, _place, _seen, _telemetry: None)
-        if trouble:
-            return HeaderWords(name=self.name, uncounted=trouble[place])
-        own = found.pop(self.method.decides, HeaderWords(name=self.name))
-        return structs.replace(own, beside=found)
+        return self._turn_of(found, trouble.get(place, ""))
+
+    def _turn_of(self, found: Mapping[str, HeaderWords], trouble: str) -> HeaderWords:
+        """Return the words of a turn: of each phase those, or why there are none.
+
+        Args:
+            found: Of the phases that it came to, in their order.
+            trouble: With a phase, which ended it; empty where none did.
+        """
+        words = trouble or f"the load ended in phase {[*found][-1]}"
+        every = {
+            phase.name: found[phase.name]
+            # What was to be done in the middle of it was not.
+            if phase.name in found and not trouble.startswith(f"phase {phase.name}: ")
+            else HeaderWords(name=self.name, uncounted=words)
+            for phase in self.method.phases
+        }
+        own = every.pop(self.method.decides)
+        return structs.replace(own, beside=every)
 
     def _asked(
         self,

@@ -1,7 +1,7 @@
 """What servers said of their answers in a header, such as `X-Cache: HIT from localhost`."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -24,7 +24,7 @@ class HeaderWords(Record, frozen=True, omit_defaults=True):
     beside: dict[str, "HeaderWords"] = msgspec.field(default_factory=dict)
     """The same of the phases that do not decide, by their names."""
     uncounted: str = ""
-    """Why nothing was counted, in words."""
+    """Why nothing was counted, or in how many of several starts and why, in words."""
 
     @property
     def n_answers(self) -> int:
@@ -33,19 +33,31 @@ class HeaderWords(Record, frozen=True, omit_defaults=True):
 
 
 def words_together(parts: Iterable[HeaderWords | None]) -> HeaderWords | None:
-    """Return what several counts come to; None where there are none. Pure.
+    """Return what the counts of several starts come to; None where there are none. Pure.
 
-    Where no answer was looked at in any, the last one says why.
+    Where no answer was looked at in some of them, it says in how many, and why.
     """
     every = [each for each in parts if each is not None]
-    known = [each for each in every if each.n_answers]
-    if not known:
-        return every[-1] if every else None
-    phases = dict.fromkeys(name for each in known for name in each.beside)
-    together = {name: words_together(each.beside.get(name) for each in known) for name in phases}
+    if len(every) < _SEVERAL:
+        return every[0] if every else None
+    phases = dict.fromkeys(name for each in every for name in each.beside)
+    together = {name: words_together(each.beside.get(name) for each in every) for name in phases}
     return HeaderWords(
-        name=known[0].name,
-        counts=dict(sum((Counter(each.counts) for each in known), Counter())),
-        n_without=sum(each.n_without for each in known),
+        name=every[0].name,
+        counts=dict(sum((Counter(each.counts) for each in every), Counter())),
+        n_without=sum(each.n_without for each in every),
         beside={name: each for name, each in together.items() if each is not None},
+        uncounted=_uncounted(every),
     )
+
+
+_SEVERAL = 2
+
+
+def _uncounted(starts: Sequence[HeaderWords]) -> str:
+    """Return `in 2 of 6 starts: no answer came`; empty where all have counts."""
+    missing = [each for each in starts if not each.n_answers]
+    if not missing:
+        return ""
+    why = "; ".join(dict.fromkeys(each.uncounted for each in missing if each.uncounted))
+    return f"in {len(missing)} of {len(starts)} starts: {why or 'nobody says why'}"

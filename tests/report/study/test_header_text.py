@@ -75,6 +75,15 @@ def test_why_nothing_was_counted_is_told() -> None:
     assert why in outcome_html(outcome)
 
 
+def test_why_some_starts_have_no_count_is_told_beside_what_the_others_say() -> None:
+    cold = HeaderWords(name="X-Cache", uncounted="no answer came")
+    some = structs.replace(HITS, uncounted="in 1 of 6 starts: it crashed", beside={"cold": cold})
+    text = " ".join(plain_text(outcome_text(said(sample_second.phased(), WITHOUT, some))).split())
+    assert TOLD in text
+    assert "X-Cache was not counted of some answers: in 1 of 6 starts: it crashed" in text
+    assert "X-Cache was not counted of some answers: phase cold, no answer came" in text
+
+
 def test_each_phase_that_does_not_decide_has_a_line_of_them() -> None:
     cold = HeaderWords(name="X-Cache", counts={"MISS": 50})
     outcome = said(sample_second.phased(), WITHOUT, structs.replace(HITS, beside={"cold": cold}))

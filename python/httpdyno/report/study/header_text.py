@@ -64,10 +64,13 @@ def header_notes(arms: Iterable[ArmSummary]) -> list[str]:
     if not found:
         return []
     name = found[0].name
-    why = dict.fromkeys(each.uncounted for each in found if not each.n_answers and each.uncounted)
+    why = [each.uncounted for each in found]
+    why += [
+        f"phase {of}, {s.uncounted}" for w in found for of, s in w.beside.items() if s.uncounted
+    ]
     return [
         f"{name}: its first word, in answers to the same load after the windows",
-        *(f"{name} was not counted of some answers: {each}" for each in why),
+        *(f"{name} was not counted of some answers: {each}" for each in dict.fromkeys(why) if each),
     ]
 
 
