@@ -1,5 +1,6 @@
 """Words of a header in answers, beside a server that says what it had."""
 
+import socket
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,7 +9,10 @@ from threading import Lock, Thread
 import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, start_of
+from tests.namespace import may_make_networks, serving_elsewhere
 
+from httpdyno.experiment import header_count
+from httpdyno.experiment.answer.relay import Relay
 from httpdyno.experiment.arm_load import ArmLoads, Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.evidence import arm_summary
@@ -31,6 +35,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.model.header_words import words_together
+from httpdyno.servers.port import HeldPort
 from httpdyno.store.payload import from_text, to_text
 
 PLACE = Place(0, 0)
@@ -229,6 +234,33 @@ def test_a_server_that_does_not_answer_has_no_count():
     words = count_of(loads).counted([PLACE]).words[PLACE]
     assert words.n_answers == 0
     assert words.uncounted
+
+
+@pytest.mark.skipif(not may_make_networks(), reason="only root can make networks")
+def test_nobody_outside_of_a_servers_network_comes_in_by_what_counts(monkeypatch):
+    tried: list[object] = []
+
+    class Tried(Relay):
+        def __enter__(self):
+            super().__enter__()
+            host, _, port = self.address.rpartition(":")
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((host, int(port)), timeout=5)
+            tried.append(self)
+            return self
+
+    monkeypatch.setattr(header_count, "Relay", Tried)
+    with HeldPort() as port, serving_elsewhere(port.number) as network:
+        loads = ArmLoads(
+            workloads=[Workload(connections=2)],
+            addresses={PLACE: port.address},
+            networks={PLACE: network},
+            cpus=(),
+            seed=(3, 1, 0),
+        )
+        words = count_of(loads).counted([PLACE]).words[PLACE]
+    assert (len(tried), words.uncounted) == (1, "")
+    assert words.n_without == words.n_answers > 0
 
 
 def test_requests_name_the_server_and_not_the_relay_unless_they_name_another():

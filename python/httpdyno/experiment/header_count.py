@@ -145,8 +145,9 @@ class HeaderCount:
     ) -> tuple[HeaderWords, Measurement | None]:
         address, network = self.loads.addresses[place], self.loads.networks.get(place, "")
         workload = relayed(at_rate(self.loads.workloads[place.arm], rate_per_s), address)
-        with Relay(partial(connected, address, _CONNECT_S, network), self.name) as relay:
-            loads = replace(self.loads, addresses={place: relay.address}, networks={})
+        connect = partial(connected, address, _CONNECT_S, network)
+        with Relay(connect, self.name, network=network) as relay:
+            loads = replace(self.loads, addresses={place: relay.address}, networks={place: network})
 
             def opened() -> None:
                 relay.forget()  # what users ask for first, such as a login, is in no window

@@ -14,6 +14,8 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
+from httpdyno.servers.network import within
+
 _LONGEST_HEAD_BYTES = 1 << 17
 _PIECE_BYTES = 1 << 16
 _END = re.compile(rb"\r?\n\r?\n")
@@ -59,12 +61,19 @@ def first_word(head: bytes, name: str) -> str | None:
 class Relay:
     """Listens in front of a server, for as long as it is entered as a context manager."""
 
-    def __init__(self, connect: Callable[[], socket.socket], name: str) -> None:
+    def __init__(
+        self, connect: Callable[[], socket.socket], name: str, *, network: str = ""
+    ) -> None:
         """Take what is needed.
 
         Args:
             connect: Returns a new connection to the server.
             name: Of the header that is counted.
+            network: Path of the network namespace that it listens in, the server's own: in any
+                other it would be a way in for whoever is there. Empty is this process's.
+
+        Raises:
+            OSError: The namespace cannot be entered.
         """
         self.counts: Counter[str] = Counter()
         """First word → answers."""
@@ -74,7 +83,7 @@ class Relay:
         self._lock = Lock()
         self._is_over = Event()
         self._carriers: list[Thread] = []
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener = within(network, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         self._acceptor = Thread(target=self._accept, name="relay", daemon=True)
 
     @property
