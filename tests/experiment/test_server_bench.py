@@ -14,7 +14,7 @@ from httpdyno.experiment import server_bench, start_memory
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
-from httpdyno.experiment.header_count import HeadersCounted
+from httpdyno.experiment.header_count import HeaderCount, HeadersCounted
 from httpdyno.experiment.looks_afterwards import Looked
 from httpdyno.experiment.machine_room import Room
 from httpdyno.experiment.server_bench import ServerBench
@@ -72,8 +72,15 @@ class Server:
         self._is_over.set()
 
 
-def measured(  # noqa: PLR0913 - what is measured, and who is told
-    *servers, configurations=None, line_up=(), seen=None, objective=None, told=None, n_starts=1
+def measured(  # noqa: PLR0913 - what a test of a start may say
+    *servers,
+    configurations=None,
+    line_up=(),
+    seen=None,
+    objective=None,
+    told=None,
+    header="",
+    n_starts=1,
 ):
     """Measure starts of these servers, or of what stands in their place; return the last one."""
     left = list(servers)
@@ -92,7 +99,7 @@ def measured(  # noqa: PLR0913 - what is measured, and who is told
         load_of=lambda _configuration: Workload(requests=()),
         start_configuration=lambda: Configuration(values={"n": 0}),
         may_differ=(),
-        counted_header="",
+        counted_header=header,
         method=Method(),
         objective=objective or Objective(),
     )
@@ -375,4 +382,41 @@ def test_the_words_of_a_header_are_counted_until_a_start_of_a_comparison_is_used
     monkeypatch.setattr(ServerBench, "_load", lambda *_: (windows, Looked(), {}))
     arms = tuple(Configuration(values={"n": n}) for n in range(2))
     measured(*(Up() for _ in range(6)), configurations=arms, n_starts=3)
-    assert asked == [False, False, True]
+    assert asked == [False, True]  # of the one that is disturbed nothing is counted
+
+
+def test_what_befalls_a_server_while_words_are_counted_is_no_fault_of_its_windows(
+    tmp_path, monkeypatch
+):
+    """It ends, hits its limit and complains of it: its words are uncounted then, and no more."""
+    log = tmp_path / "error.log"
+    log.write_text("")
+
+    class Ending(Up):
+        limits = ()
+
+        def error_logs(self):
+            return (log,)
+
+        def limit_hit(self):
+            return "" if self.is_alive() else "it was at its limit"
+
+    servers = Ending(), Up()
+    words = HeaderWords(name="X-Cache", counts={"HIT": 3})
+
+    def counted(_self, up):
+        log.write_text("ERROR: under the load of what counts\n")
+        servers[0].stop()
+        return HeadersCounted(words=dict.fromkeys(up, words), each_s=1.0)
+
+    windows = [sample_window(block=0, arm=arm) for arm in range(2)]
+    monkeypatch.setattr(ServerBench, "_load", lambda *_: (windows, Looked(), {}))
+    monkeypatch.setattr(HeaderCount, "counted", counted)
+    record = measured(*servers, header="X-Cache")
+    assert record.statuses == ("complete", "complete")
+    assert record.log_lines[0].kinds == ()
+    ended, whole = record.header_words
+    assert ended.counts == {}
+    assert ended.uncounted == "its first process ended under load: farewell"
+    assert whole == words
+    assert record.counted_s == 1.0

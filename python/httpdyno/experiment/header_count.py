@@ -18,6 +18,7 @@ from httpdyno.experiment.answer.relay import Relay
 from httpdyno.experiment.arm_load import ArmLoads, Place, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.phases import Act, PhasedWindows, acted, also_opening
+from httpdyno.experiment.silent_server import crash_words
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
     HeaderWords,
@@ -202,7 +203,15 @@ def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
         ),
         act=lambda place, command: acted(running[place], command),
     )
-    return count.counted([*running])
+    found = count.counted([*running])
+    words = {
+        place: each
+        if running[place].is_alive()
+        # Of which answers those words are nobody knows.
+        else HeaderWords(name=count.name, uncounted=crash_words(running[place]))
+        for place, each in found.words.items()
+    }
+    return replace(found, words=words)
 
 
 def relayed(workload: Workload, address: str) -> Workload:

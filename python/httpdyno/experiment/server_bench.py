@@ -191,16 +191,6 @@ class ServerBench:
             self._await_ready(arms)
             self._sameness.before_load(requests[0].arms, starts)
             windows, looked, seen = self._load(requests, starts, save)
-            headers = HeadersCounted()
-            if windows:
-                headers = counted_headers(
-                    self._study,
-                    requests[0],
-                    running_in(starts),
-                    seed=self._seed,
-                    cpus=self._cores.client,
-                    has_turn=requests[0].comparison in self._turned,
-                )
             for arm in arms:
                 arm.read_log()
             see_crashes(arms)
@@ -217,6 +207,18 @@ class ServerBench:
             if not is_disturbed:
                 self._cycles.add(_labels(requests), seen)
                 self._sizes.update(sizes_of(requests[0].arms, windows))
+            headers = HeadersCounted()
+            if windows and not is_disturbed:
+                # Last, when all is judged: what befalls a server now was in none of its windows.
+                headers = counted_headers(
+                    self._study,
+                    requests[0],
+                    running_in(starts),
+                    seed=self._seed,
+                    cpus=self._cores.client,
+                    has_turn=requests[0].comparison in self._turned,
+                )
+                still_s += self._pulse.still_s()
                 # A start that is tried again has its counts in no summary.
                 if headers.words and all(a.status == "complete" for a in arms if a.running):
                     self._turned.add(requests[0].comparison)
