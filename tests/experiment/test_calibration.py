@@ -36,6 +36,17 @@ def test_what_is_looked_at_leaves_less_time_for_windows(study, looks_s, n_blocks
     assert cost.n_blocks == n_blocks
 
 
+def test_what_a_first_start_counts_once_is_no_cost_of_each_start(study):
+    """It is planned for with what is looked at: once in each comparison."""
+    plain = structs.replace(sample_start(), duration_s=5.0)
+    counting = structs.replace(plain, duration_s=25.0, looked_s=20.0)
+    costs = [
+        start_cost([first, plain, plain], study, n_comparisons=1, looks_s=looks_s)
+        for first, looks_s in ((plain, 40.0), (counting, 20.0))
+    ]
+    assert costs[0].first_s == pytest.approx(costs[1].first_s)
+
+
 @pytest.mark.parametrize("is_alike", [True, False])
 def test_counts_that_never_differed_do_not_promise_that_nothing_is_too_small(study, is_alike):
     def start(number):

@@ -1,28 +1,40 @@
 """Words of a header in answers, beside a server that says what it had."""
 
+import math
 import socket
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.experiment.loads import load_of
 from tests.experiment.test_second_metric import ARMS, start_of
+from tests.experiment.test_standstill import request_of
 from tests.namespace import may_make_networks, serving_elsewhere
 
+from httpdyno.errors import UsageError
 from httpdyno.experiment import header_count
 from httpdyno.experiment.answer.relay import Relay
 from httpdyno.experiment.arm_load import ArmLoads, Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.experiment.header_count import (
+    LONGEST_S,
     N_ANSWERS,
     HeaderCount,
     HeadersCounted,
     counted_headers,
     relayed,
 )
+from httpdyno.experiment.look_cost import HeaderCost, header_cost
+from httpdyno.experiment.looks_afterwards import Wanted
+from httpdyno.experiment.planning import compare_plan
+from httpdyno.experiment.rehearsal import least_s
+from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
     HeaderWords,
@@ -226,6 +238,66 @@ def test_a_phase_that_fails_is_why_nothing_was_counted():
         count = count_of(loads_of(server, OWN), method, lambda _place, _command: "it failed")
         words = count.counted([PLACE]).words[PLACE]
     assert words == HeaderWords(name="X-Cache", uncounted="phase cold: it failed")
+
+
+@pytest.mark.parametrize(
+    ("left_s", "each_s"), [(math.inf, LONGEST_S), (12.0, LONGEST_S), (3.0, 0.5), (-1.0, 0.1)]
+)
+def test_counting_takes_no_longer_than_its_starts_may(monkeypatch, study, left_s, each_s):
+    asked = []
+
+    def take(_self, _place, window, *_more):
+        asked.append(window.measure_s)
+        return of(1), None
+
+    monkeypatch.setattr(HeaderCount, "_asked", take)
+    server: Any = SimpleNamespace(addresses=("127.0.0.1:1",), networks=("",), is_alive=lambda: True)
+    running = {Place(start, arm): server for start in range(3) for arm in range(2)}
+    counted_headers(
+        structs.replace(study, counted_header="X-Cache"),
+        request_of(study, warm_up_s=0.0),
+        running,
+        seed=1,
+        cpus=(),
+        left_s=left_s,
+    )
+    assert asked == [each_s] * 6
+
+
+@pytest.mark.parametrize(
+    ("header", "method", "cost"),
+    [
+        ("", {}, HeaderCost()),
+        ("X-Cache", {}, HeaderCost(each_s=0.1)),
+        ("X-Cache", {"phases": (Phase(name="cold"),), "window_s": 7.0}, HeaderCost(once_s=7.0)),
+    ],
+)
+def test_what_counting_takes_is_planned_before_anything_is_started(study, header, method, cost):
+    """Of each server in each start, or a whole turn of each in a comparison's first start."""
+    study = structs.replace(
+        study, method=structs.replace(study.method, **{"decides": "cold"} | method)
+    )
+    counting = structs.replace(study, counted_header=header)
+    assert header_cost(counting) == cost
+    a, b = study.start_configuration(), study.start_configuration()
+    n_starts = study.method.min_starts
+    plain, planned = (compare_plan(each, a, b, seed=1) for each in (study, counting))
+    more_s = 2 * (n_starts * cost.each_s + cost.once_s)
+    assert least_s(planned) == pytest.approx(least_s(plain) + more_s)
+    of_each, of_both = (
+        ServerBench(adapter=cast(Any, None), study=each, seed=1).looks_s([(a, b), (a, b, a)])
+        for each in (study, counting)
+    )
+    assert of_both == pytest.approx(of_each + 5 * cost.once_s)
+
+
+def test_a_start_is_refused_where_a_turn_more_does_not_fit():
+    with cache() as server:
+        load = load_of(server.address, limit_s=4.0, n_needed=6, warm_up_s=0.0, lead_in_s=0.0)
+        assert load.run(lambda _: None)
+        load.wanted = Wanted(header=HeaderCost(once_s=24.0))
+        with pytest.raises(UsageError, match=r"one start takes 4\.\d+ s of load"):
+            load.run(lambda _: None)
 
 
 def test_a_server_that_does_not_answer_has_no_count():

@@ -71,7 +71,8 @@ class Bench(Protocol):
         """Return what looking at servers is expected to take, were these compared in this order.
 
         Each is looked at once, in the first start that has it, when its windows are through; none
-        of what was looked at already is in it.
+        of what was looked at already is in it. What is counted in each comparison's first start
+        alone is in it, too.
 
         Args:
             comparisons: That begin, with their arms.

@@ -114,7 +114,7 @@ def start_cost(
     window_s = [w.measurement.total_s for start in starts for w in start.windows]
     n_arms = max(1, len(starts[0].statuses))
     block_s = fmean(window_s) * n_arms if window_s else method.window_s * n_arms
-    overheads_s = [max(0.0, each.duration_s - block_s * _blocks(each, n_arms)) for each in starts]
+    overheads_s = [max(0.0, each.measuring_s - block_s * _blocks(each, n_arms)) for each in starts]
     alone_s = overheads_s[0]
     overhead_s = fmean(overheads_s[1:]) if len(starts) > 1 else alone_s
     left_s = study.budget_s * SAFETY - math.fsum(start.duration_s for start in starts)

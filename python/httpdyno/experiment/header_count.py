@@ -17,6 +17,7 @@ from httpdyno.errors import EngineError, UsageError
 from httpdyno.experiment.answer.relay import Relay
 from httpdyno.experiment.arm_load import ArmLoads, Place, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.look_cost import LEAST_WORDS_S
 from httpdyno.experiment.phases import Act, PhasedWindows, acted, also_opening
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.load.window_plan import WindowPlan
@@ -37,7 +38,7 @@ from httpdyno.servers.address import connected, host_header
 N_ANSWERS = 200
 """Of a server in one start; enough of them come together over the starts of a run."""
 LONGEST_S = 2.0
-"""What they may take where no phase says otherwise."""
+"""What they may take of one server at the most, where no phase says otherwise."""
 _PART = 9
 """Draws of its own, so that no address which a window made up comes again."""
 _HOST = "host"
@@ -71,6 +72,8 @@ class HeaderCount:
     """Of the windows, straight to the servers."""
     act: Act
     """Runs a phase's command at a server."""
+    longest_s: float = LONGEST_S
+    """What the answers of one server may take, where no phase says otherwise."""
 
     def counted(self, up: Sequence[Place]) -> HeadersCounted:
         """Return what the answers of these servers say, one server after the other."""
@@ -88,7 +91,7 @@ class HeaderCount:
             return HeaderWords(name=self.name, uncounted=str(error))
 
     def _steady(self, place: Place) -> HeaderWords:
-        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=LONGEST_S, n_requests=N_ANSWERS)
+        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=self.longest_s, n_requests=N_ANSWERS)
         return self._asked(place, window)[0]
 
     def _phased(self, place: Place) -> HeaderWords:
@@ -167,7 +170,7 @@ class HeaderCount:
         return words, next(iter(handle.measurements()), None)
 
 
-def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
+def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and how long
     study: Study,
     request: StartRequest,
     running: Mapping[Place, Running],
@@ -175,6 +178,7 @@ def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
     seed: int,
     cpus: Sequence[int],
     has_turn: bool = False,
+    left_s: float = math.inf,
 ) -> HeadersCounted:
     """Return what the answers of a study's servers say in the header that it counts.
 
@@ -188,6 +192,8 @@ def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
         seed: The plan's.
         cpus: The client's cores; empty leaves them free.
         has_turn: Whether a start of this comparison took such a turn, and was sound.
+        left_s: What these starts may still take in all. Where that is little, there are fewer
+            answers; with phases it makes no difference.
     """
     if not study.counted_header or (study.method.phases and has_turn):
         return HeadersCounted()
@@ -202,6 +208,7 @@ def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
             seed=(seed, request.comparison, request.start),
         ),
         act=lambda place, command: acted(running[place], command),
+        longest_s=longest_s(left_s, len(running)),
     )
     found = count.counted([*running])
     words = {
@@ -212,6 +219,16 @@ def counted_headers(  # noqa: PLR0913 - of which load, of whom, and by whom
         for place, each in found.words.items()
     }
     return replace(found, words=words)
+
+
+def longest_s(left_s: float, n_servers: int) -> float:
+    """Return what counting may take of each server. Pure.
+
+    Args:
+        left_s: What it may take of all of them; may be below 0.
+        n_servers: How many they are.
+    """
+    return min(LONGEST_S, max(LEAST_WORDS_S, left_s / max(1, n_servers)))
 
 
 def relayed(workload: Workload, address: str) -> Workload:

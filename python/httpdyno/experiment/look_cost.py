@@ -4,8 +4,11 @@ They come once for each configuration, when the windows of the first start that 
 not with every start, so they are reckoned apart from what a start takes.
 """
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 from httpdyno.experiment.looking import LOOK_S
-from httpdyno.model import Record
+from httpdyno.model import Configuration, Record, Study
 
 COUNT_S = 1.0
 """Of counting one server's system calls, where none were counted yet: strace takes hold, 20 answers
@@ -13,6 +16,32 @@ come some ten times slower, for a second at the most, and it lets go. The bundle
 0.3 s (`bookmarks`, two virtual cores)."""
 LEAST_COUNT_S = 0.1
 """What no count takes less than: it waits for quiet at both edges of its load."""
+
+LEAST_WORDS_S = 0.1
+"""What counting the words of a header may always take of a server."""
+
+
+class HeaderCost(NamedTuple):
+    """What counting the words of a header takes of one server."""
+
+    each_s: float = 0.0
+    """In each start, at the least: up to two seconds where there is time."""
+    once_s: float = 0.0
+    """In the first start of a comparison alone."""
+
+
+def header_cost(study: Study) -> HeaderCost:
+    """Return what the header that a study counts takes of each server; nothing without one."""
+    if not study.counted_header:
+        return HeaderCost()
+    if study.method.phases:
+        return HeaderCost(once_s=study.method.turn_s)
+    return HeaderCost(each_s=LEAST_WORDS_S)
+
+
+def header_turns_s(study: Study, comparisons: Iterable[Sequence[Configuration]]) -> float:
+    """Return what counting words takes in the first starts alone of comparisons that begin."""
+    return header_cost(study).once_s * sum(map(len, comparisons))
 
 
 class LookCost(Record, frozen=True):

@@ -12,7 +12,7 @@ from functools import partial
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.call_count import counted, told_in, with_calls
 from httpdyno.experiment.call_ratios import LONGEST_S
-from httpdyno.experiment.look_cost import LEAST_COUNT_S, LookCost
+from httpdyno.experiment.look_cost import LEAST_COUNT_S, HeaderCost, LookCost
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
@@ -29,11 +29,18 @@ class Wanted:
     """The processes of those among them whose system calls are counted as well."""
     counted: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     """The processes of those whose system calls are a figure of the start, looked at or not."""
+    header: HeaderCost = field(default_factory=HeaderCost)
+    """What counting the words of a header takes of each server, after all that is seen here."""
 
-    @property
-    def least_counted_s(self) -> float:
-        """What counting these takes at the least."""
-        return len(self.counted) * LEAST_COUNT_S
+    def least_counted_s(self, n_servers: int, n_starts: int) -> float:
+        """Return what counting takes of a start, in the mean, at the least.
+
+        Args:
+            n_servers: That are up.
+            n_starts: Of the comparison, of which the first alone may count words.
+        """
+        of_each = self.header.each_s + self.header.once_s / n_starts
+        return len(self.counted) * LEAST_COUNT_S + n_servers * of_each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

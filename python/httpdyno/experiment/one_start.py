@@ -20,6 +20,7 @@ from httpdyno.experiment.answer.ask import (
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.calibration import N_STARTS
+from httpdyno.experiment.look_cost import header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead, n_at_once
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
@@ -162,8 +163,10 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
         can_count: Whether system calls can be counted here.
     """
     can_count = can_count and not plan.study.objective.counts_calls  # each start does
-    looks_s = LooksToTake(can_count=can_count).expected_s(comparisons_ahead(plan))
-    method, n_steps, start_s = plan.study.method, len(plan.steps), record.duration_s
+    ahead = comparisons_ahead(plan)
+    looks_s = LooksToTake(can_count=can_count).expected_s(ahead)
+    looks_s += header_turns_s(plan.study, ahead)
+    method, n_steps, start_s = plan.study.method, len(plan.steps), record.measuring_s
     if method.is_all_at_once:
         # All are up in each start; the final claim has two.
         one_by_one_s = method.min_starts * (n_at_once(plan) / 2 + 1) * start_s + looks_s
@@ -178,10 +181,12 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
 
     if plan.reference is not None:
         # Each has starts of its own, and nothing comes before or after.
-        return n_steps * together_s(method.min_starts), method.min_starts * n_steps * start_s
+        least_s = n_steps * together_s(method.min_starts)
+        return least_s + looks_s, method.min_starts * n_steps * start_s + looks_s
     n_comparisons = n_steps + 1
     least_s = together_s(N_STARTS) + n_comparisons * together_s(method.min_starts)
     most_s = (N_STARTS + method.min_starts * n_comparisons) * start_s
+    looks_s += record.looked_s  # of the calibration, whose configuration is looked at later
     return least_s + looks_s, most_s + looks_s
 
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageError
-from httpdyno.experiment.look_cost import LEAST_COUNT_S
+from httpdyno.experiment.look_cost import LEAST_COUNT_S, header_cost, header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.foreign_text import is_there
@@ -67,8 +67,9 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
 def least_s(plan: Plan) -> float:
     """Return the time of windows and looks alone that the first claim needs.
 
-    A window in each start, with a count of system calls where the objective has to do with them,
-    and a look at each configuration. Of several candidates each has a claim of its own.
+    A window in each start, with a count of system calls where the objective has to do with them
+    and of a header's words where the study counts them, and a look at each configuration. Of
+    several candidates each has a claim of its own.
     """
     method = plan.study.method
     claims = comparisons_ahead(plan)
@@ -80,6 +81,8 @@ def least_s(plan: Plan) -> float:
     has_server = plan.study.fragments is None
     looks_s = LooksToTake(can_count=False).expected_s(claims) if has_server else 0.0
     count_s = LEAST_COUNT_S if plan.study.objective.counts_calls else 0.0
+    count_s += header_cost(plan.study).each_s
+    looks_s += header_turns_s(plan.study, claims)
     return method.min_starts * n_arms * (window_s + count_s) + looks_s
 
 

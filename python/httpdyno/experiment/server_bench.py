@@ -22,6 +22,7 @@ from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.header_count import HeadersCounted, counted_headers
 from httpdyno.experiment.known_cycles import KnownCycles
+from httpdyno.experiment.look_cost import header_cost, header_turns_s
 from httpdyno.experiment.looks_afterwards import Looked, Wanted
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
@@ -173,8 +174,12 @@ class ServerBench:
     def looks_s(
         self, comparisons: Sequence[Sequence[Configuration]], *, is_alone: bool = False
     ) -> float:
-        """Return what looking at servers is expected to take, were these compared in this order."""
-        return self._looks.expected_s(comparisons, is_alone=is_alone)
+        """Return what looking at servers is expected to take, were these compared in this order.
+
+        The words of a header that are counted once in each of them are in it.
+        """
+        looks_s = self._looks.expected_s(comparisons, is_alone=is_alone)
+        return looks_s + header_turns_s(self._study, comparisons)
 
     def measure_starts(
         self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
@@ -217,6 +222,7 @@ class ServerBench:
                     seed=self._seed,
                     cpus=self._cores.client,
                     has_turn=requests[0].comparison in self._turned,
+                    left_s=len(requests) * requests[0].limit_s - (sleepless_s() - self._since_s),
                 )
                 still_s += self._pulse.still_s()
                 # A start that is tried again has its counts in no summary.
@@ -346,6 +352,7 @@ class ServerBench:
                 counted={
                     place: each.root_pids for place, each in running.items() if self._counts_calls
                 },
+                header=header_cost(self._study),
             ),
             seed=self._seed,
             cpus=self._cores.client,

@@ -320,7 +320,8 @@ class StartLoad:
             return
         # What is learnt of cycles, one arm after the other, is learnt once.
         each_s = later_s(self._first, warm_up_s, self.counted_s)
-        load_s = windows_s + (warm_up_s + (n - 1) * each_s) / n + self.wanted.least_counted_s
+        load_s = windows_s + (warm_up_s + (n - 1) * each_s) / n
+        load_s += self.wanted.least_counted_s(len(self._up), n)
         require_time(load_s, limit_s, n, cycle_s=choice.cycle_s)
 
     def _play(

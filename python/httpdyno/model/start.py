@@ -69,7 +69,8 @@ class StartRecord(Record, frozen=True):
     """What each arm was seen to do under load after its windows; (n_arms,), or empty where nobody
     looked: a configuration is looked at in one start of a run."""
     looked_s: float = 0.0
-    """What of its duration that took; 0 also in what an earlier version stored."""
+    """What of its duration that took, with the turn of phases in which a comparison's first start
+    counts the words of a header; 0 also in what an earlier version stored."""
     system_calls: tuple[SystemCalls | None, ...] = ()
     """Those of each arm's answers, counted after its windows; (n_arms,), or empty where the
     objective has nothing of them."""
@@ -93,7 +94,7 @@ class StartRecord(Record, frozen=True):
 
     @property
     def measuring_s(self) -> float:
-        """What it took without the looks: as another start of the same arms takes."""
+        """What it took without these: as another start of the same arms takes."""
         return self.duration_s - self.looked_s
 
     @property
