@@ -65,3 +65,34 @@ def test_counts_that_never_differed_do_not_promise_that_nothing_is_too_small(stu
     assert ("detectable_ratio" in cost.figures) is not is_alike
     assert ("or more can be proven in" in words) is not is_alike
     assert words.endswith("how small a difference can be proven") is is_alike
+
+
+@pytest.mark.parametrize("metric", ["ready_s", "pss_bytes", "cpu_s_per_request"])
+def test_windows_whose_throughput_strays_say_nothing_of_what_is_none(study, metric):
+    """What can be proven of time until it is ready, or of memory, is what its starts stray by."""
+
+    def start(number, stray):
+        of_arm = 1.0, 1.0 + number / 1e4
+        windows = tuple(
+            structs.replace(
+                seen,
+                block=block,
+                measurement=structs.replace(seen.measurement, measured_s=1 + stray * block * arm),
+                telemetry=structs.replace(
+                    seen.telemetry, pss_bytes=round(1e6 * of_arm[arm]), cpu_s=of_arm[arm]
+                ),
+            )
+            for block in range(4)
+            for arm in (0, 1)
+            for seen in [sample_window(arm=arm, block=block)]
+        )
+        return structs.replace(sample_start(), windows=windows, came_up_s=of_arm)
+
+    asked = structs.replace(study, objective=Objective(metric=metric))
+    calm, stray = (
+        start_cost([start(n, by) for n in range(3)], asked, n_comparisons=1).figures
+        for by in (0.0, 0.5)
+    )
+    assert stray["between_windows_sd"] > calm["between_windows_sd"]
+    assert stray["detectable_ratio"] == pytest.approx(calm["detectable_ratio"], rel=1e-9)
+    assert stray["detectable_ratio"] < 1.002

@@ -45,8 +45,17 @@ _WINDOW_FIGURES: dict[str, Callable[[WindowRecord], float]] = {
 def noise(starts: Sequence[StartRecord], ratios: Sequence[float]) -> dict[str, float]:
     """Return the standard deviations between starts and between the blocks of a start."""
     name = "cpu_per_call" if are_calls(starts) else "throughput"
-    rows = [row for row in block_log_ratios(starts, name) if len(row) > 1]
     result = {"between_starts": stdev(ratios)} if len(ratios) > 1 else {}
-    if rows:
-        result["between_windows"] = math.sqrt(fmean(stdev(row) ** 2 for row in rows))
+    between_windows = window_noise(starts, name)
+    if between_windows is not None:
+        result["between_windows"] = between_windows
     return result
+
+
+def window_noise(starts: Sequence[StartRecord], ratio_name: str) -> float | None:
+    """Return the standard deviation between the blocks of a start of a ratio's own logarithm.
+
+    None where no start has two, or where single windows have no such figure.
+    """
+    rows = [row for row in block_log_ratios(starts, ratio_name) if len(row) > 1]
+    return math.sqrt(fmean(stdev(row) ** 2 for row in rows)) if rows else None

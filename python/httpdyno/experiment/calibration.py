@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from httpdyno.experiment import caveat
-from httpdyno.experiment.block_ratios import noise
+from httpdyno.experiment.block_ratios import noise, window_noise
 from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.event import Stage
 from httpdyno.experiment.evidence import arm_summary, log_ratios
@@ -17,7 +17,7 @@ from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.session import CALIBRATION_INDEX, Session
 from httpdyno.model import Record, StartRecord, Study
-from httpdyno.model.metric import RATIO_OF_METRIC, is_counted
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import half_width_factor
 from httpdyno.units import format_change, format_duration, format_guess
 
@@ -147,8 +147,8 @@ def _noise_figures(
     spread = noise(starts, ratios)
     affordable = study.budget_s * SAFETY / n_comparisons / start_s
     n_starts = max(study.method.min_starts, int(min(MAX_STARTS, affordable)))
-    # That of windows is their throughput's: nothing to what is counted, which has none of its own.
-    of_windows = 0.0 if is_counted(name) else spread.get("between_windows", 0.0)
+    # What no single window has a figure of, such as memory, strays by what starts say of it.
+    of_windows = window_noise(starts, name) or 0.0
     per_start = max(
         _spread_at_most(ratios), of_windows / math.sqrt(max(1.0, _blocks(starts[0], 2)))
     )
