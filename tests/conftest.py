@@ -99,6 +99,18 @@ def session_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.fixture(scope="session")
+def session_memory() -> Iterator[Path]:
+    """The same in memory, where the session meets nobody's leftovers and leaves none to others."""
+    shared = Path("/dev/shm")
+    home = shared if os.access(shared, os.W_OK | os.X_OK) else None
+    # Short: paths of sockets end after 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="hd-", dir=home))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_running(session_folder: Path) -> Iterator[None]:
     """Fail the session when a process that it started, or a child of such a one, is left."""
@@ -108,16 +120,23 @@ def nothing_left_running(session_folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def own_folders(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own_folders(
+    session_folder: Path, session_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """Give each test its own data and run folders, and none of the user's settings."""
     folder = Path(tempfile.mkdtemp(dir=session_folder))
     folder.chmod(0o755)
     monkeypatch.setenv("HTTPDYNO_DATA_DIR", str(folder / "data"))
     monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(folder / "run"))
+    memory = session_memory / folder.name
+    memory.mkdir()
+    memory.chmod(0o755)
+    monkeypatch.setenv("HTTPDYNO_MEMORY_DIR", str(memory))
     for name in ("HTTPDYNO_STORE", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    for each in (folder, memory):
+        shutil.rmtree(each, ignore_errors=True)
 
 
 @pytest.fixture

@@ -170,6 +170,8 @@ def test_another_place_for_servers_is_another_disk_and_depth(filed, monkeypatch)
     before = input_digests(filed)
     monkeypatch.setenv("HTTPDYNO_RUN_DIR", "/dev/shm/deep/in/memory")
     assert changed_names(before, input_digests(filed)) == ["$HTTPDYNO_RUN_DIR"]
+    monkeypatch.setenv("HTTPDYNO_MEMORY_DIR", "/tmp/no/memory")
+    assert "$HTTPDYNO_MEMORY_DIR" in changed_names(before, input_digests(filed))
 
 
 def test_links_are_followed_and_one_that_leads_back_ends(filed, tmp_path):

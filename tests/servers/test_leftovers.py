@@ -18,7 +18,7 @@ from httpdyno.servers import removal, root_folder
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.live_process import child_pids, process_info
-from httpdyno.servers.root_folder import disk_root, locked_root
+from httpdyno.servers.root_folder import disk_root, locked_root, memory_root_or
 from httpdyno.servers.run_folder import new_run_root
 
 DEADLINE_S = 10
@@ -104,6 +104,19 @@ def test_a_folder_in_memory_whose_record_is_gone_is_removed_once_nobody_owns_it(
     monkeypatch.undo()
 
 
+def test_what_a_killed_run_left_in_memory_is_told_where_it_was_and_to_nobody_else(
+    own_folders, monkeypatch
+):
+    name = memory_root_or(own_folders).name
+    theirs = own_folders / "theirs"
+    left = theirs / name / "run-1-1-abc"
+    left.mkdir(parents=True)
+    (left / "lock").touch(mode=0o600)
+    assert reap_leftovers() == []
+    monkeypatch.setenv("HTTPDYNO_MEMORY_DIR", str(theirs))
+    assert reap_leftovers() == [f"removed `{left}`, which no httpdyno owns"]
+
+
 def test_at_no_step_of_its_owners_own_removal_is_a_folder_taken_for_a_leftover(monkeypatch):
     root = new_run_root()
     place = root.new_place("one")
@@ -158,7 +171,7 @@ def test_what_an_owner_left_who_was_killed_as_he_made_his_folder_in_memory_is_re
 
 
 def test_where_nothing_was_left_nothing_is_made_and_nobody_is_waited_for(own_folders, monkeypatch):
-    monkeypatch.setattr(root_folder, "_MEMORY", own_folders / "memory")
+    monkeypatch.setenv("HTTPDYNO_MEMORY_DIR", str(own_folders / "memory"))
     assert reap_leftovers() == []
     assert not (own_folders / "run").exists()
     with new_run_root() as root, locked_root(root.folder.parent):

@@ -31,7 +31,7 @@ def test_root_refuses_a_run_folder_that_servers_users_cannot_reach(own_folders, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders that are another's")
 def test_where_all_names_in_memory_are_taken_the_disk_does(own_folders, monkeypatch):
-    monkeypatch.setattr(root_folder, "_MEMORY", own_folders)
+    monkeypatch.setenv("HTTPDYNO_MEMORY_DIR", str(own_folders))
     for name in ("httpdyno-0", *(f"httpdyno-0-{number}" for number in range(1, 4))):
         (own_folders / name).mkdir()
         os.chown(own_folders / name, 65534, 65534)
@@ -69,7 +69,8 @@ def test_a_root_that_others_can_replace_is_refused(own_folders, monkeypatch, mod
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders that are another's")
 def test_folders_of_another_user_are_neither_used_nor_waited_for(own_folders, monkeypatch):
-    monkeypatch.delenv("HTTPDYNO_RUN_DIR")
+    for variable in ("HTTPDYNO_RUN_DIR", "HTTPDYNO_MEMORY_DIR"):
+        monkeypatch.delenv(variable)
     for variable in ("_DISK", "_MEMORY"):
         common = own_folders / variable
         common.mkdir()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from httpdyno.model import HostFacts, Plan, Replay, ServerSpec, Study
 from httpdyno.servers.own_network.opened import SERVICES, services_here
-from httpdyno.servers.root_folder import ROOT_VARIABLE
+from httpdyno.servers.root_folder import MEMORY_VARIABLE, ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
 
 _CHUNK_BYTES = 1 << 20
@@ -60,7 +60,7 @@ def input_digests(study: Study) -> dict[str, str]:
     if study.server.network is not None:
         digests[SERVICES] = _services_digest()
     # Where servers live is on some disk, and so many folders deep: that is measured with them.
-    for variable in (*INHERITED, ROOT_VARIABLE):
+    for variable in (*INHERITED, ROOT_VARIABLE, MEMORY_VARIABLE):
         if variable in os.environ:
             text = os.environ[variable].encode(errors="surrogateescape")
             digests[f"${variable}"] = hashlib.sha256(text).hexdigest()

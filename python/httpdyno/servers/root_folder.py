@@ -16,6 +16,7 @@ from httpdyno.private_file import HeldError, locked
 from httpdyno.servers.user_namespace import outside_ids
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
+MEMORY_VARIABLE = "HTTPDYNO_MEMORY_DIR"
 LOCK = "lock"
 """In a root on disk, and in each run's folder in memory."""
 _PATIENCE_S = 30.0
@@ -42,12 +43,13 @@ def disk_root() -> Path:
 
 def memory_root_or(otherwise: Path) -> Path:
     """Return this user's RAM-backed root; the other one where none can be had."""
-    if not (_MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)):
+    memory = _memory()
+    if not (memory.is_dir() and os.access(memory, os.W_OK | os.X_OK)):
         return otherwise
     for number in range(_NAMES_TRIED):
         # Anybody may have made a folder of our name here; that must not stop us.
         with suppress(AdapterError):
-            return safe_root(_MEMORY / _root_name(number))
+            return safe_root(memory / _root_name(number))
     return otherwise
 
 
@@ -58,7 +60,8 @@ def own_disk_roots() -> list[Path]:
 
 def own_memory_roots() -> list[Path]:
     """Return the same in memory."""
-    roots = [_MEMORY / _root_name(number) for number in range(_NAMES_TRIED)]
+    memory = _memory()
+    roots = [memory / _root_name(number) for number in range(_NAMES_TRIED)]
     return [root for root in roots if is_own_folder(root)]
 
 
@@ -158,6 +161,12 @@ def _disk_roots() -> list[Path]:
     # A folder for all, such as /tmp, stays as it is: ours is made in it.
     is_for_all = stat.S_ISDIR(info.st_mode) and bool(info.st_mode & stat.S_ISVTX)
     return [root / _root_name(number) for number in range(_NAMES_TRIED)] if is_for_all else [root]
+
+
+def _memory() -> Path:
+    """Return the RAM-backed folder that roots in memory are made in."""
+    chosen = os.environ.get(MEMORY_VARIABLE, "")
+    return Path(chosen).absolute() if chosen else _MEMORY
 
 
 def _root_name(number: int = 0) -> str:
