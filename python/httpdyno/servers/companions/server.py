@@ -185,7 +185,8 @@ class WithCompanions:
 
 def _read_by(rendered: Rendered) -> str:
     """Return all that a server reads and is started with, as one text."""
-    return "\n".join((*rendered.files.values(), *rendered.environment.values()))
+    texts = (*rendered.files.values(), *rendered.environment.values(), *rendered.prepare)
+    return "\n".join(texts)
 
 
 def _is_named(name: str, text: str) -> bool:
