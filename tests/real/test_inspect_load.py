@@ -93,6 +93,26 @@ def test_its_cpu_time_names_whom_it_asks_for_answers(gunicorn, own_folders, caps
     assert place["by"].endswith(f" {other}")
 
 
+def test_load_tests_and_comparisons_name_whom_it_asks_too(gunicorn, own_folders, capsys):
+    _, url = gunicorn
+    behind, second = free_port(), free_port()
+    holds = f"s = socket.create_server(('127.0.0.1', {behind})); [s.accept() for _ in range(99)]"
+    words = [sys.executable, "-m", "gunicorn", "shop:app", "--no-control-socket"]
+    with started_in(own_folders) as start:
+        other = start([sys.executable, "-c", f"import socket; {holds}"], behind)
+        start([*words, "-b", f"127.0.0.1:{second}"], second)
+        urls = [f"{url}/ask?{behind}", f"http://127.0.0.1:{second}/ask?{behind}"]
+        assert run(["load", urls[0], "-c", "4", "-n", "100", "--look", "--json", "-"]) == 0
+        loaded = json.loads(capsys.readouterr().out)
+        named = [word for each in urls for word in ("--url", each)]
+        assert run(["compare", *named, "-c", "4", "-d", "2s", "--json", "-"]) == 0
+        compared = json.loads(capsys.readouterr().out)
+    for document in (loaded, *compared["instances"]):
+        [place] = document["behind"]
+        assert place["to"] == f"127.0.0.1:{behind}"
+        assert place["by"].endswith(f" {other}")
+
+
 def test_each_url_alone_says_what_it_leaves(gunicorn, capsys):
     pid, url = gunicorn
     loads = ["--load", f"{url}/", "--load", f"{url}/fat"]

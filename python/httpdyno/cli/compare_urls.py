@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
+from httpdyno.cli.behind_now import turns_with_behind
 from httpdyno.cli.console import messages
 from httpdyno.cli.keep import keep
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
@@ -173,6 +174,7 @@ def compare_urls(
         with _Progress(messages(), plan.duration_s, asked) as progress:
             outcome = run_turns(plan, progress.show, lambda: bool(asked_to_end))
         outcome = with_looks(outcome, plan, lambda: bool(asked_to_end), tell)
+        outcome = turns_with_behind(outcome, plan)
     show_turns(outcome, outputs)
     keep(lambda store: store.save_turns(outcome, headline=headline(outcome)))
     if asked_to_end:

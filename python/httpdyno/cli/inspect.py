@@ -9,6 +9,7 @@ import typer
 
 from httpdyno.advice.curve.life import configured_lives
 from httpdyno.advice.rules.reference import rule_reference
+from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.census import asked, source_of
 from httpdyno.cli.console import results
 from httpdyno.cli.load_asked import LoadAsked
@@ -25,7 +26,7 @@ from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.source.behind import Behind, behind, named
+from httpdyno.servers.source.behind import named
 from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
@@ -196,21 +197,10 @@ def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
     loaded, after = looked_under_load(
         asked, root.pid, configured_lives(seen.survey), error_logs([seen])
     )
-    loaded = replace(loaded, behind=_behind(seen, root))
+    asked_for = loaded.look.backends if loaded.look else ()
+    loaded = replace(loaded, behind=behind_now([root.pid], asked_for))
     now = replace(meant, loaded=loaded, observed=after or meant.observed, is_named=True)
     return _with(page, meant, now)
-
-
-def _behind(seen: Inspected, root: ProcessFacts) -> tuple[Behind, ...]:
-    """Return whom a server's requests go on to, as it is after a load; none where it is gone.
-
-    Whom it asked under load it is mostly still connected to, by processes that may have come since.
-    """
-    machine = this_machine(site_adapters())
-    if root.pid not in machine.processes:
-        return ()
-    below = machine.tree_of(root.pid).below
-    return behind(seen, machine, besides=[each.pid for each in below])
 
 
 def _told(page: Page, url: str, *, is_named: bool) -> Page:

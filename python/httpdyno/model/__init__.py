@@ -11,6 +11,7 @@ from httpdyno.model.arrival import (
     Stages,
 )
 from httpdyno.model.base import Level, Record
+from httpdyno.model.behind import Behind
 from httpdyno.model.burst import Burst
 from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.connecting import Connecting
@@ -117,6 +118,7 @@ __all__ = [
     "Arrival",
     "Backend",
     "Batches",
+    "Behind",
     "Bottleneck",
     "Burst",
     "CallFigures",

@@ -3,6 +3,7 @@
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.model.behind import Behind
 from httpdyno.model.host import HostFacts
 from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import NO_VALUES, HistogramData, Measurement
@@ -53,6 +54,9 @@ class LoadOutcome(Record, frozen=True):
     """What that says of its limit."""
     not_looked: str = ""
     """Why nobody looked, where that should be known."""
+    behind: tuple[Behind, ...] = ()
+    """Of a server that was looked at, those that its requests go on to: their CPU time is in no
+    figure."""
 
 
 class LiveLoad(Record, frozen=True):

@@ -3,6 +3,7 @@
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.model.behind import Behind
 from httpdyno.model.host import HostFacts
 from httpdyno.model.ratio import RatioInterval
 from httpdyno.model.result import ArmSummary, Caveat, Verdict
@@ -19,6 +20,8 @@ class Instance(Record, frozen=True):
     """Its configuration is empty: nobody knows it. A "start" in it is a period."""
     process: str = ""
     """The process that listens there, such as `nginx 812`; empty where that is not known."""
+    behind: tuple[Behind, ...] = ()
+    """Servers that its requests go on to, whose CPU time is in no figure."""
 
 
 class TurnsClaim(Record, frozen=True):

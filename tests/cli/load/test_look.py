@@ -20,7 +20,7 @@ from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S
 from httpdyno.load.plan import LoadPlan
 from httpdyno.load.target import Target
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Constant, Look, Member, RequestSpec, Think, Users, Workload
+from httpdyno.model import Behind, Constant, Look, Member, RequestSpec, Think, Users, Workload
 from httpdyno.model.arrival import RateStage, Sessions
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.process import ProcessFacts
@@ -95,6 +95,11 @@ def looked(monkeypatch):
 
         monkeypatch.setattr(module, "answering", lambda *_: found)
         monkeypatch.setattr(running_look, "looks_in", looks_in)
+        monkeypatch.setattr(
+            module,
+            "behind_now",
+            lambda pids, asked: tuple(Behind(to=to, by=f"of {pids}") for to in asked),
+        )
         outcome = load_outcome()
         seen = with_look(outcome, planned(), stretches, is_over, is_asked=is_asked)
         assert seen.measurement is outcome.measurement
@@ -107,6 +112,12 @@ def test_what_was_seen_comes_with_its_verdict(looked):
     seen, lengths_s = looked(SEEN)
     assert (seen.look, seen.bottleneck, seen.not_looked) == (SEEN, bottleneck(SEEN), "")
     assert lengths_s == [LOOK_S]
+
+
+def test_whom_it_asks_comes_with_what_was_seen(looked):
+    asking = structs.replace(SEEN, backends={"127.0.0.1:5432": 1.5})
+    assert looked(asking)[0].behind == (Behind(to="127.0.0.1:5432", by="of [4711]"),)
+    assert looked(SEEN)[0].behind == ()
 
 
 def test_a_pool_that_changes_is_looked_at_for_longer_or_nothing_is_said_of_it(looked):

@@ -7,11 +7,10 @@ from msgspec import structs
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
-from httpdyno.model import Look
+from httpdyno.model import Behind, Look
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
-from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.disk import Disk
 from httpdyno.telemetry.log_line import log_lines
 from httpdyno.telemetry.look.ledger import Transfers

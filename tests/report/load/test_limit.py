@@ -8,6 +8,7 @@ from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcom
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import (
+    Behind,
     Evidence,
     LoadOutcome,
     Look,
@@ -320,6 +321,19 @@ def test_what_limited_the_server_itself_stands_beside_who_was_the_limit():
     assert document["bottleneck"]["limit"] == "disk"
     assert document["bottleneck"]["evidence"]
     assert document["look"]["answers"] == 100.0
+
+
+def test_cpu_time_of_a_look_says_whose_it_is_without():
+    places = (Behind(to="127.0.0.1:5432", by="postgres 812"), Behind(to="10.0.0.5:80"))
+    outcome = load_outcome(look=LOOK, bottleneck=bottleneck(LOOK), behind=places)
+    words = "without postgres 812 (127.0.0.1:5432), what answers at 10.0.0.5:80"
+    assert f"CPU time {words}" in told(outcome)
+    assert words in " ".join(shown(load_html(outcome)).split())
+    assert [*load_json(outcome)["behind"]] == [
+        {"to": "127.0.0.1:5432", "by": "postgres 812"},
+        {"to": "10.0.0.5:80", "by": None},
+    ]
+    assert "CPU time" not in told(load_outcome(look=LOOK, bottleneck=bottleneck(LOOK)))
 
 
 def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying():

@@ -12,6 +12,7 @@ from tests.report.sample_figures import latency_data
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import (
     ArmSummary,
+    Behind,
     Caveat,
     Configuration,
     Instance,
@@ -153,6 +154,26 @@ def test_what_limited_each_is_told_with_what_differs_inside():
         assert shown.count("run queue: 5.2 threads ran or were ready") == 1
     found = turns_json(whole)["instances"]
     assert [each["bottleneck"]["limit"] for each in found] == ["disk", "cpu"]
+
+
+def test_cpu_time_says_whose_it_is_without():
+    whole = outcome(2)
+    first, second = whole.instances
+    places = (Behind(to="127.0.0.1:5432", by="postgres 812"), Behind(to="unix:/run/shop"))
+    # Nothing is told of CPU time that is not known.
+    unseen = replace(second.summary, cpu_s_per_request=0.0)
+    second = replace(second, behind=places, summary=unseen)
+    whole = replace(whole, instances=(replace(first, behind=places), second))
+    page = turns_html(whole).replace("\N{NO-BREAK SPACE}", " ")
+    for shown in (" ".join(plain_text(turns_text(whole)).split()), page):
+        assert (
+            "CPU/request of http://127.0.0.1:8901/: without postgres 812 (127.0.0.1:5432), "
+            "what answers at unix:/run/shop"
+        ) in shown
+        assert "CPU/request of http://127.0.0.1:8902/" not in shown
+    assert [each["behind"] for each in turns_json(whole)["instances"]] == 2 * [
+        [{"to": "127.0.0.1:5432", "by": "postgres 812"}, {"to": "unix:/run/shop", "by": None}]
+    ]
 
 
 @pytest.mark.parametrize(

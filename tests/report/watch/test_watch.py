@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 from tests.report.plain import WIDTH, plain_text
 
+from httpdyno.model import Behind
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
-from httpdyno.servers.source.behind import Behind
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.disk import Disk
 from httpdyno.telemetry.kernel_text import Pressure

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -47,12 +47,13 @@ def running(*to: str) -> Iterator[tuple[int, str]]:
         process.stdin.close()
 
 
-def behind_of(pid: int, *backends: str) -> dict[str, str]:
+def behind_of(pid: int, *backends: str, asked: Sequence[str] = ()) -> dict[str, str]:
     machine = this_machine()
     (found,) = find(ProcessSource(pid), machine)
     seen = inspected(found, ())
     survey = Survey(version="", backends=tuple(Backend(to=to, protocol="http") for to in backends))
-    return {each.to: each.by for each in behind(replace(seen, survey=survey), machine)}
+    places = behind(replace(seen, survey=survey), machine, asked=asked)
+    return {each.to: each.by for each in places}
 
 
 def test_what_it_is_connected_to_and_what_it_is_configured_to_is_behind_it(tmp_path):
@@ -70,3 +71,12 @@ def test_what_it_is_connected_to_and_what_it_is_configured_to_is_behind_it(tmp_p
         # It is no server behind itself; of whom nothing is seen it is said where.
         assert configured.keys() == {f"127.0.0.1:{port}", "127.0.0.1:1"}
         assert configured["127.0.0.1:1"] == ""
+
+
+def test_whom_it_was_seen_to_ask_is_behind_it_though_no_connection_stands(tmp_path):
+    with running() as (database, port), running() as (server, own):
+        assert behind_of(server) == {}
+        # Nobody serves the last one, and itself is not behind it.
+        asked = (f"127.0.0.1:{port}", f"127.0.0.1:{own}", "127.0.0.1:1", "no address")
+        assert behind_of(server, asked=asked).keys() == {f"127.0.0.1:{port}"}
+        assert behind_of(server, asked=asked)[f"127.0.0.1:{port}"].endswith(f" {database}")

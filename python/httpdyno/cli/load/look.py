@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import HttpdynoError
 from httpdyno.experiment.running_look import MoreLoad, doubt_of, seen_under
@@ -49,4 +50,9 @@ def with_look(
     if doubt := doubt_of(look, plan.address, stretches_s):
         hint = "" if is_asked else " (`--look` asks for more)"
         return structs.replace(outcome, not_looked=f"{doubt}{hint}")
-    return structs.replace(outcome, look=look, bottleneck=bottleneck(look))
+    return structs.replace(
+        outcome,
+        look=look,
+        bottleneck=bottleneck(look),
+        behind=behind_now(roots, look.backends),
+    )

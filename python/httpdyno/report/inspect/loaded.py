@@ -7,8 +7,7 @@ from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.joint import joint_life
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.rules.facts import Measured
-from httpdyno.model import Bottleneck, LogLines, Look, Respawn
-from httpdyno.servers.source.behind import Behind
+from httpdyno.model import Behind, Bottleneck, LogLines, Look, Respawn
 from httpdyno.telemetry.under_load import UnderLoad
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from httpdyno.report.inspect.loaded import Loaded, Times
+from httpdyno.report.shared.behind_text import behind_json
 from httpdyno.report.shared.log_text import log_json
 
 
@@ -23,7 +24,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "cpu_s": seen.cpu_s,
         "cpu_s_per_request": loaded.cpu_s_per_request,
         "misses_cpu": seen.misses_cpu,
-        "behind": [{"to": each.to, "by": each.by or None} for each in loaded.behind],
+        "behind": msgspec.to_builtins(behind_json(loaded.behind)),
         "disk": _disk(loaded),
         "run_queue": seen.run_queue,
         "host_cpus": seen.host_cpus or None,

@@ -28,6 +28,7 @@ from httpdyno.report.load.limit import limit_text
 from httpdyno.report.load.precision import summary_of
 from httpdyno.report.load.tables import PHASES, portion_censored, request_names
 from httpdyno.report.load.threshold import judgements
+from httpdyno.report.shared.behind_text import BehindJson, behind_json
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.stats.histogram import count
 from httpdyno.stats.summary import Summary
@@ -195,6 +196,8 @@ class LoadJson(Record, frozen=True):
     """What that rests on."""
     not_looked: str
     """Why nobody looked, where that should be known."""
+    behind: tuple[BehindJson, ...]
+    """Of a server that was looked at."""
 
 
 def load_json(outcome: LoadOutcome) -> dict[str, Any]:
@@ -254,6 +257,7 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         bottleneck=outcome.bottleneck,
         look=outcome.look,
         not_looked=outcome.not_looked,
+        behind=tuple(behind_json(outcome.behind)),
     )
 
 

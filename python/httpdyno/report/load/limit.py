@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from msgspec import structs
 
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
+from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import RUN_QUEUE, WHAT_LIMITED, run_queue_text, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
@@ -20,6 +21,7 @@ _WHO = {
     "ports": "this client's local ports",
     "network": "the network stack",
 }
+_CPU_TIME = "CPU time"
 _MENTIONED = 0.01
 """Of the time or of the requests: less explains nothing."""
 _WAITED_FOR = 0.5
@@ -48,11 +50,16 @@ def limit_text(measurement: Measurement, workload: Workload) -> str:
 
 
 def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
-    """Yield what limited the server itself, and what may help; or why nobody looked at it."""
+    """Yield what limited the server itself, what may help, and whom its CPU time is without.
+
+    Or why nobody looked at it.
+    """
     if outcome.look is not None and outcome.bottleneck is not None:
         yield from verdict_rows(outcome.look, outcome.bottleneck, of="more of the same load")
         if text := run_queue_text(outcome.look):
             yield RUN_QUEUE, text
+        if outcome.behind:
+            yield _CPU_TIME, f"without {behind_text(outcome.behind)}"
     elif outcome.not_looked:
         yield WHAT_LIMITED, f"not looked at: {outcome.not_looked}"
 

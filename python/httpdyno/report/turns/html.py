@@ -14,6 +14,7 @@ from httpdyno.report.turns.words import (
     limit_rows,
     measured_text,
     ratio_rows,
+    without_lines,
 )
 
 _METHOD = (
@@ -43,6 +44,7 @@ def turns_html(outcome: TurnsOutcome) -> str:
         "confidence": confidence_text(outcome),
         "claims": claims,
         "instances": _instances(outcome),
+        "without": without_lines(outcome),
         "limits": limit_rows(outcome),
         "ratios": _ratios(outcome),
         "periods": _periods(outcome, Markup),

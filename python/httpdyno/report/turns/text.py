@@ -14,6 +14,7 @@ from httpdyno.report.turns.words import (
     limit_rows,
     measured_text,
     ratio_rows,
+    without_lines,
 )
 
 _STYLES = {
@@ -33,6 +34,7 @@ def turns_text(outcome: TurnsOutcome) -> RenderableType:
         parts.append(Prose(Text(claim_words(outcome, claim), style)))
         parts.append(Prose(Text(claim.reason)))
     parts += [Text(), _instances(outcome)]
+    parts += [Prose(Text(line)) for line in without_lines(outcome)]
     for claim in outcome.claims:
         if claim.ratios:
             url = outcome.instances[claim.candidate].url

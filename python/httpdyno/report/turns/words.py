@@ -5,6 +5,7 @@ import math
 from httpdyno.advice.bottleneck import differences
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, RATIO_OF_METRIC
+from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import RUN_QUEUE, run_queue_text, verdict_rows
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.workload_text import workload_text
@@ -73,6 +74,18 @@ def instance_rows(instance: Instance) -> list[tuple[str, str]]:
     rows.append(("CPU/request", format_duration(cpu_s) if cpu_s else NOTHING))
     rows.append(("wrong", format_percent(summary.error_ratio) if summary.error_ratio else "none"))
     return rows
+
+
+def without_lines(outcome: TurnsOutcome) -> list[str]:
+    """Return whom the CPU time of each instance is without; empty where that is told of none.
+
+    `CPU/request of http://127.0.0.1:8901/: without postgres 812 (127.0.0.1:5432)`.
+    """
+    return [
+        f"CPU/request of {each.url}: without {behind_text(each.behind)}"
+        for each in outcome.instances
+        if each.behind and each.summary.cpu_s_per_request
+    ]
 
 
 def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]:

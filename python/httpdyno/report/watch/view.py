@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.foreign_text import visible
+from httpdyno.model import Behind
 from httpdyno.report.inspect.pool_text import age
 from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import NOTHING
@@ -30,7 +31,6 @@ from httpdyno.report.watch.phrase import (
     workers_text,
     zombie_text,
 )
-from httpdyno.servers.source.behind import Behind
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.pool import size
 from httpdyno.telemetry.watched import Watched

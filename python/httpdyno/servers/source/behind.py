@@ -6,10 +6,9 @@ somebody looks, such as a database. What is connected to for a moment only may b
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Backend
+from httpdyno.model import Backend, Behind
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import Inspected, serving
 from httpdyno.servers.source.machine import Machine
@@ -18,18 +17,12 @@ from httpdyno.sock_diag import Connection, Diagnosis
 _UNKNOWN_KIND = "command"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Behind:
-    """One place that requests go on to."""
-
-    to: str
-    """`127.0.0.1:8000` or `unix:/run/shop.sock`."""
-    by: str
-    """Who serves it here, `gunicorn 812`; empty where nobody here does who can be seen."""
-
-
 def behind(
-    seen: Inspected, machine: Machine, *, besides: Collection[int] = ()
+    seen: Inspected,
+    machine: Machine,
+    *,
+    besides: Collection[int] = (),
+    asked: Collection[str] = (),
 ) -> tuple[Behind, ...]:
     """Return what is behind a server that runs; empty of one in a container.
 
@@ -37,6 +30,7 @@ def behind(
         seen: The server.
         machine: What runs here.
         besides: Processes that are the server's too, though not below it.
+        asked: Where it was seen to wait for an answer before: `127.0.0.1:5432`, `unix:/…`.
     """
     found = seen.found
     if found.root is None or found.is_elsewhere:
@@ -45,7 +39,7 @@ def behind(
     configured = [each.to for each in seen.survey.backends] if seen.survey else []
     places: list[Behind] = []
     known = set(own)
-    for to in dict.fromkeys([*configured, *_connected(found, own, machine)]):
+    for to in dict.fromkeys([*configured, *asked, *_connected(found, own, machine)]):
         servers = [each for each in serving(Backend(to=to, protocol=""), machine) if each.root]
         others = [each for each in servers if each.root and each.root.pid not in own]
         pids = {each.root.pid for each in others if each.root}
