@@ -300,12 +300,27 @@ def test_a_factorial_without_a_final_claim_tells_its_start():
         "start: CPU",
         "keep_alive → true: a backend",
         "keep_alive → true, mpm → event: a backend",
+        "mpm → event: the start's limit (CPU)",
     ]
 
 
-def test_a_step_that_was_lost_to_the_same_limit_has_no_line():
-    [line] = brief_limits(LIMITED["limited_ladder"])
-    assert (line.name, line.text) == ("workers: 5 → 2", ": a backend")
+def test_steps_that_were_lost_to_the_start_s_limit_have_one_line():
+    lines = brief_limits(LIMITED["limited_ladder"])
+    assert [f"{line.name}{line.text}" for line in lines] == [
+        "workers: 5 → 2: a backend",
+        "2 lost steps: the start's limit (CPU)",
+    ]
+
+
+def test_a_single_step_that_was_lost_to_it_is_named():
+    whole = LIMITED["limited_ladder"]
+    lost = [step for step in whole.steps if not step.kept]
+    kept = [step for step in whole.steps if step.kept]
+    lines = brief_limits(structs.replace(whole, steps=(*kept, lost[0])))
+    assert [f"{line.name}{line.text}" for line in lines] == [
+        f"{lost[0].change}: the start's limit (CPU)"
+    ]
+    assert brief_limits(structs.replace(whole, steps=tuple(kept))) == []
 
 
 def test_the_card_of_each_trial_has_what_limited_it_and_its_memory():

@@ -7,7 +7,7 @@ from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
 from tests.report.sample_sweep import memory_sweep
 
-from httpdyno.model import Caveat, Objective
+from httpdyno.model import Caveat, Objective, Outcome
 from httpdyno.report.study.sweep_text import bar, point_line
 from httpdyno.report.study.text import outcome_text, step_line
 
@@ -36,6 +36,51 @@ def test_the_ladder_s_columns_are_whole_in_eighty_columns() -> None:
     ]
 
 
+def ladder_with_memory(*mib: float | None) -> Outcome:
+    """Return the ladder whose first server and then those with each change had so much."""
+    whole = sample.ladder()
+    sizes = [None if each is None else each * 2**20 for each in mib]
+    steps = []
+    for step, size in zip(whole.steps, sizes[1:], strict=True):
+        a = structs.replace(step.comparison.a, pss_bytes=sizes[0])
+        b = structs.replace(step.comparison.b, pss_bytes=size)
+        steps.append(structs.replace(step, comparison=structs.replace(step.comparison, a=a, b=b)))
+    return structs.replace(whole, steps=tuple(steps))
+
+
+def test_each_step_s_memory_is_a_column_where_there_is_room_else_a_line() -> None:
+    outcome = ladder_with_memory(58.7, 58.7, 31.2, 30.0, 30.0, None, 81.0)
+    wide = plain_text(outcome_text(outcome), width=100)
+    head = next(line for line in wide.splitlines() if line.startswith("change"))
+    assert head.split()[-2:] == ["book", "memory"]
+    rows = [line for line in wide.splitlines() if line.startswith(("asp_debug", "workers "))]
+    assert [row.split()[-2:] for row in rows[:2]] == [["31.2", "MiB"], ["81.0", "MiB"]]
+    assert "session_serialize       1.02 0.97 … 1.07   inconclusive  4.64 0.98 1.08 1.12" in wide
+    assert "memory: with the change, 58.7 MiB at the start" in " ".join(wide.split())
+    narrow = plain_text(outcome_text(outcome))
+    head = next(line for line in narrow.splitlines() if line.startswith("change"))
+    assert "memory" not in head
+    assert (
+        "memory: 58.7 MiB at the start; state_dir 58.7 MiB, asp_debug 31.2 MiB, access_file "
+        "30.0 MiB, MaxConnectionsPerChild 30.0 MiB, workers 81.0 MiB"
+    ) in " ".join(narrow.split())
+
+
+@pytest.mark.parametrize(
+    ("mib", "words"),
+    [(58.7, "memory: 58.7 MiB at the start, and with each change"), (None, "")],
+)
+def test_memory_that_stays_is_told_once_and_none_where_none_is_known(
+    mib: float | None, words: str
+) -> None:
+    outcome = structs.replace(ladder_with_memory(*[mib] * 7), final=None)
+    lines = [line for line in plain_text(outcome_text(outcome)).splitlines() if "memory: " in line]
+    assert lines == ([words] if words else [])
+    wide = plain_text(outcome_text(outcome), width=100)
+    head = next(line for line in wide.splitlines() if line.startswith("change"))
+    assert head.endswith("memory") is bool(words)
+
+
 def test_a_ladder_decided_by_cpu_shows_throughput_among_the_other_ratios() -> None:
     whole = sample.ladder()
     step = whole.steps[0]
@@ -48,7 +93,7 @@ def test_a_ladder_decided_by_cpu_shows_throughput_among_the_other_ratios() -> No
     )
     text = plain_text(outcome_text(structs.replace(whole, plan=plan, steps=(by_cpu,))))
     header = next(line for line in text.splitlines() if line.startswith("change"))
-    assert header.split()[-3:] == ["p99", "rate", "book"]
+    assert header.split()[-4:] == ["p99", "rate", "book", "memory"]
     assert "ratio: CPU per request over that of the best so far" in text
 
 

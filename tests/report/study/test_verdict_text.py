@@ -23,7 +23,8 @@ from httpdyno.report.study.finding import (
 )
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.text import VERDICT_STYLES, claim_text, outcome_text
+from httpdyno.report.study.text import claim_text, outcome_text
+from httpdyno.report.study.verdict_style import VERDICT_STYLES
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     deciding,

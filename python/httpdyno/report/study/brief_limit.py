@@ -35,24 +35,37 @@ class BriefLimit:
 
 
 def brief_limits(outcome: Outcome) -> list[BriefLimit]:
-    """Return a sweep's levels in a line, and what was limited by something else than the start.
+    """Return a sweep's levels in a line, then combinations of a factorial, or lost steps.
 
-    That is combinations of a factorial and steps that were not kept, as far as they have no row
-    among those of the start and of what was kept. Empty where nobody looked.
+    Those have no row among those of the start and of what was kept. Each that was limited by
+    something else than the start has a line, all others one together. Empty where nobody looked.
     """
     words = limit_words(outcome)
     lines = [] if outcome.sweep is None else _of_sweep(outcome.sweep, words)
     told = {after.label() for _, _, after in told_configurations(outcome)}
-    of_start = words.get(_start(outcome).label())
-    found: dict[str, BriefLimit] = {}
-    for name, configuration in _others(outcome):
-        label = configuration.label()
-        # Without a final claim the start has no row, and what is told beside it says nothing.
-        is_new = words.get(label) != of_start or (not told and label == _start(outcome).label())
-        if label in words and label not in told and is_new:
-            # Of a step that was tried twice the second time counts.
-            found[name] = BriefLimit(name=name, parts=(Part(levels="", limit=words[label]),))
-    return [*lines, *found.values()]
+    # Of a step that was tried twice the second time counts.
+    labels = {
+        name: label
+        for name, configuration in _others(outcome)
+        if (label := configuration.label()) in words and label not in told
+    }
+    # Without a final claim the start is one of them.
+    start = _start(outcome).label()
+    alike = [
+        name
+        for name, label in labels.items()
+        if label != start and words[label] == words.get(start)
+    ]
+    lines += [_brief(name, words[label]) for name, label in labels.items() if name not in alike]
+    if alike:
+        what = "combinations" if outcome.factorial is not None else "lost steps"
+        name = alike[0] if len(alike) == 1 else f"{len(alike)} {what}"
+        lines.append(_brief(name, f"the start's limit ({words[start]})"))
+    return lines
+
+
+def _brief(name: str, limit: str) -> BriefLimit:
+    return BriefLimit(name=name, parts=(Part(levels="", limit=limit),))
 
 
 def _start(outcome: Outcome) -> Configuration:

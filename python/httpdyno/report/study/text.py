@@ -3,8 +3,6 @@
 Everything here returns something that rich can print; nothing here prints.
 """
 
-from collections.abc import Sequence
-
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -16,9 +14,8 @@ from httpdyno.model import (
     LadderStep,
     Outcome,
     SecondClaim,
-    Verdict,
 )
-from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
+from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.age_text import age_lines
 from httpdyno.report.study.also_text import also_claims, also_words, said_ratios
@@ -41,47 +38,31 @@ from httpdyno.report.study.finding import (
 )
 from httpdyno.report.study.header_text import header_notes
 from httpdyno.report.study.http_answers import answers_lines, answers_text
+from httpdyno.report.study.ladder_text import ladder_table
 from httpdyno.report.study.limit_text import limit_lines
 from httpdyno.report.study.own_log_text import own_log_lines
 from httpdyno.report.study.phase_text import phase_lines
 from httpdyno.report.study.second_text import (
     brief_clause,
-    mark,
-    marks_text,
     second_claim,
     second_figure,
 )
 from httpdyno.report.study.sweep_text import sweep_chart
 from httpdyno.report.study.their_files import proven_cells, their_lines
+from httpdyno.report.study.verdict_style import VERDICT_STYLES, verdict_text
 from httpdyno.report.study.verdict_text import (
-    bounds_text,
     decider,
     evidence_text,
     has_figure,
     interval_ratio_text,
     metric_name,
     needed_text,
-    of_objective,
-    ratio_key,
     ratio_text,
-    short_name,
-    shown_ratios,
-    shown_verdict,
     step_name,
-    verdict_badge,
     words_without_figure,
 )
 from httpdyno.units import format_duration
 
-VERDICT_STYLES: dict[Verdict, str] = {
-    "better": "green",
-    "worse": "red",
-    "equivalent": "dim",
-    "inconclusive": "yellow",
-    "failed": "red",
-    "not_measured": "yellow",
-}
-_KNOB_WIDTH = 22
 _SIZES = frozenset({"memory", "uss_per_process", "bytes_per_request"})
 _INDENT = (0, 0, 0, 2)
 
@@ -119,90 +100,6 @@ def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
     parts += [Text(), *_closing(outcome, has_page=has_page)]
     return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
-
-
-def ladder_table(steps: Sequence[LadderStep], *, against: str = "") -> Table:
-    """Return the ladder: one change to a row, against the best so far.
-
-    Or, where all are compared with the same, one to a row, `against` that.
-    """
-    is_ladder = not against
-    has_book = any(step.book_ratio is not None for step in steps)
-    key = ratio_key(steps[0].comparison.metric)
-    others = _other_ratios(key)
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
-    table.add_column("change", width=_KNOB_WIDTH, overflow="fold")
-    table.add_column("ratio", justify="right")
-    table.add_column("interval")
-    table.add_column("verdict")
-    if is_ladder:
-        table.add_column("total", justify="right")
-    for name in others:
-        table.add_column(short_name(name), justify="right")
-    if has_book:
-        table.add_column("book", justify="right")
-    for step in steps:
-        table.add_row(*_ladder_row(step, others, has_book=has_book, is_ladder=is_ladder))
-    explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
-    marks = marks_text([step.comparison for step in steps], others)
-    of = "the best so far; total: the kept ones multiplied" if is_ladder else against
-    table.caption = Text(
-        f"ratio: {RATIO_NAMES[key]} over that of {of}; {explained}, as "
-        f"ratios{f'; {marks}' if marks else ''}"
-        f"{'; book: the published figure' if has_book else ''}",
-        "dim",
-    )
-    table.caption_justify = "left"
-    return table
-
-
-def _other_ratios(key: str) -> list[str]:
-    """Return the two ratios shown beside the deciding one."""
-    if key in CALL_RATIOS:
-        return [name for name in CALL_RATIOS if name != key]
-    order = ("cpu_per_request", "latency_p99", "throughput")
-    return [name for name in order if name != key][:2]
-
-
-def _ladder_row(
-    step: LadderStep, others: Sequence[str], *, has_book: bool, is_ladder: bool
-) -> list[RenderableType]:
-    compared = step.comparison
-    interval = of_objective(compared)
-    change = Text(step_name(step))
-    for line in step.change_lines:
-        fits = len(line) + 2 <= _KNOB_WIDTH
-        broken = line if fits else line.replace(" → ", "\n  → ")
-        change.append(f"\n  {broken}", "dim")
-    cells: list[RenderableType] = [
-        change,
-        interval_ratio_text(interval),
-        bounds_text(interval),
-        _decided_text(compared),
-        *([ratio_text(step.running_ratio)] * is_ladder),
-        *(mark(compared, name) + ratio_text(_middle(compared, name)) for name in others),
-    ]
-    if has_book:
-        cells.append(ratio_text(step.book_ratio))
-    return cells
-
-
-def _decided_text(compared: Comparison) -> Text:
-    """Return the verdict, and the tie breaker where that decided."""
-    text = verdict_text(compared)
-    if compared.decided_by:
-        text.append(f"\nby {short_name(ratio_key(compared.decided_by))}", "dim")
-    return text
-
-
-def _middle(comparison: Comparison, name: str) -> float | None:
-    interval = shown_ratios(comparison).get(name)
-    return None if interval is None else interval.ratio
-
-
-def verdict_text(comparison: Comparison) -> Text:
-    """Return the verdict, coloured where colour is to be had."""
-    return Text(verdict_badge(comparison), VERDICT_STYLES[shown_verdict(comparison)])
 
 
 def _conclusion(outcome: Outcome) -> list[RenderableType]:
