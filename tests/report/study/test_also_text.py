@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 from tests.report import sample_trouble
+from tests.report.sample import ladder
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
@@ -97,8 +98,8 @@ def test_the_method_says_with_what_confidence_all_are_right():
     assert "so that with 95 % all are right" in second
 
 
-def test_each_row_against_one_reference_says_it_of_its_own():
-    whole = sample_trouble.versus()
+@pytest.mark.parametrize("whole", [sample_trouble.versus(), ladder()], ids=["rows", "ladder"])
+def test_each_row_says_it_of_its_own(whole):
     claim = SecondClaim(metric="handshakes_full_per_request", verdict="worse", reason="so it lies")
     ratios = {"handshakes_full_per_request": SLOWER}
     steps = tuple(

@@ -82,7 +82,8 @@ def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
         parts += _failures(outcome)
         parts += _rows_lines(outcome)
     elif outcome.steps:
-        parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
+        parts += [Text(), ladder_table(outcome.steps), *_also_rows(outcome)]
+        parts += _failures(outcome)
     if outcome.not_tried:
         parts.append(Text(not_tried_text(outcome)))
     if outcome.sweep is not None:
@@ -192,7 +193,7 @@ def _claim_line(claim: SecondClaim, words: str) -> Text:
 
 
 def _also_rows(outcome: Outcome) -> list[RenderableType]:
-    """Return what is asked for besides of each row: its table shows the usual ratios only."""
+    """Return what is asked for besides of each row: its table has the usual ratios, no verdicts."""
     return [
         Text(f"{step_name(step)}, ").append(_claim_line(each, f", {words}"))
         for step in outcome.steps
