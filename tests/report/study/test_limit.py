@@ -10,7 +10,7 @@ from tests.report.plain import plain_text
 from tests.report.sample import ladder
 
 from httpdyno.advice.bottleneck import bottleneck, differences
-from httpdyno.model import AnswerTime, Look, OwnAccount, RatioInterval
+from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval, SideCommand
 from httpdyno.report.shared.bottleneck import answer_time_text
 from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.html import outcome_html
@@ -268,6 +268,29 @@ def with_points(change):
     assert whole.sweep is not None
     sweep = structs.replace(whole.sweep, points=tuple(change(whole.sweep.points)))
     return structs.replace(whole, sweep=sweep, final=None)
+
+
+@pytest.mark.parametrize(
+    ("decides", "words"),
+    [
+        (
+            "cold",
+            "(seen in 700 ms of load each, of one start, as the last phase, “warm”, left the "
+            "server, at the load of “cold”)",
+        ),
+        ("warm", ", as the last phase, “warm”, left the server, at its load)"),
+    ],
+)
+def test_with_phases_it_says_what_was_looked_at(decides, words):
+    """Not the phase that decides: what its command did is over by then."""
+    whole = seen()
+    phases = (Phase(name="cold", command=SideCommand(run=("true",))), Phase(name="warm"))
+    method = structs.replace(whole.plan.study.method, phases=phases, decides=decides)
+    study = structs.replace(whole.plan.study, method=method)
+    whole = structs.replace(whole, plan=structs.replace(whole.plan, study=study))
+    assert words in " ".join(plain_text(outcome_text(whole)).split())
+    told = words.strip("()").removeprefix("seen")
+    assert f"{told}: reasons, not proofs" in " ".join(shown(outcome_html(whole)).split())
 
 
 def test_a_sweep_without_a_final_claim_has_its_line_and_a_gap_where_nobody_looked():

@@ -112,9 +112,19 @@ def limit_words(outcome: Outcome) -> dict[str, str]:
 
 
 def looked_text(outcome: Outcome) -> str:
-    """Return how long servers were looked at: `seen in 0.7 s of load each, of one start`."""
+    """Return how long servers were looked at: `seen in 0.7 s of load each, of one start`.
+
+    With phases also of what: a load before or between them would be a phase that nobody asked for,
+    and so nobody looks until all are through.
+    """
     seconds = [look.seconds for look, _ in _seen(outcome).values()]
-    return f"seen in {format_duration(max(seconds, default=0.0))} of load each, of one start"
+    told = f"seen in {format_duration(max(seconds, default=0.0))} of load each, of one start"
+    method = outcome.plan.study.method
+    if not method.phases:
+        return told
+    last = method.phases[-1].name
+    load = "its load" if last == method.decides else f"the load of “{method.decides}”"
+    return f"{told}, as the last phase, “{last}”, left the server, at {load}"
 
 
 def told_configurations(
