@@ -36,11 +36,12 @@ def compared(a, b, *, metric="throughput_per_s", is_doubted=False, **ratios):
 
 
 def told(*arms, **known):
-    return [f"{each.name} {each.text}" for each in memory_differences(compared(*arms, **known))]
+    found = memory_differences(compared(*arms, **known), confidence=0.95)
+    return [f"{each.name} {each.text}" for each in found]
 
 
 PRIVATE = "private memory of a process 3.10 MiB → 2.20 MiB"
-SHARED = "memory that processes share, counted once 15.2 MiB → 12.4 MiB"
+SHARED = "memory that processes share, counted once 15.2 MiB → 12.4 MiB (no claim)"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,18 @@ def test_memory_is_told_where_it_moved_by_more_than_starts_differ(known, lines):
 def test_a_page_more_in_each_process_has_figures_that_differ():
     lines = told(arm(2.0), arm(2.0 + 4 / 1024), uss_per_process=ratio(1.001, 1.003))
     assert lines[0] == "private memory of a process 2,048 KiB → 2,052 KiB"
+
+
+def test_the_more_comparisons_it_is_told_of_the_surer_each_is():
+    """Its interval lies clear of 1 by less than half its width."""
+    step = compared(arm(3.1), arm(2.9), uss_per_process=ratio(0.90, 0.98))
+    found = memory_differences(step, confidence=0.95)
+    assert found[0].name == "private memory of a process"
+    assert memory_differences(step, confidence=0.95, n_comparisons=10) == ()
+    # What was asked for itself may have as much confidence already.
+    sure = RatioInterval(ratio=0.94, low=0.90, high=0.98, confidence=0.9999)
+    sure_step = compared(arm(3.1), arm(2.9), uss_per_process=sure)
+    assert memory_differences(sure_step, confidence=0.95, n_comparisons=10) != ()
 
 
 @pytest.mark.parametrize("other", [arm(None), arm(2.2, n=0.0), arm(6.0)])

@@ -179,5 +179,5 @@ def test_memory_that_moved_is_evidence():
     found = book_ways.of_outcome(each, way, structs.replace(outcome, final=final))
     assert found.figures["moved"][:2] == (
         "private memory of a process 3.10 MiB → 2.20 MiB",
-        "memory that processes share, counted once 15.2 MiB → 22.4 MiB",
+        "memory that processes share, counted once 15.2 MiB → 22.4 MiB (no claim)",
     )

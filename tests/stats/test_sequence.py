@@ -11,6 +11,7 @@ from httpdyno.stats.sequence import (
     mean_interval,
     ratio_interval,
     starts_needed,
+    widened,
 )
 
 N_SEQUENCES = 3000
@@ -107,3 +108,24 @@ def test_the_starts_needed_are_the_first_that_are_enough():
     assert half_width_factor(n, alpha=0.05) * 0.03 <= 0.02
     assert half_width_factor(n - 1, alpha=0.05) * 0.03 > 0.02
     assert starts_needed(1.0, 0.001, alpha=0.05) is None
+
+
+@pytest.mark.parametrize("n", [6, 12])
+def test_an_interval_of_more_confidence_is_that_of_the_same_starts(n):
+    logs = [0.3 + 0.01 * (k % 4) for k in range(n)]
+    known = ratio_interval(logs, confidence=0.95)
+    wanted = ratio_interval(logs, confidence=0.995)
+    assert known is not None
+    assert wanted is not None
+    found = widened(known, n, confidence=0.995)
+    assert found is not None
+    assert (found.ratio, found.low, found.high, found.confidence) == pytest.approx(
+        (wanted.ratio, wanted.low, wanted.high, wanted.confidence)
+    )
+    assert widened(known, n, confidence=0.9) == known
+
+
+def test_few_starts_bound_nothing_at_much_confidence():
+    known = ratio_interval([0.30, 0.31, 0.32], confidence=0.5)
+    assert known is not None
+    assert widened(known, 3, confidence=0.9999) is None

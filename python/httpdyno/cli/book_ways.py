@@ -149,7 +149,7 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
         "low": interval.low,
         "high": interval.high if interval.high < math.inf else None,
         "n_starts": final.n_starts,
-        "moved": _moved(final),
+        "moved": _moved(final, outcome.plan.study.objective.confidence),
     }
     bounds = bounds_text(interval, final.n_starts, "starts")
     return Found(
@@ -186,8 +186,8 @@ def _levels(final: Comparison, way: Pair) -> str:
     return " → ".join(figure_text(arm, way.metric) for arm in (a, b))
 
 
-def _moved(final: Comparison) -> tuple[str, ...]:
-    found = memory_differences(final)
+def _moved(final: Comparison, confidence: float) -> tuple[str, ...]:
+    found = memory_differences(final, confidence=confidence)
     if final.a.look is not None and final.b.look is not None:
         found += differences(final.a.look, final.b.look)
     doubts = tuple(caveat.message for caveat in final.caveats)

@@ -81,6 +81,33 @@ def ratio_interval(log_ratios: Sequence[float], *, confidence: float) -> RatioIn
 _MOST_LOG = math.log(sys.float_info.max)
 
 
+def widened(interval: RatioInterval, n: int, *, confidence: float) -> RatioInterval | None:
+    """Return the interval that the same starts give at more confidence; None: they bound nothing.
+
+    Args:
+        interval: As `ratio_interval` made it; the same is returned where it has that much.
+        n: Starts that it was made of.
+        confidence: Wanted.
+    """
+    if interval.confidence >= confidence:
+        return interval
+    known, wanted = (
+        half_width_factor(n, alpha=1 - each) for each in (interval.confidence, confidence)
+    )
+    if not math.isfinite(wanted):
+        return None
+    # Both are so many standard deviations of the same logarithms.
+    half_width = math.log(interval.high / interval.low) / 2 * wanted / known
+    centre = math.log(interval.ratio)
+    high = centre + half_width
+    return RatioInterval(
+        ratio=interval.ratio,
+        low=math.exp(centre - half_width),
+        high=math.exp(high) if high < _MOST_LOG else math.inf,
+        confidence=confidence,
+    )
+
+
 def half_width_factor(n: int, *, alpha: float, precision: float = PRIOR_PRECISION) -> float:
     """Return the half-width that n values give, in sample standard deviations; inf if none."""
     if n < 2:  # noqa: PLR2004

@@ -80,9 +80,15 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
 def _memory(outcome: Outcome, before: Configuration, after: Configuration) -> Iterator[str]:
     """Yield what the last comparison of these two shows of memory: of a second try the second."""
     asked = before.label(), after.label()
-    for compared in reversed(comparisons(outcome)):
+    found = comparisons(outcome)
+    for compared in reversed(found):
         if (compared.a.configuration.label(), compared.b.configuration.label()) == asked:
-            yield from (f"{each.name} {each.text}" for each in memory_differences(compared))
+            moved = memory_differences(
+                compared,
+                confidence=outcome.plan.study.objective.confidence,
+                n_comparisons=len(found),
+            )
+            yield from (f"{each.name} {each.text}" for each in moved)
             return
 
 
