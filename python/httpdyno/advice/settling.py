@@ -53,7 +53,7 @@ class Settling(Record, frozen=True):
     """The first phase from which on all are within that; None where not even the last but one is.
     So are the next two."""
     earliest: str | None
-    """By the low ends of the intervals."""
+    """By the low ends of the intervals, each of which has its confidence for itself alone."""
     latest: str | None
     """By their high ends."""
 

@@ -8,7 +8,11 @@ from httpdyno.units import format_duration, format_percent
 
 
 class SettlingJson(Record, frozen=True):
-    """Of one arm."""
+    """Of one arm: a figure, and no claim.
+
+    Each phase's interval has the objective's confidence for itself alone; what is said by all of
+    their ends, as `earliest` and `latest` are, has no confidence of its own.
+    """
 
     name: str
     configuration: dict[str, Level]
