@@ -9,7 +9,7 @@ from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
 
-from httpdyno.advice.bottleneck import bottleneck, differences
+from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
 from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval, SideCommand
 from httpdyno.report.shared.bottleneck import answer_time_text
 from httpdyno.report.study.brief_limit import brief_limits
@@ -202,6 +202,8 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     """A look at the same configuration in a later comparison has them, the first one not."""
     before = structs.replace(SLOW, calls={"open": 9.0, ".htaccess": 4.0, "stat": 12.0}, n_traced=20)
     after = structs.replace(FAST, calls={"open": 1.0, "stat": 12.0}, n_traced=20)
+    [little] = unmoved_calls(before, structs.replace(after, calls={"open": 1.0, "stat": 14.0}))
+    assert little.text == "12 → 14"
     outcome = ladder()
     n_more = len(outcome.steps) - 2
     outcome = with_looks(outcome, [(before, FAST), (after, None), *[(None, FAST)] * n_more])
@@ -210,7 +212,7 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     assert moved[1] == "files opened for an answer 9.0 → 1.0"
     assert "locks" not in " ".join(moved)
     # What was counted and stayed is told too: it is not the reason.
-    assert moved[-1] == "moved by less than half, for an answer: looked for 12 → 12"
+    assert moved[-1] == "moved by less than half, for an answer: looked for 12 as before"
 
 
 def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_at_both():

@@ -21,7 +21,7 @@ class Difference:
     before: float
     after: float
     text: str
-    """Both, with their unit: `14 → 6.1`."""
+    """Both, with their unit: `14 → 6.1`; `14 as before` where they read alike."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,5 +201,7 @@ def _pairs(
         ratio = max(b, floor) / max(a, floor)
         if (1 / _FACTOR < ratio < _FACTOR) is is_moved:
             continue
-        text = f"{figure.write(a)} → {figure.write(b)}"
+        old_text, new_text = figure.write(a), figure.write(b)
+        is_alike = old_text == new_text
+        text = f"{new_text} as before" if is_alike else f"{old_text} → {new_text}"
         yield Difference(name=figure.name, before=a, after=b, text=text)
