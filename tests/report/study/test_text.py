@@ -66,6 +66,15 @@ def test_each_step_s_memory_is_a_column_where_there_is_room_else_a_line() -> Non
     ) in " ".join(narrow.split())
 
 
+def test_two_levels_of_one_knob_are_told_apart() -> None:
+    whole = ladder_with_memory(58.7, *[31.2] * 6)
+    workers = whole.steps[-1]
+    steps = (structs.replace(workers, after=4), workers)
+    outcome = structs.replace(whole, steps=steps, final=None)
+    text = " ".join(plain_text(outcome_text(outcome), width=70).split())
+    assert "memory: 58.7 MiB at the start; workers → 4: 31.2 MiB, workers → 2: 31.2 MiB" in text
+
+
 @pytest.mark.parametrize(
     ("mib", "words"),
     [(58.7, "memory: 58.7 MiB at the start, and with each change"), (None, "")],

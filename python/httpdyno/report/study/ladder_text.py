@@ -95,7 +95,10 @@ def _memory_line(steps: Sequence[LadderStep]) -> str:
     `memory: 58.7 MiB at the start; state_dir 31.2 MiB, workers 80.4 MiB`.
     """
     first = _memory(steps[0].comparison.a)
-    told = [(step_name(step), _memory(step.comparison.b)) for step in steps]
+    # Of a knob with several levels a name alone would say nothing.
+    is_one_each = len({*map(step_name, steps)}) == len(steps)
+    names = [step_name(step) if is_one_each else f"{step.label}:" for step in steps]
+    told = [(name, _memory(step.comparison.b)) for name, step in zip(names, steps, strict=True)]
     if not any(text for _, text in told):
         return ""
     if all(text == first for _, text in told):
