@@ -1,7 +1,7 @@
 """Who looks at a server that was started here, and what it says of itself meanwhile.
 
 It says so where its configuration has a status page. It is asked some times a second, by requests
-of its own; never while a window is timed.
+of its own; never while a window is timed. A gunicorn that sends statsd is heard (`own_statsd.py`).
 """
 
 from collections import Counter
@@ -13,8 +13,10 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.looking import Looking
+from httpdyno.experiment.own_statsd import Hearing
 from httpdyno.model import Look, OwnAccount
 from httpdyno.servers.adapter import Accompanied, Running
+from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.look.onlooker import Beside, Onlooker
@@ -25,8 +27,8 @@ _PATIENCE_S = 0.5
 _MOST_PAGES = 3
 
 
-def looking_at(running: Running) -> Looking:
-    """Return who looks at a server, and asks it where it has a status page."""
+def looking_at(running: Running, statsd: OwnStatsd = NO_STATSD) -> Looking:
+    """Return who looks at a server, asks it where it has a status page, and hears its statsd."""
     others = running.companions() if isinstance(running, Accompanied) else {}
     onlooker = Onlooker(
         running.root_pids,
@@ -40,7 +42,8 @@ def looking_at(running: Running) -> Looking:
     pages: Sequence[StatusPage] = ()
     with suppress(OSError, AdapterError):  # it has just ended
         pages = status_pages_of(running)[:_MOST_PAGES]
-    return Asking(onlooker, pages) if pages else onlooker
+    looking = Asking(onlooker, pages) if pages else onlooker
+    return Hearing(looking, statsd) if statsd != NO_STATSD else looking
 
 
 class Asking:

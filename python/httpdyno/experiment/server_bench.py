@@ -340,7 +340,7 @@ class ServerBench:
             },
             wanted=Wanted(
                 onlookers={
-                    place: partial(looking_at, each)
+                    place: partial(looking_at, each, starts[place.start][place.arm].statsd)
                     for place, each in running.items()
                     if place.start == 0 and place.arm in wanted
                 },
@@ -388,6 +388,8 @@ class ServerBench:
 
     def _end(self, arms: Sequence[Arm]) -> None:
         self._finish_ending()
+        for arm in arms:
+            arm.statsd.close()
         self._ending = [
             self._stopper.submit(arm.running.stop) for arm in arms if arm.running is not None
         ]

@@ -8,6 +8,7 @@ from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
 from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble
+from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd, own_statsd
 from httpdyno.servers.live_process import children_of
 from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.units import format_duration
@@ -34,6 +35,8 @@ class Arm:
     """Its error logs since then; None where it does not say where they are."""
     log_lines: LogLines | None = None
     """What came into them until its load was over."""
+    statsd: OwnStatsd = NO_STATSD
+    """What it sends of itself."""
 
     @classmethod
     def of(cls, spawned: Running | NotRunning) -> "Arm":
@@ -58,6 +61,7 @@ class Arm:
         self.workers = children_of(self.running.root_pids)
         if isinstance(self.running, Logged):
             self.log_tail = LogTail(self.running.error_logs())
+        self.statsd = own_statsd(self.running)
 
     def read_log(self) -> None:
         """Keep what came into its error logs; while it is up, once nothing is timed any more."""

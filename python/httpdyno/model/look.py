@@ -38,18 +38,28 @@ class QueueSeen(Record, frozen=True, omit_defaults=True):
     most: int
 
 
-class OwnAccount(Record, frozen=True):
-    """What a server said of itself on its status page, without the request that asked for it."""
+class OwnAccount(Record, frozen=True, omit_defaults=True):
+    """What a server said of itself, on a status page or by statsd.
+
+    The request that asked for the page is left out.
+    """
 
     server: str
-    """`Apache`, `nginx` or `php-fpm`."""
+    """`Apache`, `nginx` or `php-fpm`; `gunicorn` by statsd."""
     of: str
     """What the states are of: `workers`, `connections` or `processes`."""
     n_answers: int
-    """How often it said so."""
+    """How often it said so; by statsd of how many answers it told."""
     states: dict[str, float]
     """Mean number by state. A page that takes a free worker comes when one is free, so it makes a
-    full pool look less full than it is."""
+    full pool look less full than it is. Empty by statsd, which tells of answers only."""
+    requests_per_s: float | None = None
+    """By its own count; None where that is not told, or packets were dropped."""
+    answer_s: float | None = None
+    """How long a worker was at an answer, by its own clock: a mean, from when it had the request
+    until the answer was written. None where that is not told."""
+    remarks: tuple[str, ...] = ()
+    """Figures of this kind of server only."""
 
 
 class CompanionSeen(Record, frozen=True, omit_defaults=True):
@@ -165,7 +175,7 @@ class Look(Record, frozen=True, omit_defaults=True):
     companions: tuple[CompanionSeen, ...] = ()
     """What was started with it and answers none of the load itself."""
     own: tuple[OwnAccount, ...] = ()
-    """What its status pages said; empty where its configuration has none."""
+    """What its status pages and its statsd said; empty where its configuration has neither."""
     hidden: tuple[str, ...] = ()
     """What could not be seen, and why."""
 

@@ -162,10 +162,29 @@ def test_terminal_page_and_json_have_an_answers_time():
             OwnAccount(server="php-fpm", of="processes", n_answers=1, states={}),
             "php-fpm's own status page: no other processes",
         ),
+        (
+            OwnAccount(
+                server="gunicorn",
+                of="workers",
+                n_answers=105,
+                states={},
+                requests_per_s=150.0,
+                answer_s=0.02,
+                remarks=("answers of 5xx: 3",),
+            ),
+            "gunicorn's own statsd: 150/s requests, an answer takes 20 ms of a worker, 3.0 of 4.0 "
+            "workers at answers, answers of 5xx: 3; the client saw 143/s right answers, each after "
+            "28 ms",
+        ),
+        (
+            OwnAccount(server="gunicorn", of="workers", n_answers=9, states={}, answer_s=0.002),
+            "gunicorn's own statsd: an answer takes 2.0 ms of a worker; the client saw 143/s right "
+            "answers, each after 28 ms",
+        ),
     ],
 )
 def test_what_a_server_says_of_itself_is_one_line(account, words):
-    assert own_account_text(account) == words
+    assert own_account_text(account, SLOW) == words
     looks = [(structs.replace(SLOW, own=(account,)), FAST), *[(None, None)] * 5]
     outcome = with_looks(ladder(), looks)
     assert words in " ".join(plain_text(outcome_text(outcome)).split())

@@ -87,16 +87,16 @@ def answer_time_text(time: AnswerTime | None) -> str:
 
 
 def _where(time: AnswerTime) -> str:
-    worker, elsewhere_s = _rough(time.worker_s), time.client_s - time.worker_s
+    worker, elsewhere_s = rough_time(time.worker_s), time.client_s - time.worker_s
     if elsewhere_s < _LITTLE * time.client_s:
         return f"an answer takes {worker} of a worker, and hardly any time in queues"
     return (
-        f"an answer takes {worker} of a worker and {_rough(time.client_s)} at the client: "
-        f"{_rough(elsewhere_s)} in queues and on the wire"
+        f"an answer takes {worker} of a worker and {rough_time(time.client_s)} at the client: "
+        f"{rough_time(elsewhere_s)} in queues and on the wire"
     )
 
 
-def _rough(seconds: float) -> str:
+def rough_time(seconds: float) -> str:
     """Write a time with the digits that a few samples carry."""
     for least_s, unit in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= least_s:

@@ -18,9 +18,10 @@ from httpdyno.report.shared.bottleneck import (
     answer_time_text,
     limit_word,
     reason_text,
+    rough_time,
     run_queue_text,
 )
-from httpdyno.units import format_duration, format_percent
+from httpdyno.units import format_duration, format_percent, format_rate
 
 _TOLD_RATIO = 0.005
 
@@ -40,7 +41,7 @@ class LimitRow:
     run_queue: str = ""
     """Of the machine, where the client or others took cores from it."""
     own: tuple[str, ...] = ()
-    """What its status pages said."""
+    """What its status pages and its statsd said."""
     moved: tuple[str, ...] = ()
     """What the change did: `private memory of a process 3.10 MiB → 2.20 MiB`, which the starts
     show, then what was seen in the looks: `write calls of an answer 14 → 6.1`."""
@@ -70,7 +71,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
                 run_queue=run_queue_text(look),
-                own=tuple(own_account_text(each) for each in look.own),
+                own=tuple(own_account_text(each, look) for each in look.own),
                 moved=moved,
             )
         )
@@ -98,8 +99,10 @@ def _moved(before: Look, after: Look) -> tuple[str, ...]:
     return (*moved, f"moved by less than half, for an answer: {alike}") if alike else moved
 
 
-def own_account_text(account: OwnAccount) -> str:
+def own_account_text(account: OwnAccount, look: Look) -> str:
     """Return what a server says of itself: `W answering 97 %, … of its workers' time`."""
+    if account.answer_s is not None:
+        return _own_time_text(account, account.answer_s, look)
     total = sum(account.states.values())
     told = sorted(account.states.items(), key=lambda item: -item[1])
     told = [(name, n) for name, n in told if n >= _TOLD_RATIO * total]
@@ -110,6 +113,21 @@ def own_account_text(account: OwnAccount) -> str:
         return f"{page}, mean connections: {', '.join(f'{name} {of(n)}' for name, n in told)}"
     shares = ", ".join(f"{name} {format_percent(n / total)}" for name, n in told)
     return f"{page}: {shares} of its {account.of}' time"
+
+
+def _own_time_text(account: OwnAccount, answer_s: float, look: Look) -> str:
+    """Return what a server that counts answers says of itself, beside what the client saw."""
+    told = [f"an answer takes {rough_time(answer_s)} of a worker"]
+    if account.requests_per_s is not None:
+        busy = account.requests_per_s * answer_s
+        told.insert(0, f"{format_rate(account.requests_per_s)} requests")
+        told.append(f"{of(busy)} of {of(look.workers)} workers at answers")
+    words = f"{account.server}'s own statsd: {', '.join([*told, *account.remarks])}"
+    if not look.answers or not look.seconds:
+        return words
+    client_s = look.clients * look.seconds / look.answers
+    rate = format_rate(look.answers / look.seconds)
+    return f"{words}; the client saw {rate} right answers, each after {rough_time(client_s)}"
 
 
 def limit_words(outcome: Outcome) -> dict[str, str]:
