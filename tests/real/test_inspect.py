@@ -42,6 +42,7 @@ def test_nginx_is_seen_with_what_serves_it_and_not_touched(start, own_folders, c
         "def app(environ, answer):\n    answer('200 OK', [])\n    return [b'x']\n"
     )
     gunicorn = [sys.executable, "-m", "gunicorn", "shop:app", "-b", f"127.0.0.1:{behind}", "-w2"]
+    gunicorn += ["--threads", "2"]
     gunicorn_pid = start([*gunicorn, "--no-control-socket"], behind)
     program = shutil.which("nginx", path=PROGRAM_PATH)
     assert program
@@ -51,8 +52,11 @@ def test_nginx_is_seen_with_what_serves_it_and_not_touched(start, own_folders, c
         f"pid {own_folders}/pid;\nerror_log {own_folders}/error.log;\nworker_processes 2;\n"
         "daemon off;\nevents {}\nhttp {\n"
         f"access_log {own_folders}/access.log;\n{folders}"
+        f"upstream kept {{ server 127.0.0.1:{behind}; keepalive 4; keepalive_timeout 7s; }}\n"
         f"server {{ listen 127.0.0.1:{port}; server_name shop.example;\n"
-        f"location / {{ proxy_pass http://127.0.0.1:{behind}; }} }} }}\n"
+        f"location / {{ proxy_pass http://127.0.0.1:{behind}; }}\n"
+        "location /kept { proxy_pass http://kept; proxy_http_version 1.1; "
+        'proxy_set_header Connection ""; } } }\n'
     )
     pid = start([program, "-c", str(main), "-e", f"{own_folders}/error.log"], port)
     await_children(2, pid, gunicorn_pid)
@@ -68,7 +72,10 @@ def test_nginx_is_seen_with_what_serves_it_and_not_touched(start, own_folders, c
     assert back["listens"] == [f"127.0.0.1:{behind}"]
     assert len(back["child_pids"]) == 2
     assert [each["to"] for each in front["survey"]["backends"]] == [f"127.0.0.1:{behind}"]
-    assert gunicorn_pid in {each["pid"] for each in shown(capsys, f":{port}")}
+    [beside] = [each for each in shown(capsys, f":{port}") if each["pid"] == gunicorn_pid]
+    # The one that closes an idle connection first is not the one that sends on it.
+    told = {each["name"]: each["what"] for each in beside["findings"]}
+    assert "nginx keeps it for 7 s" in told["gunicorn-closes-first"]
     assert front["changed_files"] == []
     assert {pid, gunicorn_pid} <= {each["pid"] for each in shown(capsys)}
     assert state(own_folders) == before

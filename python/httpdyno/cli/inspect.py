@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.inspect.front import fronts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
@@ -180,7 +182,8 @@ def _page(source: Source | None, census: str | None, n_requests: int) -> Page:
     asked_for = () if source is None else found
     return Page(
         servers=tuple(
-            _server(each, machine, is_named=each.found in asked_for, took=took) for each in seen
+            _server(each, machine, seen, is_named=each.found in asked_for, took=took)
+            for each in seen
         ),
         now_s=time.time(),
         isolation=isolation,
@@ -244,7 +247,14 @@ def _with(page: Page, server: Server, now: Server) -> Page:
     return replace(page, servers=tuple(now if each is server else each for each in page.servers))
 
 
-def _server(seen: Inspected, machine: Machine, *, is_named: bool, took: Asked | None) -> Server:
+def _server(
+    seen: Inspected,
+    machine: Machine,
+    all_seen: Sequence[Inspected],
+    *,
+    is_named: bool,
+    took: Asked | None,
+) -> Server:
     root = seen.found.root
     inodes = {each.inode for each in seen.found.listens} if is_named else None
     backends: dict[str, str] = {}
@@ -254,7 +264,9 @@ def _server(seen: Inspected, machine: Machine, *, is_named: bool, took: Asked | 
         seen=seen,
         is_named=is_named,
         observed=observed(root.pid, inodes) if root else None,
-        surroundings=surroundings_of(seen),
+        surroundings=surroundings_of(
+            seen, fronts_of(seen, all_seen, lambda backend: serving(backend, machine))
+        ),
         asked=took if is_named and root else None,
         backends=tuple(backends.items()),
     )

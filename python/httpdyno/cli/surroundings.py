@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from httpdyno.advice.rules.apache.mount import linked_folders
+from httpdyno.advice.rules.facts import Front
 from httpdyno.advice.rules.place import folders_of
 from httpdyno.report.inspect.facts import ENVIRONMENT, Surroundings, facts_of
 from httpdyno.servers.apache_site.perl import perl_files
@@ -12,8 +13,13 @@ from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.filesystem import filesystems
 
 
-def surroundings_of(seen: Inspected) -> Surroundings:
-    """Return what of the machine a server's settings are judged beside."""
+def surroundings_of(seen: Inspected, fronts: tuple[Front, ...] = ()) -> Surroundings:
+    """Return what of the machine a server's settings are judged beside.
+
+    Args:
+        seen: The server.
+        fronts: Proxies before it.
+    """
     root = seen.found.root
     n_cpus = None
     with suppress(OSError):
@@ -22,7 +28,7 @@ def surroundings_of(seen: Inspected) -> Surroundings:
         return Surroundings(n_cpus=n_cpus)
     is_hidden = ENVIRONMENT in seen.found.hidden
     names = None if is_hidden else seen.found.member.environment_names
-    told = Surroundings(n_cpus=n_cpus, perl=perl_files(seen.survey, names))
+    told = Surroundings(n_cpus=n_cpus, perl=perl_files(seen.survey, names), fronts=fronts)
     facts = facts_of(seen, None, told)
     if facts is None:
         return told

@@ -204,6 +204,12 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ("one-sync-worker", gunicorn("workers = 1", n_cpus=2), [("workers", 5), ("threads", 4)]),
     ("one-sync-worker", gunicorn("workers = 1"), [("threads", 4)]),
     ("gunicorn-short-lives", gunicorn("max_requests = 9"), [("max_requests", 10_000)]),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 5"), [("threads", 4)]),
+    (
+        "gunicorn-unread-keepalive",
+        gunicorn("keepalive = 5\nthreads = 9\nworker_connections = 9"),
+        [],
+    ),
     (
         "no-jitter",
         gunicorn("workers = 4\nmax_requests = 1000"),

@@ -4,10 +4,10 @@ import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm, said, uvicorn
 
 from httpdyno.advice.rules import RULES
-from httpdyno.advice.rules.facts import Facts, PoolFacts, Queue
+from httpdyno.advice.rules.facts import Facts, Front, PoolFacts, Queue
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.advice.rules.place import folders_of
-from httpdyno.model import Survey
+from httpdyno.model import Reading, Survey
 
 MIB = 1 << 20
 DYNAMIC = (
@@ -166,6 +166,12 @@ def test_workers_of_apache_are_counted_as_its_limit_cuts_them():
     assert named(threaded, "workers-over-memory") == []
 
 
+FRONT = Front(
+    name="nginx",
+    idle_s=60.0,
+    idle=Reading(name="upstream_keepalive_timeout", scope="127.0.0.1:8000", text="60s"),
+)
+ARGUMENTS = ("GUNICORN_CMD_ARGS",)
 PYTHON_FIRES = [
     (
         "one-sync-worker",
@@ -187,6 +193,34 @@ PYTHON_FIRES = [
         gunicorn("max_requests = 10\n"),
         "a worker ends after 10 requests, and the next one begins with a fork and mostly with all "
         "imports",
+    ),
+    (
+        "gunicorn-unread-keepalive",
+        gunicorn("keepalive = 5"),
+        "`keepalive` 5 s counts for nothing: sync workers close each connection after its answer",
+    ),
+    (
+        "gunicorn-unread-keepalive",
+        gunicorn("", "--keep-alive", "5", "-k", "gunicorn.workers.sync.SyncWorker"),
+        "`keepalive` 5 s counts for nothing: sync workers close each connection after its answer",
+    ),
+    (
+        "gunicorn-unread-keepalive",
+        gunicorn("keepalive = 5\nthreads = 8\nworker_connections = 8"),
+        "`keepalive` 5 s counts for nothing: `worker_connections` 8 leaves no place for an idle "
+        "one beside 8 threads",
+    ),
+    (
+        "gunicorn-closes-first",
+        gunicorn("worker_class = 'gthread'", fronts=(FRONT,)),
+        "gunicorn closes a connection that is idle for 2 s, and nginx keeps it for 60 s: what "
+        "nginx sends at that moment is lost, and a POST gets a 502",
+    ),
+    (
+        "gunicorn-closes-first",
+        gunicorn("threads = 4\nkeepalive = 60", fronts=(FRONT,)),
+        "gunicorn closes a connection that is idle for 60 s, and nginx keeps it for 60 s: what "
+        "nginx sends at that moment is lost, and a POST gets a 502",
     ),
     (
         "no-jitter",
@@ -248,10 +282,26 @@ PYTHON_SILENT = [
     ("one-sync-worker", gunicorn("workers = 1\nworker_class = 'gevent'")),
     ("one-sync-worker", gunicorn("workers = 1\nworker_class = picked()")),
     # Arguments may stand in a variable whose value is not read.
-    ("one-sync-worker", gunicorn("", pool=pool(1), environment_names=("GUNICORN_CMD_ARGS",))),
+    ("one-sync-worker", gunicorn("", pool=pool(1), environment_names=ARGUMENTS)),
     ("one-sync-worker", gunicorn("", pool=pool(1), environment_names=None)),
     ("no-timeout", gunicorn("timeout = 30")),
     ("gunicorn-short-lives", gunicorn("max_requests = 1000")),
+    ("gunicorn-unread-keepalive", gunicorn("")),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 0")),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 5\nthreads = 2")),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 5\nworker_class = 'gevent'")),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 5\nworker_class = picked()")),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 5\nthreads = picked()")),
+    ("gunicorn-unread-keepalive", gunicorn("keepalive = 5", environment_names=ARGUMENTS)),
+    ("gunicorn-closes-first", gunicorn("threads = 4")),
+    ("gunicorn-closes-first", gunicorn("", fronts=(FRONT,))),
+    ("gunicorn-closes-first", gunicorn("threads = 4\nkeepalive = 61", fronts=(FRONT,))),
+    ("gunicorn-closes-first", gunicorn("threads = 4\nkeepalive = 0", fronts=(FRONT,))),
+    ("gunicorn-closes-first", gunicorn("worker_class = 'tornado'", fronts=(FRONT,))),
+    (
+        "gunicorn-closes-first",
+        gunicorn("threads = 4", fronts=(FRONT,), environment_names=ARGUMENTS),
+    ),
     ("no-jitter", gunicorn("workers = 4\nmax_requests = 1000\nmax_requests_jitter = 100")),
     ("no-jitter", gunicorn("max_requests = 1000")),
     ("no-preload", gunicorn("workers = 4\npreload_app = True", pool=pool(4))),
@@ -283,6 +333,18 @@ def test_a_jitter_is_named_with_its_number():
     assert found.do == "set `max_requests_jitter` to a tenth: 100"
     assert found.evidence == (
         "max_requests 1000, /srv/shop/gunicorn.conf.py:2; workers 4, /srv/shop/gunicorn.conf.py:1"
+    )
+
+
+def test_a_longer_time_is_named_beside_who_closes_later():
+    facts = gunicorn("threads = 4\nkeepalive = 3", fronts=(FRONT,))
+    [found] = [each for each in findings_of(facts, RULES) if each.name == "gunicorn-closes-first"]
+    assert found.do == (
+        "set `keepalive` to 65, or `keepalive_timeout` of nginx's upstream below 3 s"
+    )
+    assert found.evidence == (
+        "keepalive 3, /srv/shop/gunicorn.conf.py:2; "
+        "upstream_keepalive_timeout 60s in 127.0.0.1:8000, compiled in"
     )
 
 

@@ -26,6 +26,7 @@ from httpdyno.servers.nginx.listen import addresses
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
+from httpdyno.servers.nginx.upstream_knob import IDLE
 from httpdyno.servers.seat import Said
 
 NEWEST = build_of("", ("--with-threads", "--with-http_gzip_static_module"))
@@ -305,3 +306,41 @@ def test_what_nginx_only_warns_of_is_not_why_it_does_not_start(own_folders, monk
     refused = Nginx().survey(member, Nginx().read(member), seat)
     assert isinstance(refused, NotRunning)
     assert refused.detail == 'nginx: [emerg] unknown directive "x"'
+
+
+REUSED = "location / {{ proxy_pass http://app; proxy_http_version 1.1; {} }}"
+EMPTY = 'proxy_set_header Connection "";'
+
+
+@pytest.mark.parametrize(
+    ("upstream", "location", "version", "found"),
+    [
+        ("keepalive 4;", REUSED.format(EMPTY), "1.22.1", "60s"),
+        ("keepalive 4; keepalive_timeout 5s;", REUSED.format(EMPTY), "1.22.1", "5s"),
+        ("keepalive 4;", REUSED.format(EMPTY), "1.14.0", None),
+        ("keepalive 4;", REUSED.format(""), "1.22.1", None),
+        (
+            "keepalive 4;",
+            REUSED.format("proxy_set_header Connection $connection_upgrade;"),
+            "1.22.1",
+            None,
+        ),
+        ("keepalive 4;", "location / { proxy_pass http://app; }", "1.22.1", None),
+        ("", REUSED.format(EMPTY), "1.22.1", None),
+        ("", "location / { proxy_pass http://app; }", "1.29.7", "60s"),
+        ("keepalive 4;", "location / { fastcgi_pass app; }", "1.22.1", None),
+    ],
+)
+def test_how_long_idle_connections_to_a_backend_are_kept_is_told_where_some_are(
+    upstream, location, version, found
+):
+    text = (
+        "events {}\nhttp {\n"
+        f"upstream app {{ server 127.0.0.1:8000; server backend.example; {upstream} }}\n"
+        f"server {{ listen 80; {location} }}\n}}\n"
+    )
+    conf = conf_of({"/n.conf": text.encode()}, build_of(f"nginx version: nginx/{version}", ()))
+    readings = [each for each in survey_of(conf).readings if each.name == IDLE]
+    expected = [] if found is None else [("127.0.0.1:8000", found), ("backend.example:80", found)]
+    assert [(each.scope, each.text) for each in readings] == expected
+    assert all((each.origin is not None) is ("timeout" in upstream) for each in readings)

@@ -8,6 +8,7 @@ is not known, since a wrong call costs more than a missing one.
 from httpdyno.advice.rules import (
     backlog,
     debug,
+    gunicorn_keep_alive,
     joint,
     leak,
     memory,
@@ -48,6 +49,7 @@ RULES: tuple[Rule, ...] = tuple(
         nginx,
         php_fpm,
         python_server,
+        gunicorn_keep_alive,
         place,
         debug,
         backlog,

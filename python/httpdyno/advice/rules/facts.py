@@ -40,6 +40,17 @@ class PerlFacts(Record, frozen=True):
     """Path → text of what the configuration has run at the start, as far as it may be read."""
 
 
+class Front(Record, frozen=True):
+    """A proxy before a server that keeps connections to it."""
+
+    name: str
+    """What it is: `nginx`."""
+    idle_s: float
+    """It closes a connection that has been idle for so long."""
+    idle: Reading
+    """What says so."""
+
+
 class PoolFacts(Record, frozen=True):
     """The processes of a server that runs."""
 
@@ -153,6 +164,8 @@ class Facts(Record, frozen=True):
     """None where no status page was asked."""
     perl: PerlFacts | None = None
     """None where nobody looked."""
+    fronts: tuple[Front, ...] = ()
+    """Those that were looked at with it."""
 
     def all_of(self, name: str) -> tuple[Reading, ...]:
         """Return the readings of a name, written in any case, in the order of the configuration."""

@@ -257,8 +257,8 @@ RULES = (
         needs="All backends speak HTTP, and no `keepalive` is in force for one of them.",
         do="give the upstream `keepalive`, with `proxy_http_version 1.1` and an empty `Connection`",
         risks="a backend that closes idle connections earlier than nginx gives a 502 now and then",
-        wrong="a backend of one process for each connection, such as gunicorn's sync workers, "
-        "would be held by it",
+        wrong="a backend of one process for each connection would be held by it, such as Apache "
+        "under prefork; gunicorn's sync workers close each connection all the same",
         source=f"{NGINX}http/ngx_http_upstream_module.html#keepalive",
         look=_opened,
         proposes=(Proposes(knob="upstream_keepalive", value=f"{_KEPT} in each worker"),),

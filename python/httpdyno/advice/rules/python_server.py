@@ -9,15 +9,15 @@ from httpdyno.units import format_bytes
 
 _KINDS = ("gunicorn",)
 _MANY = 10_000
-_THREADS = 4
-_VARIABLE = "GUNICORN_CMD_ARGS"
+THREADS = 4
+VARIABLE = "GUNICORN_CMD_ARGS"
 _LARGE_BYTES = 32 << 20
 """Of its own that an application has in each worker, where preloading is worth a thought."""
 
 
-def _is_told(facts: Facts) -> bool:
+def is_told(facts: Facts) -> bool:
     """Whether what nothing sets is set nowhere: arguments may stand in a variable, too."""
-    return facts.environment_names is not None and _VARIABLE not in facts.environment_names
+    return facts.environment_names is not None and VARIABLE not in facts.environment_names
 
 
 def _n_workers(facts: Facts) -> tuple[int | None, str]:
@@ -34,14 +34,14 @@ def _one(facts: Facts) -> Iterator[Seen]:
     n, how = _n_workers(facts)
     kind, threads = facts.reading("worker_class"), facts.number("threads")
     n_cpus = facts.n_cpus
-    if n != 1 or kind is None or kind.text != "sync" or threads != 1 or not _is_told(facts):
+    if n != 1 or kind is None or kind.text != "sync" or threads != 1 or not is_told(facts):
         return
     yield Seen(
         what="one sync worker: one request at a time, and all others wait for it",
         evidence=(how, where(kind)),
         proposes=(
             *([] if n_cpus is None else [Proposed(knob="workers", value=2 * n_cpus + 1)]),
-            Proposed(knob="threads", value=_THREADS),
+            Proposed(knob="threads", value=THREADS),
         ),
     )
 
@@ -73,7 +73,7 @@ def _short(facts: Facts) -> Iterator[Seen]:
 def _together(facts: Facts) -> Iterator[Seen]:
     reading, jitter = facts.reading("max_requests"), facts.reading("max_requests_jitter")
     n, how = _n_workers(facts)
-    if reading is None or not is_said(reading) or jitter is None or not _is_told(facts):
+    if reading is None or not is_said(reading) or jitter is None or not is_told(facts):
         return
     requests = number(reading.text) or 0
     if requests > 0 and number(jitter.text) == 0 and n is not None and n > 1:
@@ -89,7 +89,7 @@ def _together(facts: Facts) -> Iterator[Seen]:
 
 def _apart(facts: Facts) -> Iterator[Seen]:
     reading, pool = facts.reading("preload_app"), facts.pool
-    if reading is None or reading.text != "false" or pool is None or not _is_told(facts):
+    if reading is None or reading.text != "false" or pool is None or not is_told(facts):
         return
     if pool.n_workers > 1 and pool.is_uniform and pool.each_bytes >= _LARGE_BYTES:
         yield Seen(
@@ -109,7 +109,7 @@ RULES = (
         matters="While it waits for a database or a slow client, nobody else is answered; a "
         "request that calls its own server waits for ever.",
         needs="One worker runs or is written, the class is sync without threads, and no "
-        f"arguments stand in `{_VARIABLE}`.",
+        f"arguments stand in `{VARIABLE}`.",
         do="start more workers, or give it threads",
         risks="what a process keeps in memory is not shared among several",
         wrong="several such servers stand behind a balancer, one for each CPU",
@@ -117,7 +117,7 @@ RULES = (
         look=_one,
         proposes=(
             Proposes(knob="workers", value="2 × CPUs + 1, where it is known how many there are"),
-            Proposes(knob="threads", value=f"{_THREADS}"),
+            Proposes(knob="threads", value=f"{THREADS}"),
         ),
     ),
     Rule(
@@ -162,7 +162,7 @@ RULES = (
         matters="Workers that take turns reach the number at about the same time; then all import "
         "at once and few answer.",
         needs="`max_requests` is written, several workers run or are written, and no arguments "
-        f"stand in `{_VARIABLE}`.",
+        f"stand in `{VARIABLE}`.",
         do="set `max_requests_jitter` to a tenth of `max_requests`",
         risks="some workers live a tenth longer",
         wrong="load is so uneven that their ends are spread anyway",
@@ -178,7 +178,7 @@ RULES = (
         matters="Loaded before the fork, an application's pages are there once for all workers, "
         "until one writes to them.",
         needs="Several workers run, of one kind, the largest with 32 MiB of its own or more, and "
-        f"no arguments stand in `{_VARIABLE}`.",
+        f"no arguments stand in `{VARIABLE}`.",
         do="try `preload_app`: `httpdyno tune` measures the memory",
         risks="connections and threads that are made at import are shared or lost after the fork; "
         "a reload does not load code anew",

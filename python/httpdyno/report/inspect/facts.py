@@ -9,6 +9,7 @@ from msgspec import structs
 from httpdyno.advice.rules.facts import (
     CallFacts,
     Facts,
+    Front,
     Measured,
     PerlFacts,
     PoolFacts,
@@ -49,6 +50,8 @@ class Surroundings:
     """Folder of its settings → where it lies, links followed."""
     perl: PerlFiles | None = None
     """None of a server without Perl inside."""
+    fronts: tuple[Front, ...] = ()
+    """Proxies that keep connections to it, of those that were looked at with it."""
 
 
 NOTHING_KNOWN = Surroundings()
@@ -91,6 +94,7 @@ def facts_of(
         respawn=measured.respawn,
         kept=measured.kept,
         perl=_perl(surroundings.perl) if surroundings.perl else None,
+        fronts=surroundings.fronts,
     )
 
 

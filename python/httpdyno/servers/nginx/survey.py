@@ -12,6 +12,7 @@ from httpdyno.servers.nginx.listen_knob import SOMAXCONN
 from httpdyno.servers.nginx.log import logs
 from httpdyno.servers.nginx.paths import unreadable, written_folders
 from httpdyno.servers.nginx.scope import Conf
+from httpdyno.servers.nginx.upstream_knob import idle_readings
 
 _TOLD = frozenset(
     {"user", "limit_req", "limit_conn", "allow", "deny", "auth_basic", "http2"}
@@ -28,7 +29,7 @@ def survey_of(conf: Conf) -> Survey:
     to, undecided = backends(conf)
     return Survey(
         version=conf.build.line,
-        readings=(*catalogue.readings(conf), *_told(conf), *_host()),
+        readings=(*catalogue.readings(conf), *idle_readings(conf), *_told(conf), *_host()),
         listeners=listeners(conf),
         backends=to,
         logs=logs(conf),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, KnobInfo, Level, Reading
+from httpdyno.servers.nginx.backend import default_port, with_port
 from httpdyno.servers.nginx.place import changed, line, put, removed, written
 from httpdyno.servers.nginx.scope import Conf, Scope
 from httpdyno.servers.nginx.tree import Directive
@@ -26,6 +27,11 @@ _VERSION = "proxy_http_version"
 _KEEPS_BY_ITSELF = (1, 29, 7)
 """From here on an upstream keeps 32 idle connections and speaks HTTP/1.1 when nothing is set."""
 _DEFAULT_THEN = "32"
+IDLE = "upstream_keepalive_timeout"
+"""What the time is called for which an idle connection to a backend is kept."""
+_IDLE = "keepalive_timeout"
+_ENDS_IDLE_ONES, _DEFAULT_IDLE = (1, 15, 3), "60s"
+"""From here on an upstream closes idle connections, by default after so long."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,6 +183,39 @@ def _place_of_headers(user: Scope) -> Scope:
             return scope
         scope = scope.parent
     return user
+
+
+def idle_readings(conf: Conf) -> Iterator[Reading]:
+    """Yield how long an idle connection is kept, by the address of a backend of HTTP.
+
+    Where none is kept nothing is told.
+
+    Source: nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive_timeout.
+    """
+    for pool in pools(conf).values():
+        if pool.upstream is None or _text(conf, pool) == "0" or not _is_kept(conf, pool):
+            continue
+        own = [each for each in pool.upstream.own(_IDLE) if each.args]
+        if not own and conf.build.version < _ENDS_IDLE_ONES:
+            continue
+        for server in pool.upstream.own("server"):
+            if server.args:
+                yield Reading(
+                    name=IDLE,
+                    scope=with_port(server.texts[0], default_port("http")),
+                    text=own[-1].texts[0] if own else _DEFAULT_IDLE,
+                    origin=own[-1].origin if own else None,
+                )
+
+
+def _is_kept(conf: Conf, pool: Pool) -> bool:
+    """Whether some location lets its connections of HTTP be used again."""
+    for user, directive in pool.users:
+        if directive.name == "proxy_pass" and not _reused(conf, user, directive)[0]:
+            connection = _header(user, "connection")
+            if connection is None or connection.texts[1:] == ("",):
+                return True
+    return False
 
 
 UPSTREAM_KEEPALIVE = UpstreamKeepalive(
