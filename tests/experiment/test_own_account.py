@@ -8,7 +8,7 @@ from msgspec import structs
 
 from httpdyno.experiment import own_account
 from httpdyno.experiment.own_account import Asking
-from httpdyno.model import Look, OwnAccount
+from httpdyno.model import Look, OfWorkers, OwnAccount
 
 DEADLINE_S = 10.0
 SEEN = Look(seconds=0.5, n_samples=9, hidden=("before",))
@@ -34,6 +34,9 @@ class Page:
         self.n_asked = 0
         self.has_told = Event()
         """It is asked once more after all of them."""
+
+    def workers_text(self, _timeout_s):
+        return ""
 
     def text(self, timeout_s):
         if self.n_asked >= len(self._answers):
@@ -68,6 +71,22 @@ def test_what_it_says_is_added_up_without_the_one_that_answers():
         states={"W answering": 1.0, "K keep-alive": 1.0, "_ waiting": 1.0},
     )
     assert look.hidden == SEEN.hidden
+
+
+class Detailed(Page):
+    """One that has each worker, too."""
+
+    def workers_text(self, _timeout_s):
+        row = "<tr><td><b>{n}-0</b></td><td>{pid}</td><td>0/{served}/90</td></tr>"
+        rows = [row.format(n=n, pid=50 + n, served=served) for n, served in enumerate((4, 9, 2))]
+        return "\n".join(rows)
+
+
+def test_what_each_worker_answered_is_asked_for_once_where_a_page_tells_it():
+    [account] = looked(Detailed(APACHE)).own
+    assert account.requests == OfWorkers(median=4.0, largest=9.0)
+    [account] = looked(Page(APACHE)).own
+    assert account.requests is None
 
 
 def test_one_that_answers_from_apart_is_not_taken_out():

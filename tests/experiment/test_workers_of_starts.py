@@ -4,7 +4,7 @@ from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, start_of
 
 from httpdyno.experiment.evidence import arm_summary
-from httpdyno.model import WorkersSeen
+from httpdyno.model import OfWorkers, WorkersSeen
 
 ONE = WorkersSeen(
     program="apache2",
@@ -14,9 +14,19 @@ ONE = WorkersSeen(
     youngest_s=1.0,
     median_age_s=3.0,
     oldest_s=5.0,
+    n_descriptors=OfWorkers(median=9.0, largest=12.0),
+    states={"sleeping": 3.0, "running": 1.0},
 )
-OTHER = structs.replace(ONE, n=8, median_uss_bytes=30, largest_uss_bytes=31, oldest_s=9.0)
-HELPER = structs.replace(ONE, program="helper", n=1)
+OTHER = structs.replace(
+    ONE,
+    n=8,
+    median_uss_bytes=30,
+    largest_uss_bytes=31,
+    oldest_s=9.0,
+    n_descriptors=OfWorkers(median=11.0, largest=11.0),
+    states={"sleeping": 8.0},
+)
+HELPER = structs.replace(ONE, program="helper", n=1, n_descriptors=None, states={"sleeping": 1.0})
 
 
 def left(number, *workers):
@@ -35,9 +45,17 @@ def left(number, *workers):
 def test_starts_have_their_mean_number_their_median_and_the_largest_of_all():
     found = arm_summary([left(0, ONE, HELPER), left(1, OTHER)], 1, ARMS[1]).workers
     assert found == (
-        structs.replace(ONE, n=6.0, median_uss_bytes=20, largest_uss_bytes=31, oldest_s=9.0),
+        structs.replace(
+            ONE,
+            n=6.0,
+            median_uss_bytes=20,
+            largest_uss_bytes=31,
+            oldest_s=9.0,
+            n_descriptors=OfWorkers(median=10.0, largest=12.0),
+            states={"sleeping": 5.5, "running": 0.5},
+        ),
         # It was in one of two starts.
-        structs.replace(HELPER, n=0.5),
+        structs.replace(HELPER, n=0.5, states={"sleeping": 0.5}),
     )
 
 

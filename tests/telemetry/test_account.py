@@ -40,6 +40,7 @@ FIGURES = frozenset(
         "pss_bytes",
         "uss_bytes",
         "workers",
+        "zombies",
         "misses_cpu",
         "swapped_bytes",
         "major_faults",

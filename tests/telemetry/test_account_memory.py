@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.telemetry import process_tree
+from httpdyno.telemetry import proc_file, process_tree, worker
 from httpdyno.telemetry.account import AccountCollector, GroupAccount, TreeAccount
 from httpdyno.telemetry.process_tree import Usage
 from httpdyno.testing.collector import TOLD
@@ -14,11 +14,12 @@ def processes(monkeypatch):
     files = {(7, "stat"): stat(1), (8, "stat"): stat(7)}
     for pid, pss, swapped in ((7, 20, 8), (8, 30, 2)):
         text = f"55-7f ---p 0 00:00 0 [rollup]\nRss: 90 kB\nPss: {pss} kB\nSwap: 9 kB\n"
-        files[pid, "smaps_rollup"] = f"{text}SwapPss: {swapped} kB\nPrivate_Dirty: 4 kB\n"
+        shared = "Shared_Clean: 80 kB\nShared_Dirty: 6 kB\nPrivate_Clean: 0 kB\n"
+        files[pid, "smaps_rollup"] = f"{text}{shared}SwapPss: {swapped} kB\nPrivate_Dirty: 4 kB\n"
 
     def content(path):
-        _, _, pid, name = path.decode().split("/")
-        return files.get((int(pid), name), "").encode()
+        _, _, pid, *name = path.decode().split("/")
+        return files.get((int(pid), "/".join(name)), "").encode()
 
     def children(pid, **_known):
         return [8] if pid == 7 and (8, "stat") in files else []
@@ -31,9 +32,17 @@ def processes(monkeypatch):
         return found
 
     monkeypatch.setattr(process_tree, "content", content)
-    monkeypatch.setattr(process_tree, "readable", readable)
-    monkeypatch.setattr(process_tree, "KERNEL_LISTS_CHILDREN", True)
-    monkeypatch.setattr(process_tree, "listed_children", children)
+    # A group's files are there, in a folder of the test.
+    real = proc_file.readable
+    monkeypatch.setattr(worker, "readable", readable)
+    monkeypatch.setattr(
+        proc_file,
+        "readable",
+        lambda path: readable(path) if path.startswith(b"/proc/") else real(path),
+    )
+    for module in (process_tree, worker):
+        monkeypatch.setattr(module, "KERNEL_LISTS_CHILDREN", True)
+        monkeypatch.setattr(module, "listed_children", children)
     monkeypatch.setattr(process_tree, "_own_cpu_s", lambda _pid: 1.0)
     return files
 

@@ -1,54 +1,106 @@
 """The processes of a server by program, as a start's last edge finds them."""
 
-import os
+import subprocess
+import sys
+from dataclasses import replace
 
-from httpdyno.model import WorkersSeen
-from httpdyno.telemetry.process_tree import ProcessSize
-from httpdyno.telemetry.worker_group import worker_groups
+import pytest
+from tests.telemetry.forked import forked
+from tests.telemetry.test_pool import MIB, worker
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-BOOTED_S = 1000.0
+from httpdyno.model import OfWorkers
+from httpdyno.telemetry.process_tree import memory_of
+from httpdyno.telemetry.worker import WorkerSampler
+from httpdyno.telemetry.worker_group import worker_groups, zombies_by_parent
+from httpdyno.telemetry.worker_text import ZOMBIE
 
 
-def process(pid, name, parent, uss, age_s=1.0):
-    started_ticks = round((BOOTED_S - age_s) * TICKS_PER_S)
-    return ProcessSize(
-        pid=pid, name=name, parent=parent, started_ticks=started_ticks, uss_bytes=uss
-    )
+def process(pid, name, parent, own=1, **more):
+    return replace(worker(pid, own=own, pss=2 * own, rss=40), name=name, parent=parent, **more)
 
 
 def test_a_pool_is_told_without_its_parent():
-    parent = process(10, "apache2", 1, 900, age_s=50)
+    parent = process(10, "apache2", 1, 900, age_s=50.0)
     workers = [
-        process(11 + n, "apache2", 10, uss, age_s)
-        for n, (uss, age_s) in enumerate([(10, 4.0), (30, 2.0), (20, 40.0)])
+        process(11 + n, "apache2", 10, own, age_s=age_s, user_s=own / 100, n_descriptors=9 + n)
+        for n, (own, age_s) in enumerate([(10, 4.0), (30, 2.0), (20, 40.0)])
     ]
-    assert worker_groups([parent, *workers], BOOTED_S) == (
-        WorkersSeen(
-            program="apache2",
-            n=3,
-            median_uss_bytes=20,
-            largest_uss_bytes=30,
-            youngest_s=2.0,
-            median_age_s=4.0,
-            oldest_s=40.0,
-        ),
-    )
+    [seen] = worker_groups([parent, *workers])
+    assert (seen.program, seen.n) == ("apache2", 3)
+    assert (seen.median_uss_bytes, seen.largest_uss_bytes) == (20 * MIB, 30 * MIB)
+    assert (seen.youngest_s, seen.median_age_s, seen.oldest_s) == (2.0, 4.0, 40.0)
+    assert seen.pss_bytes == OfWorkers(median=40.0 * MIB, largest=60.0 * MIB)
+    assert seen.user_s == OfWorkers(median=0.2, largest=0.3)
+    assert seen.n_descriptors == OfWorkers(median=10.0, largest=11.0)
+    assert seen.states == {"sleeping": 3.0}
+    assert seen.voluntary_switches is None
 
 
 def test_programs_are_told_apart_and_one_process_is_its_own_worker():
-    sizes = [
+    processes = [
         process(10, "uvicorn", 1, 500),
         process(20, "postgres", 1, 90),
         process(21, "postgres", 20, 5),
         process(22, "postgres", 20, 7),
     ]
-    groups = worker_groups(sizes, BOOTED_S)
+    groups = worker_groups(processes)
     assert [(each.program, each.n, each.median_uss_bytes) for each in groups] == [
-        ("postgres", 2, 6),
-        ("uvicorn", 1, 500),
+        ("postgres", 2, 6 * MIB),
+        ("uvicorn", 1, 500 * MIB),
     ]
 
 
 def test_of_nobody_nothing_is_told():
-    assert worker_groups([], BOOTED_S) == ()
+    assert worker_groups([]) == ()
+
+
+def test_who_has_ended_is_no_worker_and_makes_nobody_a_parent_that_keeps_some():
+    ended = replace(worker(11), name="perl", state=ZOMBIE, parent=10)
+    lost = replace(worker(12), name="perl", state=ZOMBIE, parent=1)
+    processes = [process(10, "httpd", 1), ended, lost]
+    assert [(each.program, each.n) for each in worker_groups(processes)] == [("httpd", 1)]
+    assert zombies_by_parent(processes) == {"httpd": 1, "": 1}
+
+
+def test_each_figure_is_what_inspect_reads_of_the_same_workers():
+    with forked(8, [100, 300, 200]) as (parent, pids):
+        memory = memory_of([parent, *pids])
+        seen = {each.pid: each for each in WorkerSampler([parent]).read().workers}
+    assert memory is not None
+    [group] = worker_groups(memory.processes)
+    workers = [seen[pid] for pid in pids]
+    assert group.n == 3
+    for name in ("n_descriptors", "n_threads", "page_table_bytes", "major_faults", "user_s"):
+        told = sorted(getattr(each, name) for each in workers)
+        assert getattr(group, name) == OfWorkers(median=told[1], largest=told[2]), name
+    for name in ("pss_bytes", "rss_bytes", "shared_bytes", "anonymous_pss_bytes", "file_pss_bytes"):
+        told = sorted(getattr(each.memory, name) for each in workers)
+        assert getattr(group, name).largest == pytest.approx(told[2], rel=0.1), name
+
+
+LEAVES_ONE = """
+import os, sys
+if (pid := os.fork()) == 0:
+    os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+print(pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_zombie_is_found_though_a_control_group_does_not_list_it():
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", LEAVES_ONE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        memory = memory_of([parent.pid])
+        assert memory is not None
+        assert [each.pid for each in memory.processes if each.is_zombie] == [pid]
+        assert [*zombies_by_parent(memory.processes).values()] == [1]
+        [group] = worker_groups(memory.processes)
+        assert group.n == 1
+        assert parent.stdin is not None
+        parent.stdin.close()

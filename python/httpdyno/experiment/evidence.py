@@ -16,7 +16,7 @@ from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.call_ratios import calls_in
 from httpdyno.experiment.count_ratios import lost_between_looks, no_ratio
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
-from httpdyno.experiment.workers_of_starts import workers_of_starts
+from httpdyno.experiment.workers_of_starts import mean_counts, workers_of_starts
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -123,6 +123,7 @@ def arm_summary(
     figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
+    ends = [w.telemetry for w in windows if w.telemetry.workers]
     shown = {
         key: figures.times_s[key]
         for of, data in totals.times.items()
@@ -156,7 +157,8 @@ def arm_summary(
         else {},
         requests_per_turn=fmean([w.measurement.offered for w in windows]) if windows else 0.0,
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
-        workers=workers_of_starts([w.telemetry.workers for w in windows if w.telemetry.workers]),
+        workers=workers_of_starts([each.workers for each in ends]),
+        zombies=mean_counts([each.zombies for each in ends], len(ends)),
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),
         errors=_added(w.measurement.errors for w in windows),

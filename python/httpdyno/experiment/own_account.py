@@ -4,6 +4,7 @@ It says so where its configuration has a status page. It is asked some times a s
 of its own; never while a window is timed. A gunicorn that sends statsd is heard (`own_statsd.py`).
 """
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,12 +15,13 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.looking import Looking
 from httpdyno.experiment.own_statsd import Hearing
-from httpdyno.model import Look, OwnAccount
+from httpdyno.model import Look, OfWorkers, OwnAccount
 from httpdyno.servers.adapter import Accompanied, Running
 from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.look.onlooker import Beside, Onlooker
+from httpdyno.telemetry.status_slots import served_by_pid
 from httpdyno.telemetry.status_text import Status, status
 
 _EVERY_S = 0.25
@@ -128,4 +130,20 @@ class _Asked:
             of=self._last.of,
             n_answers=self._n_answers,
             states={name: n / self._n_answers for name, n in self._states.items() if n},
+            requests=_requests(self._served()),
         )
+
+    def _served(self) -> Sequence[int]:
+        """Return requests of each worker: asked for once, at the end, since the page is long."""
+        if self._page is None:
+            return ()
+        try:
+            return [*served_by_pid(self._page.workers_text(_PATIENCE_S)).values()]
+        except OSError:
+            return ()
+
+
+def _requests(served: Sequence[int]) -> OfWorkers | None:
+    if not served:
+        return None
+    return OfWorkers(median=float(statistics.median(served)), largest=float(max(served)))

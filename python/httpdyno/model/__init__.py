@@ -105,7 +105,7 @@ from httpdyno.model.study import (
     Template,
 )
 from httpdyno.model.system_calls import SystemCalls
-from httpdyno.model.telemetry import Telemetry, WorkersSeen
+from httpdyno.model.telemetry import OfWorkers, Telemetry, WorkersSeen
 from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
@@ -168,6 +168,7 @@ __all__ = [
     "Method",
     "Notice",
     "Objective",
+    "OfWorkers",
     "Origin",
     "Outcome",
     "OwnAccount",

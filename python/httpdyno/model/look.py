@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.model.telemetry import OfWorkers
 
 Doing = Literal[
     "running",
@@ -60,6 +61,9 @@ class OwnAccount(Record, frozen=True, omit_defaults=True):
     until the answer was written. None where that is not told."""
     remarks: tuple[str, ...] = ()
     """Figures of this kind of server only."""
+    requests: OfWorkers | None = None
+    """What a worker had answered since it began, at the end of the look; None where the page does
+    not tell each of them, and in what an earlier version stored."""
 
 
 class CompanionSeen(Record, frozen=True, omit_defaults=True):

@@ -93,6 +93,8 @@ class ArmSummary(Record, frozen=True):
     n_processes: float = 0.0
     workers: tuple[WorkersSeen, ...] = ()
     """By program, at each start's last edge; empty where memory is not told, as of old runs."""
+    zombies: dict[str, float] = msgspec.field(default_factory=dict)
+    """Processes that had ended then and that nobody had asked how, by the name of their parent."""
     start_throughputs_per_s: tuple[float, ...] = ()
     """One for each start; (n_starts,)."""
     effective: Effective = Effective()

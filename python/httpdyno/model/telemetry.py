@@ -1,16 +1,31 @@
 """What was counted of the server's processes over the same time as a window of load."""
 
+import msgspec
+
 from httpdyno.model.base import Record
 from httpdyno.model.calls import Calls
 
 
+class OfWorkers(Record, frozen=True):
+    """A figure of several workers."""
+
+    median: float
+    """Of several starts the median of theirs."""
+    largest: float
+    """Of several starts the largest of all."""
+
+
 class WorkersSeen(Record, frozen=True, omit_defaults=True):
-    """Processes of one program, without those that have others of the server below them."""
+    """Processes of one program, without those that have others of the server below them.
+
+    As a start's last edge finds them. What is None was not told: by the kernel, to this user, or to
+    the earlier version that stored it.
+    """
 
     program: str
     """As the kernel calls it: 15 bytes at most."""
     n: float
-    """At a start's last edge; the mean of several starts."""
+    """The mean of several starts."""
     median_uss_bytes: int
     """What one has for itself alone; of several starts the median of theirs."""
     largest_uss_bytes: int
@@ -21,6 +36,30 @@ class WorkersSeen(Record, frozen=True, omit_defaults=True):
     """Of several starts the median of theirs."""
     oldest_s: float
     """Of several starts the most."""
+    pss_bytes: OfWorkers | None = None
+    """Shared pages by their shares."""
+    rss_bytes: OfWorkers | None = None
+    shared_bytes: OfWorkers | None = None
+    """Of `rss_bytes` what others have too, in full."""
+    anonymous_pss_bytes: OfWorkers | None = None
+    """Of `pss_bytes` what is no file's, memory that is shared by name with it."""
+    file_pss_bytes: OfWorkers | None = None
+    """Of `pss_bytes` pages of files."""
+    page_table_bytes: OfWorkers | None = None
+    """Of the kernel's memory, in none of these sizes."""
+    user_s: OfWorkers | None = None
+    """CPU time since it began, in ticks of mostly 10 ms, as the next."""
+    system_s: OfWorkers | None = None
+    voluntary_switches: OfWorkers | None = None
+    """Times that it waited, since it began; of its first thread only, as the next."""
+    involuntary_switches: OfWorkers | None = None
+    """Times that others had the CPU though it could have gone on."""
+    major_faults: OfWorkers | None = None
+    """Pages for which a disk had to be read, since it began."""
+    n_descriptors: OfWorkers | None = None
+    n_threads: OfWorkers | None = None
+    states: dict[str, float] = msgspec.field(default_factory=dict)
+    """How many were `sleeping`, `running` and so on; the mean of several starts."""
 
 
 class Telemetry(Record, frozen=True, omit_defaults=True):
@@ -43,6 +82,9 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     workers: tuple[WorkersSeen, ...] = ()
     """Those at the window's end, the most first; read together with `pss_bytes`. Empty also in what
     an earlier version stored."""
+    zombies: dict[str, int] = msgspec.field(default_factory=dict)
+    """Processes that had ended and that nobody had asked how, by the name of their parent, empty
+    where that is none of the server; read together with `pss_bytes`."""
     major_faults: int = 0
     """Pages of theirs for which a disk had to be read."""
     swap_ins: int = 0

@@ -6,6 +6,8 @@ from typing import Protocol, runtime_checkable
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 
+FOR_PROGRAMS = "?auto"
+"""After the path of Apache's mod_status; without it the page is for people, and tells more."""
 _MOST_BYTES = 1 << 20
 _OK = 200
 
@@ -23,6 +25,13 @@ class StatusPage(Protocol):
         Raises:
             TimeoutError: There is no answer in time: all that could answer are busy.
             OSError: There is another answer, or none will come.
+        """
+
+    def workers_text(self, timeout_s: float) -> str:
+        """Ask once, and return the page that has each worker; empty where there is none.
+
+        Raises:
+            OSError: As above.
         """
 
 
@@ -60,9 +69,21 @@ class HttpStatusPage:
         Raises:
             OSError: It does not answer in time (`TimeoutError`), or with something else.
         """
+        return self._asked(self.path, timeout_s)
+
+    def workers_text(self, timeout_s: float) -> str:
+        """Ask Apache's page for people, which has each worker; empty of others, that have none.
+
+        Raises:
+            OSError: As the page itself.
+        """
+        path = self.path.removesuffix(FOR_PROGRAMS)
+        return "" if path == self.path else self._asked(path, timeout_s)
+
+    def _asked(self, path: str, timeout_s: float) -> str:
         answer = ask(
             self.address,
-            self.path,
+            path,
             Patience(timeout_s),
             body_patience=Patience(timeout_s),
             most_bytes=_MOST_BYTES,

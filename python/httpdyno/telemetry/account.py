@@ -39,7 +39,7 @@ from httpdyno.telemetry.process_tree import (
     faults_of,
     memory_of,
 )
-from httpdyno.telemetry.worker_group import worker_groups
+from httpdyno.telemetry.worker_group import worker_groups, zombies_by_parent
 
 _LOOKS = 3
 """For processes that come and go while they are looked for."""
@@ -188,7 +188,8 @@ class AccountCollector:
             pss_bytes=memory.pss_bytes if memory else None,
             swapped_bytes=memory.swapped_bytes if memory else None,
             uss_bytes=memory.uss_bytes if memory else None,
-            workers=worker_groups(memory.sizes) if memory else (),
+            workers=worker_groups(memory.processes) if memory else (),
+            zombies=zombies_by_parent(memory.processes) if memory else {},
             misses_cpu=is_last and self._account.misses_children(),
         )
 

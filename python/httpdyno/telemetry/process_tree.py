@@ -31,10 +31,10 @@ from httpdyno.telemetry.proc_file import (
     KERNEL_LISTS_CHILDREN,
     content,
     listed_children,
-    readable,
     scanned_children,
 )
-from httpdyno.telemetry.worker_text import ignores_children, stat
+from httpdyno.telemetry.worker import Worker, WorkerSampler
+from httpdyno.telemetry.worker_text import ignores_children
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ATTEMPTS = 5
@@ -54,17 +54,6 @@ class Usage:
     reaped."""
 
 
-class ProcessSize(NamedTuple):
-    """What one process has for itself alone."""
-
-    pid: int
-    name: str
-    parent: int
-    started_ticks: int
-    """Since the machine was booted."""
-    uss_bytes: int
-
-
 class Memory(NamedTuple):
     """What processes take together, pages that they share counted once."""
 
@@ -74,19 +63,8 @@ class Memory(NamedTuple):
     """In swap."""
     uss_bytes: int
     """In memory, pages that only one process has."""
-    sizes: tuple[ProcessSize, ...] = ()
-    """Of each."""
-
-
-class _Shares(NamedTuple):
-    """What a process takes, shared pages by its share."""
-
-    pss_bytes: int
-    anonymous_pss_bytes: int | None
-    """Of what is no file's, which only those have that were forked from one; None before Linux
-    5.4."""
-    swapped_bytes: int
-    uss_bytes: int
+    processes: tuple[Worker, ...] = ()
+    """Each of them, and children of theirs that have ended and that nobody has asked how."""
 
 
 class _Process(NamedTuple):
@@ -201,36 +179,27 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     which is never more than all of it.
     """
     pids = tuple(pids)
-    try:
-        shares = {pid: each for pid in pids if (each := _memory(pid)) is not None}
-    except PermissionError:
+    asked = frozenset(pids)
+    # Children are looked for, since a control group does not list those that have ended.
+    found = WorkerSampler((), others=lambda: pids).read().workers
+    processes = tuple(each for each in found if each.pid in asked or each.is_zombie)
+    if any(each.lacks_memory for each in processes):
         return None  # without those that may not be looked at, a sum would be too little
-    if not shares:
+    known = [each.memory for each in processes if each.memory is not None]
+    if not known:
         return None
-    known = list(shares.values())
-    own = [each.anonymous_pss_bytes for each in known if each.anonymous_pss_bytes is not None]
+    own = [
+        each.anonymous_pss_bytes - each.named_pss_bytes
+        for each in known
+        if each.anonymous_pss_bytes is not None
+    ]
     of_files = file_bytes(pids) if len(own) == len(known) else None
     by_shares = sum(each.pss_bytes for each in known)
     return Memory(
         max(by_shares, sum(own) + (of_files or 0)),
-        sum(each.swapped_bytes for each in known),
+        sum(each.swap_bytes for each in known),
         sum(each.uss_bytes for each in known),
-        tuple(size for pid, each in shares.items() if (size := _size(pid, each)) is not None),
-    )
-
-
-def _size(pid: int, shares: _Shares) -> ProcessSize | None:
-    """Return a process with its size; None of one that ended meanwhile."""
-    text = content(b"/proc/%d/stat" % pid)
-    if not text:
-        return None
-    now = stat(text)
-    return ProcessSize(
-        pid=pid,
-        name=now.name,
-        parent=now.parent,
-        started_ticks=now.started_ticks,
-        uss_bytes=shares.uss_bytes,
+        processes,
     )
 
 
@@ -291,34 +260,3 @@ def _own_cpu_s(pid: int) -> float | None:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED) / 1e9
     except OSError:
         return None
-
-
-def _memory(pid: int) -> _Shares | None:
-    """Return what a process takes; None of one that has ended.
-
-    Raises:
-        PermissionError: It may not be looked at.
-    """
-    try:
-        text = readable(b"/proc/%d/smaps_rollup" % pid)
-    except PermissionError:
-        raise
-    except OSError:  # it ended meanwhile
-        return None
-    pss, anonymous = _kib(text, b"\nPss:"), _kib(text, b"\nPss_Anon:")
-    if pss is None:
-        return None
-    return _Shares(
-        pss_bytes=pss * 1024,
-        anonymous_pss_bytes=None if anonymous is None else anonymous * 1024,
-        swapped_bytes=(_kib(text, b"\nSwapPss:") or 0) * 1024,
-        uss_bytes=sum(_kib(text, b"\nPrivate_%s:" % kind) or 0 for kind in _PRIVATE) * 1024,
-    )
-
-
-_PRIVATE = (b"Clean", b"Dirty", b"Hugetlb")
-
-
-def _kib(text: bytes, name: bytes) -> int | None:
-    _, found, rest = text.partition(name)
-    return int(rest.split(None, 1)[0]) if found else None

@@ -63,6 +63,8 @@ class Memory:
     """Pages of files, which the kernel may take away and read again; None before Linux 5.4."""
     swap_bytes: int
     """Of it in swap, shared pages by their shares."""
+    named_pss_bytes: int = 0
+    """Of `anonymous_pss_bytes` what is shared by name, and so is mapped as a file is."""
 
 
 def stat(text: bytes) -> Stat:
@@ -136,6 +138,7 @@ def memory(text: bytes) -> Memory | None:
         anonymous_pss_bytes=(kib[b"Pss_Anon"] + kib[b"Pss_Shmem"]) * 1024 if has_kinds else None,
         file_pss_bytes=kib[b"Pss_File"] * 1024 if has_kinds else None,
         swap_bytes=kib.get(b"SwapPss", kib.get(b"Swap", 0)) * 1024,
+        named_pss_bytes=kib[b"Pss_Shmem"] * 1024 if has_kinds else 0,
     )
 
 

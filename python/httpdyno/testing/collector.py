@@ -30,6 +30,7 @@ TOLD = Telemetry(
             oldest_s=6.0,
         ),
     ),
+    zombies={"told": 3},
     major_faults=1_234_567,
     swap_ins=89,
     memory_wait_s=45.0,

@@ -27,6 +27,7 @@ from httpdyno.report.study.verdict_text import (
     verdict_badge,
     words_without_figure,
 )
+from httpdyno.report.study.worker_text import worker_change
 from httpdyno.units import format_bytes, format_percent
 
 _FACTS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99", *CALL_RATIOS)
@@ -148,6 +149,8 @@ def _before_and_after(
     is_code = a.calls is not None or b.calls is not None
     if a.pss_bytes is not None and b.pss_bytes is not None and not is_code:
         yield "memory", _from_to(format_bytes(a.pss_bytes), format_bytes(b.pss_bytes))
+        if worker := worker_change(a, b):
+            yield "a worker", worker
 
 
 def _from_to(before: str, after: str) -> str:

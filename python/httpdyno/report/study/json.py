@@ -162,6 +162,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         ready_s=arm.ready_s,
         n_processes=arm.n_processes,
         workers=arm.workers,
+        zombies=arm.zombies,
         start_throughputs_per_s=arm.start_throughputs_per_s,
         effective=arm.effective.values,
         limited_by=arm.limited_by,

@@ -84,8 +84,13 @@ class ArmJson(Record, frozen=True):
     it."""
     n_processes: float
     workers: tuple[WorkersSeen, ...]
-    """Processes by program, as the last window of each start left them: how many, what one has for
-    itself alone, how old they are. Those that have others below them are none."""
+    """Processes by program, as the last window of each start left them: how many, in which state,
+    how old they are, and of each figure the median and the largest: memory, CPU time, switches and
+    major faults since they began, descriptors, threads. Those that have others below them are none.
+    What was not told is left out."""
+    zombies: dict[str, float]
+    """Processes that had ended then and that nobody had asked how, the mean over starts, by the
+    name of their parent; empty where that is none of the server."""
     start_throughputs_per_s: tuple[float, ...]
     effective: dict[str, str]
     """What the running server said of itself, in its own words."""

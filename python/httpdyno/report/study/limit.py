@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from httpdyno.advice.bottleneck import differences, memory_differences, unmoved_calls
 from httpdyno.advice.bottleneck.facts import of
@@ -21,6 +22,7 @@ from httpdyno.report.shared.bottleneck import (
     rough_time,
     run_queue_text,
 )
+from httpdyno.report.study.worker_text import worker_text
 from httpdyno.units import format_duration, format_percent, format_rate
 
 _TOLD_RATIO = 0.005
@@ -40,6 +42,8 @@ class LimitRow:
     """What an answer takes of a worker and at the client; empty where that is not known."""
     run_queue: str = ""
     """Of the machine, where the client or others took cores from it."""
+    worker: str = ""
+    """What one of its workers is; empty where that is not known."""
     own: tuple[str, ...] = ()
     """What its status pages and its statsd said."""
     moved: tuple[str, ...] = ()
@@ -58,11 +62,11 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
         found = seen.get(after.label())
         if found is None:
             continue
-        look, bottleneck = found
+        arm, look, bottleneck = found
         moved: tuple[str, ...] = ()
         if before is not None:
             first = seen.get(before.label())
-            moved = (*_memory(outcome, before, after), *(_moved(first[0], look) if first else ()))
+            moved = (*_memory(outcome, before, after), *(_moved(first.look, look) if first else ()))
         rows.append(
             LimitRow(
                 name=name,
@@ -71,6 +75,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
                 run_queue=run_queue_text(look),
+                worker=worker_text(arm, look),
                 own=tuple(own_account_text(each, look) for each in look.own),
                 moved=moved,
             )
@@ -132,7 +137,7 @@ def _own_time_text(account: OwnAccount, answer_s: float, look: Look) -> str:
 
 def limit_words(outcome: Outcome) -> dict[str, str]:
     """Return in words what limited each configuration that was looked at, by its label."""
-    return {label: limit_word(found) for label, (_, found) in _seen(outcome).items()}
+    return {label: limit_word(found.bottleneck) for label, found in _seen(outcome).items()}
 
 
 def looked_text(outcome: Outcome) -> str:
@@ -141,7 +146,7 @@ def looked_text(outcome: Outcome) -> str:
     With phases also of what: a load before or between them would be a phase that nobody asked for,
     and so nobody looks until all are through.
     """
-    seconds = [look.seconds for look, _ in _seen(outcome).values()]
+    seconds = [each.look.seconds for each in _seen(outcome).values()]
     told = f"seen in {format_duration(max(seconds, default=0.0))} of load each, of one start"
     method = outcome.plan.study.method
     if not method.phases:
@@ -186,16 +191,22 @@ def _arms(outcome: Outcome) -> Iterator[ArmSummary]:
         yield from (compared.a, compared.b)
 
 
-def _seen(outcome: Outcome) -> dict[str, tuple[Look, Bottleneck]]:
+class _Seen(NamedTuple):
+    arm: ArmSummary
+    look: Look
+    bottleneck: Bottleneck
+
+
+def _seen(outcome: Outcome) -> dict[str, _Seen]:
     """Return what was seen of each configuration that was looked at, by its label.
 
     Of several looks at one the first in which its system calls were counted, or else the first.
     """
     seen = [
-        (arm.configuration.label(), arm.look, arm.bottleneck)
+        _Seen(arm, arm.look, arm.bottleneck)
         for arm in reversed([*_arms(outcome)])
         if arm.look is not None and arm.bottleneck is not None
     ]
     # The last one of a name counts.
-    seen.sort(key=lambda each: bool(each[1].calls))
-    return {label: (look, bottleneck) for label, look, bottleneck in seen}
+    seen.sort(key=lambda each: bool(each.look.calls))
+    return {each.arm.configuration.label(): each for each in seen}

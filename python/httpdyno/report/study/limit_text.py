@@ -26,7 +26,7 @@ def limit_lines(outcome: Outcome) -> list[RenderableType]:
     for row in rows:
         line = Text.assemble((row.name, "cyan"), f": {row.limit}; {row.reason}")
         lines.append(Padding(Prose(line), _INDENT))
-        for text in (row.time, row.run_queue, *row.own, "; ".join(row.moved)):
+        for text in (row.time, row.run_queue, row.worker, *row.own, "; ".join(row.moved)):
             if text:
                 lines.append(Padding(Prose(Text(text)), _DEEPER))
     for other in others:

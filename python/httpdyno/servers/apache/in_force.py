@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from httpdyno.model import Effective
 from httpdyno.servers.apache.knob import KNOBS, MPM
+from httpdyno.servers.status_page import FOR_PROGRAMS
 
 _ADJUSTED = re.compile(
     r"(?:WARNING|AH\d{5}): (\w+) of (-?\d+) .*?"
@@ -76,7 +77,7 @@ def directives(dump: str) -> list[Directive]:
 def status_paths(dump: str) -> tuple[str, ...]:
     """Return the paths at which mod_status says its scoreboard for programs, `/status?auto`."""
     return tuple(
-        f"{place[1]}?auto"
+        f"{place[1]}{FOR_PROGRAMS}"
         for directive in directives(dump)
         if directive.name.lower() == "sethandler"
         and directive.arguments.strip('"').lower() == "server-status"

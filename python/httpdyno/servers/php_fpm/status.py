@@ -45,7 +45,19 @@ class PoolStatusPage:
         Raises:
             OSError: It does not answer in time, or with something else.
         """
-        return _asked(self.address, self.path, timeout_s, self.network).decode("utf-8", "replace")
+        return self._text("json", timeout_s)
+
+    def workers_text(self, timeout_s: float) -> str:
+        """Ask once, and return the page that has each child, as JSON.
+
+        Raises:
+            OSError: It does not answer in time, or with something else.
+        """
+        return self._text("json&full", timeout_s)
+
+    def _text(self, query: str, timeout_s: float) -> str:
+        body = _asked(self.address, self.path, timeout_s, self.network, query)
+        return body.decode("utf-8", "replace")
 
 
 def pool_status(address: str, path: str, timeout_s: float, network: str = "") -> PoolStatus:
@@ -61,8 +73,8 @@ def pool_status(address: str, path: str, timeout_s: float, network: str = "") ->
         raise ConnectionError(f"its status page is not understood: {error}") from error
 
 
-def _asked(address: str, path: str, timeout_s: float, network: str) -> bytes:
-    parameters = {"SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": "json"}
+def _asked(address: str, path: str, timeout_s: float, network: str, query: str = "json") -> bytes:
+    parameters = {"SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": query}
     answer = ask(address, parameters, timeout_s=timeout_s, network=network)
     if answer.status != _OK:
         raise ConnectionError(f"its status page answers {answer.status}")
