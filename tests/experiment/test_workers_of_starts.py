@@ -16,6 +16,7 @@ ONE = WorkersSeen(
     oldest_s=5.0,
     n_descriptors=OfWorkers(median=9.0, largest=12.0),
     states={"sleeping": 3.0, "running": 1.0},
+    n_idle=3.0,
 )
 OTHER = structs.replace(
     ONE,
@@ -25,8 +26,11 @@ OTHER = structs.replace(
     oldest_s=9.0,
     n_descriptors=OfWorkers(median=11.0, largest=11.0),
     states={"sleeping": 8.0},
+    n_idle=0.0,
 )
-HELPER = structs.replace(ONE, program="helper", n=1, n_descriptors=None, states={"sleeping": 1.0})
+HELPER = structs.replace(
+    ONE, program="helper", n=1, n_descriptors=None, states={"sleeping": 1.0}, n_idle=0.0
+)
 
 
 def left(number, *workers):
@@ -53,6 +57,7 @@ def test_starts_have_their_mean_number_their_median_and_the_largest_of_all():
             oldest_s=9.0,
             n_descriptors=OfWorkers(median=10.0, largest=12.0),
             states={"sleeping": 5.5, "running": 0.5},
+            n_idle=1.5,
         ),
         # It was in one of two starts.
         structs.replace(HELPER, n=0.5, states={"sleeping": 0.5}),

@@ -228,6 +228,22 @@ class TestTrees(CollectorConformance):
                 end=lambda: ended(workers),
             )
 
+    def test_a_process_that_did_nothing_in_a_starts_windows_is_no_worker(self):
+        with burners(3) as workers:
+            collector = AccountCollector(TreeAccount([each.pid for each in workers]))
+            worked(workers)
+            collector.open()
+            worked(workers[:1])
+            assert collector.close(TOLD, is_last=False).workers == ()
+            collector.open()
+            worked(workers[1:2])
+            [group] = collector.close(TOLD, is_last=True).workers
+            assert (group.n, group.n_idle) == (2, 1)
+            # With nothing to do all of them may be workers.
+            collector.open()
+            [group] = collector.close(TOLD, is_last=True).workers
+            assert (group.n, group.n_idle) == (3, 0)
+
     def test_all_trees_of_a_server_count(self):
         with burners(2) as workers:
             collector = AccountCollector(TreeAccount([each.pid for each in workers]))

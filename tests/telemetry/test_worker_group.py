@@ -54,6 +54,17 @@ def test_of_nobody_nothing_is_told():
     assert worker_groups([]) == ()
 
 
+def test_who_did_nothing_while_others_of_its_name_worked_is_told_apart():
+    keeper = process(10, "nginx", 1, 3)
+    workers = [process(11, "nginx", 10, 20), process(12, "nginx", 10, 30)]
+    manager = process(13, "nginx", 10, 2)
+    resting = process(20, "postgres", 1, 5)
+    nginx, postgres = worker_groups([keeper, *workers, manager, resting], idle={13, 20})
+    assert (nginx.n, nginx.n_idle, nginx.median_uss_bytes) == (2, 1, 25 * MIB)
+    # Nobody of its program did anything: it may be the worker.
+    assert (postgres.n, postgres.n_idle) == (1, 0)
+
+
 def test_who_has_ended_is_no_worker_and_makes_nobody_a_parent_that_keeps_some():
     ended = replace(worker(11), name="perl", state=ZOMBIE, parent=10)
     lost = replace(worker(12), name="perl", state=ZOMBIE, parent=1)

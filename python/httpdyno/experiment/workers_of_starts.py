@@ -33,6 +33,7 @@ def workers_of_starts(starts: Sequence[Sequence[WorkersSeen]]) -> tuple[WorkersS
             youngest_s=min(each.youngest_s for each in seen),
             median_age_s=statistics.median(each.median_age_s for each in seen),
             oldest_s=max(each.oldest_s for each in seen),
+            n_idle=sum(each.n_idle for each in seen) / len(starts),
             states=mean_counts([each.states for each in seen], len(starts)),
             **{name: _figure([getattr(each, name) for each in seen]) for name in _FIGURES},
         )

@@ -18,8 +18,8 @@ class OfWorkers(Record, frozen=True):
 class WorkersSeen(Record, frozen=True, omit_defaults=True):
     """Processes of one program, without those that have others of the server below them.
 
-    As a start's last edge finds them. What is None was not told: by the kernel, to this user, or to
-    the earlier version that stored it.
+    As a start's last edge finds them; those are told apart that used no CPU. What is None was not
+    told: by the kernel, to this user, or to the earlier version that stored it.
     """
 
     program: str
@@ -60,6 +60,9 @@ class WorkersSeen(Record, frozen=True, omit_defaults=True):
     n_threads: OfWorkers | None = None
     states: dict[str, float] = msgspec.field(default_factory=dict)
     """How many were `sleeping`, `running` and so on; the mean of several starts."""
+    n_idle: float = 0.0
+    """Besides, those that used no CPU over a start's windows while others did: a spare worker, or a
+    helper such as nginx's cache manager and httpd's daemon for CGI. In no other figure here."""
 
 
 class Telemetry(Record, frozen=True, omit_defaults=True):

@@ -21,6 +21,7 @@ Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "CPU Interface Fil
 """
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,11 +39,15 @@ from httpdyno.telemetry.process_tree import (
     Usage,
     faults_of,
     memory_of,
+    own_cpu_s_of,
 )
 from httpdyno.telemetry.worker_group import worker_groups, zombies_by_parent
 
 _LOOKS = 3
 """For processes that come and go while they are looked for."""
+_REST_S, _REST_RATIO = 1e-4, 1e-4
+"""Who used less than this, and less of a core, did nothing: nginx's cache manager wakes up each ten
+seconds all the same. One answer takes more of a worker."""
 
 
 class Account(Protocol):
@@ -53,6 +58,9 @@ class Account(Protocol):
 
     def memory(self) -> Memory | None:
         """Return what its processes take together, which is slow; None where nothing is told."""
+
+    def own_cpu_s(self) -> dict[int, float]:
+        """Return the CPU seconds of each process that is there, its own alone, by its pid."""
 
     def misses_children(self) -> bool:
         """Whether some of its processes ignore how children end, whose time is in no reading."""
@@ -119,6 +127,10 @@ class GroupAccount:
         """Return what all members take; None where it may not be read."""
         return memory_of(self._pids())
 
+    def own_cpu_s(self) -> dict[int, float]:
+        """Return the CPU seconds of each member, its own alone."""
+        return own_cpu_s_of(self._pids())
+
     def misses_children(self) -> bool:
         """Say no: a group counts whatever ran in it."""
         return False
@@ -153,6 +165,10 @@ class TreeAccount:
         """Return what all trees take; None where it may not be read."""
         return memory_of(pid for tree in self._trees for pid in tree.pids())
 
+    def own_cpu_s(self) -> dict[int, float]:
+        """Return the CPU seconds of each process of all trees, its own alone."""
+        return own_cpu_s_of(pid for tree in self._trees for pid in tree.pids())
+
     def misses_children(self) -> bool:
         """Whether one of its processes ignores SIGCHLD."""
         return any(tree.ignores_children() for tree in self._trees)
@@ -169,14 +185,20 @@ class AccountCollector:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._opened = Usage(cpu_s=0.0, n_processes=0)
+        self._began: dict[int, float] | None = None
+        """What each process had used as the first window opened; None before that."""
+        self._began_at_s = 0.0
 
     def open(self) -> None:
         """Take note of the counters as a window opens."""
+        if self._began is None:
+            self._began, self._began_at_s = self._account.own_cpu_s(), time.monotonic()
         self._opened = self._account.read()
 
     def close(self, seen: Telemetry, *, is_last: bool) -> Telemetry:
         """Add what was used since; after the last window only what is slow to read."""
         now = self._account.read()
+        idle = self._idle() if is_last else frozenset()
         memory = self._account.memory() if is_last else None
         return structs.replace(
             seen,
@@ -188,9 +210,20 @@ class AccountCollector:
             pss_bytes=memory.pss_bytes if memory else None,
             swapped_bytes=memory.swapped_bytes if memory else None,
             uss_bytes=memory.uss_bytes if memory else None,
-            workers=worker_groups(memory.processes) if memory else (),
+            workers=worker_groups(memory.processes, idle) if memory else (),
             zombies=zombies_by_parent(memory.processes) if memory else {},
             misses_cpu=is_last and self._account.misses_children(),
+        )
+
+    def _idle(self) -> frozenset[int]:
+        """Return the processes that used no CPU since the first window opened."""
+        most_s = max(_REST_S, _REST_RATIO * (time.monotonic() - self._began_at_s))
+        began, self._began = self._began or {}, None
+        return frozenset(
+            pid
+            for pid, used_s in self._account.own_cpu_s().items()
+            # Of one that was born since it is all that it used.
+            if used_s - began.get(pid, 0.0) < most_s
         )
 
 

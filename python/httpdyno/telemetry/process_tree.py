@@ -203,6 +203,11 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     )
 
 
+def own_cpu_s_of(pids: Iterable[int]) -> dict[int, float]:
+    """Return the CPU seconds of each of some processes, its own alone, up to the moment."""
+    return {pid: used_s for pid in pids if (used_s := _own_cpu_s(pid)) is not None}
+
+
 def faults_of(pids: Iterable[int]) -> int:
     """Return the major faults of some processes and of children that they reaped."""
     known = [process for pid in pids if (process := _process(pid)) is not None]

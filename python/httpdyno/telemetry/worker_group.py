@@ -1,13 +1,15 @@
 """The processes of a server at one moment by their programs: how many, how large, how old; pure.
 
 Who has others of the server below it keeps them, as a parent that forks workers does, and is none;
-a server of one process is its own worker. At a window's edge nothing is in flight, so that what a
-request begins is gone again.
+a server of one process is its own worker. Who has nobody below it need not work for all that:
+httpd's daemon for CGI and nginx's cache manager have the parent and the name of the workers. They
+use no CPU while others do, and so are told apart, as spare workers are. At a window's edge nothing
+is in flight, so that what a request begins is gone again.
 """
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from httpdyno.model import OfWorkers, WorkersSeen
@@ -17,11 +19,14 @@ from httpdyno.telemetry.worker_text import Memory
 _Each = TypeVar("_Each")
 
 
-def worker_groups(processes: Sequence[Worker]) -> tuple[WorkersSeen, ...]:
+def worker_groups(
+    processes: Sequence[Worker], idle: Collection[int] = ()
+) -> tuple[WorkersSeen, ...]:
     """Return the workers among some processes by program, the most first.
 
     Args:
         processes: All of a server. Those without memory have ended.
+        idle: By pid, those that did nothing while the server was loaded.
     """
     known = {each.pid: (each, each.memory) for each in processes if each.memory is not None}
     keepers = {each.parent for each, _ in known.values()}
@@ -29,7 +34,7 @@ def worker_groups(processes: Sequence[Worker]) -> tuple[WorkersSeen, ...]:
     for pid, (each, memory) in known.items():
         if pid not in keepers:
             found[each.name].append((each, memory))
-    groups = [_group(name, each) for name, each in found.items()]
+    groups = [_group(name, each, idle) for name, each in found.items()]
     return tuple(sorted(groups, key=lambda group: (-group.n, group.program)))
 
 
@@ -39,7 +44,11 @@ def zombies_by_parent(processes: Sequence[Worker]) -> dict[str, int]:
     return dict(Counter(names.get(each.parent, "") for each in processes if each.is_zombie))
 
 
-def _group(program: str, found: Sequence[tuple[Worker, Memory]]) -> WorkersSeen:
+def _group(
+    program: str, leaves: Sequence[tuple[Worker, Memory]], idle: Collection[int]
+) -> WorkersSeen:
+    # Where nobody of a program did anything, nobody is told apart.
+    found = [(each, memory) for each, memory in leaves if each.pid not in idle] or leaves
     workers, sizes = [each for each, _ in found], [memory for _, memory in found]
     uss = [each.uss_bytes for each in sizes]
     ages_s = [each.age_s for each in workers]
@@ -64,6 +73,7 @@ def _group(program: str, found: Sequence[tuple[Worker, Memory]]) -> WorkersSeen:
         major_faults=_of(workers, lambda each: each.major_faults),
         n_descriptors=_of(workers, lambda each: each.n_descriptors),
         n_threads=_of(workers, lambda each: each.n_threads),
+        n_idle=float(len(leaves) - len(found)),
         states={name: float(n) for name, n in Counter(each.state for each in workers).items()},
     )
 

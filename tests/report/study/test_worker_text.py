@@ -61,6 +61,10 @@ HELPER = structs.replace(WORKERS, program="perl", n=1.0)
             "a worker: 24.1 MiB PSS, 9 descriptors, 1 thread, up to 3 pages read from a disk, "
             "1.5 waiting for a disk, 2 ended that apache2 did not ask how",
         ),
+        (
+            {"workers": (structs.replace(WORKERS, n_idle=2.0),)},
+            "a worker: 24.1 MiB PSS, 9 descriptors, 1 thread; 2 more used no CPU",
+        ),
         # As an earlier version stored it.
         ({"workers": (structs.replace(WORKERS, pss_bytes=None),)}, ""),
         ({"workers": ()}, ""),

@@ -18,9 +18,11 @@ def worker_text(arm: ArmSummary, look: Look | None = None) -> str:
     parts = _parts(arm)
     if not parts:
         return ""
-    others = [*parts[1:], *_answered(look), *_zombies(arm)]
-    name = f" of {arm.workers[0].program}" if len(arm.workers) > 1 else ""
-    return f"a worker{name}: {', '.join([parts[0], *others])}"
+    told = ", ".join([*parts, *_answered(look), *_zombies(arm)])
+    largest = arm.workers[0]
+    name = f" of {largest.program}" if len(arm.workers) > 1 else ""
+    idle = f"; {largest.n_idle:.3g} more used no CPU" if largest.n_idle else ""
+    return f"a worker{name}: {told}{idle}"
 
 
 def worker_change(before: ArmSummary, after: ArmSummary) -> str:
