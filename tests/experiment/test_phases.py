@@ -23,6 +23,7 @@ from httpdyno.model import (
     SideCommand,
     Telemetry,
 )
+from httpdyno.testing.collector import TOLD
 
 EMPTY = SideCommand(run=("rm", "-rf", "{run}/cache"))
 RESTART = SideCommand(run=("kill", "-USR1", "1"))
@@ -184,6 +185,20 @@ def test_phases_are_told_by_what_they_saw_over_all_turns():
     assert figures.latency_s["p50"] == 0.001
     # Of the 80 requests of the start both; p99 would be its largest.
     assert figures.start_latency_s == {"p50": (0.001,), "p90": (0.009,)}
+
+
+def test_a_phase_has_the_workers_of_its_end():
+    server, kept = Server(), []
+    workers = TOLD.workers
+
+    def play(*asked):
+        measurement, telemetry = server.play(*asked)
+        return measurement, structs.replace(telemetry, workers=workers)
+
+    windows = replace(phased(server, [Phase(name="cold"), Phase(name="warm")]), play=play)
+    windows.run(TURNS[:1], lambda *each: kept.append(each))
+    [(_, _, decides, _)] = kept
+    assert phase_figures([[decides.beside]])["cold"].workers == workers
 
 
 def test_a_start_has_its_own_percentiles_where_it_holds_enough_for_them():

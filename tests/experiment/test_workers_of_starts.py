@@ -17,6 +17,8 @@ ONE = WorkersSeen(
     n_descriptors=OfWorkers(median=9.0, largest=12.0),
     states={"sleeping": 3.0, "running": 1.0},
     n_idle=3.0,
+    once_bytes=70,
+    kernel_bytes=4,
 )
 OTHER = structs.replace(
     ONE,
@@ -27,6 +29,8 @@ OTHER = structs.replace(
     n_descriptors=OfWorkers(median=11.0, largest=11.0),
     states={"sleeping": 8.0},
     n_idle=0.0,
+    once_bytes=60,
+    kernel_bytes=5,
 )
 HELPER = structs.replace(
     ONE, program="helper", n=1, n_descriptors=None, states={"sleeping": 1.0}, n_idle=0.0
@@ -58,6 +62,8 @@ def test_starts_have_their_mean_number_their_median_and_the_largest_of_all():
             n_descriptors=OfWorkers(median=10.0, largest=12.0),
             states={"sleeping": 5.5, "running": 0.5},
             n_idle=1.5,
+            once_bytes=70,
+            kernel_bytes=5,
         ),
         # It was in one of two starts.
         structs.replace(HELPER, n=0.5, states={"sleeping": 0.5}),

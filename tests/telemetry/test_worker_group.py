@@ -5,12 +5,15 @@ import sys
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from tests.telemetry.forked import forked
 from tests.telemetry.test_pool import MIB, worker
 
 from httpdyno.model import OfWorkers
+from httpdyno.telemetry.memory_bound import memory_bound
+from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.process_tree import memory_of
-from httpdyno.telemetry.worker import WorkerSampler
+from httpdyno.telemetry.worker import Sample, WorkerSampler
 from httpdyno.telemetry.worker_group import worker_groups, zombies_by_parent
 from httpdyno.telemetry.worker_text import ZOMBIE
 
@@ -63,6 +66,27 @@ def test_who_did_nothing_while_others_of_its_name_worked_is_told_apart():
     assert (nginx.n, nginx.n_idle, nginx.median_uss_bytes) == (2, 1, 25 * MIB)
     # Nobody of its program did anything: it may be the worker.
     assert (postgres.n, postgres.n_idle) == (1, 0)
+
+
+def test_as_many_fit_as_the_memory_bound_of_the_same_pool_says():
+    parent = process(10, "apache2", 1, 3, page_table_bytes=MIB)
+    workers = [
+        process(11 + n, "apache2", 10, own, page_table_bytes=(n + 1) * MIB, n_threads=5)
+        for n, own in enumerate((20, 30, 10))
+    ]
+    sample = Sample(at_s=0.0, root_pids=(10,), workers=(parent, *workers))
+    whole = pool(sample)
+    bound = memory_bound(whole, available_bytes=1 << 34, limit_bytes=1 << 30)
+    assert bound is not None
+    room_bytes = bound.available_bytes - bound.reserve_bytes
+    [seen] = worker_groups(sample.workers, pss_bytes=whole.pss_bytes)
+    assert (seen.once_bytes, seen.kernel_bytes) == (bound.once_bytes, bound.kernel_bytes)
+    assert seen.n_within(room_bytes) == bound.n == 26
+    # A helper is there once, as the parent is.
+    [beside] = worker_groups(sample.workers, idle={13}, pss_bytes=whole.pss_bytes)
+    assert beside.once_bytes == bound.once_bytes + 10 * MIB
+    # Nobody can say how many of those fit that have nothing of their own.
+    assert structs.replace(seen, largest_uss_bytes=0).n_within(room_bytes) is None
 
 
 def test_who_has_ended_is_no_worker_and_makes_nobody_a_parent_that_keeps_some():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from httpdyno.experiment.workers_of_starts import workers_of_starts
 from httpdyno.model import HistogramData, PhaseFigures, PhaseSeen
 from httpdyno.model.metric import QUANTILES
 from httpdyno.stats.histogram import can_show, count, merge, quantile_s
@@ -66,4 +67,5 @@ def _figures_of(starts: Sequence[Sequence[PhaseSeen]]) -> PhaseFigures:
         pss_bytes=fmean(sizes) if sizes else None,
         uss_bytes_per_process=fmean(private) if private else None,
         n_processes=fmean(each.n_processes for each in parts),
+        workers=workers_of_starts([each.workers for each in parts if each.workers]),
     )

@@ -176,4 +176,5 @@ def _seen(measurement: Measurement, telemetry: Telemetry) -> PhaseSeen:
         pss_bytes=telemetry.pss_bytes,
         uss_bytes=telemetry.uss_bytes,
         n_processes=telemetry.n_processes,
+        workers=telemetry.workers,
     )

@@ -34,6 +34,10 @@ def workers_of_starts(starts: Sequence[Sequence[WorkersSeen]]) -> tuple[WorkersS
             median_age_s=statistics.median(each.median_age_s for each in seen),
             oldest_s=max(each.oldest_s for each in seen),
             n_idle=sum(each.n_idle for each in seen) / len(starts),
+            once_bytes=max(
+                (each.once_bytes for each in seen if each.once_bytes is not None), default=None
+            ),
+            kernel_bytes=max(each.kernel_bytes for each in seen),
             states=mean_counts([each.states for each in seen], len(starts)),
             **{name: _figure([getattr(each, name) for each in seen]) for name in _FIGURES},
         )

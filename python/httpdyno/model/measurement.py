@@ -7,6 +7,7 @@ from msgspec import structs
 
 from httpdyno.model.base import Record
 from httpdyno.model.metric import is_of_system_calls, keeps_first_byte, request_of
+from httpdyno.model.telemetry import WorkersSeen
 
 
 class HistogramData(Record, frozen=True):
@@ -267,6 +268,8 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
     the next two."""
     uss_bytes: int | None = None
     n_processes: int = 0
+    workers: tuple[WorkersSeen, ...] = ()
+    """As in `Telemetry`; empty also in what an earlier version stored."""
 
 
 class Measurement(Record, frozen=True, omit_defaults=True):

@@ -52,6 +52,8 @@ class PhaseFigures(Record, frozen=True):
     uss_bytes_per_process: float | None = None
     """What a process has for itself alone, on average."""
     n_processes: float = 0.0
+    workers: tuple[WorkersSeen, ...] = ()
+    """By program, at each turn's end of the phase; empty also in what an earlier version stored."""
 
 
 class ArmSummary(Record, frozen=True):

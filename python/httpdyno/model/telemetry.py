@@ -1,5 +1,7 @@
 """What was counted of the server's processes over the same time as a window of load."""
 
+import math
+
 import msgspec
 
 from httpdyno.model.base import Record
@@ -62,7 +64,27 @@ class WorkersSeen(Record, frozen=True, omit_defaults=True):
     """How many were `sleeping`, `running` and so on; the mean of several starts."""
     n_idle: float = 0.0
     """Besides, those that used no CPU over a start's windows while others did: a spare worker, or a
-    helper such as nginx's cache manager and httpd's daemon for CGI. In no other figure here."""
+    helper such as nginx's cache manager and httpd's daemon for CGI. In no figure here but the next
+    one."""
+    once_bytes: int | None = None
+    """Of the server's whole memory (`pss_bytes` of `Telemetry`) what these have not for themselves
+    alone: what is there once, however many of them there are. Of several starts the most."""
+    kernel_bytes: int = 0
+    """What the kernel keeps for the one that has the most for itself, in none of its sizes: 0 where
+    that is not told. Of several starts the most."""
+
+    def n_within(self, room_bytes: float) -> int | None:
+        """Return how many of them there is room for, were each as large as the largest.
+
+        None where that is not known, and where no worker has anything for itself alone.
+
+        Source: `telemetry/memory_bound.py`, of which it is n for a room without a reserve.
+        """
+        if self.once_bytes is None or not self.largest_uss_bytes:
+            return None
+        # The parent is one more process that the kernel keeps something for.
+        left = room_bytes - self.once_bytes - self.kernel_bytes
+        return max(0, math.floor(left / (self.largest_uss_bytes + self.kernel_bytes)))
 
 
 class Telemetry(Record, frozen=True, omit_defaults=True):

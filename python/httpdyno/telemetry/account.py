@@ -210,7 +210,9 @@ class AccountCollector:
             pss_bytes=memory.pss_bytes if memory else None,
             swapped_bytes=memory.swapped_bytes if memory else None,
             uss_bytes=memory.uss_bytes if memory else None,
-            workers=worker_groups(memory.processes, idle) if memory else (),
+            workers=worker_groups(memory.processes, idle, pss_bytes=memory.pss_bytes)
+            if memory
+            else (),
             zombies=zombies_by_parent(memory.processes) if memory else {},
             misses_cpu=is_last and self._account.misses_children(),
         )

@@ -92,7 +92,7 @@ def memory_bound(
     reserve_bytes = round(available_bytes * RESERVE_RATIO)
     room = available_bytes - reserve_bytes
     once_bytes, each_bytes = pool.pss_bytes - pool.workers_uss_bytes, child.uss_bytes
-    kernel_bytes = _kernel_bytes(largest)
+    kernel_bytes = kernel_bytes_of(largest)
     return MemoryBound(
         available_bytes=available_bytes,
         limited_by=limited_by,
@@ -111,7 +111,8 @@ def memory_bound(
     )
 
 
-def _kernel_bytes(worker: Worker) -> int:
+def kernel_bytes_of(worker: Worker) -> int:
+    """Return what the kernel keeps for a worker, in none of its sizes; 0 where it does not tell."""
     if worker.page_table_bytes is None:
         return 0
     stacks = _THREAD_BYTES * (worker.n_threads - 1)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from httpdyno.model import OfWorkers, WorkersSeen
+from httpdyno.telemetry.memory_bound import kernel_bytes_of
+from httpdyno.telemetry.pool import size
 from httpdyno.telemetry.worker import Worker
 from httpdyno.telemetry.worker_text import Memory
 
@@ -20,13 +22,14 @@ _Each = TypeVar("_Each")
 
 
 def worker_groups(
-    processes: Sequence[Worker], idle: Collection[int] = ()
+    processes: Sequence[Worker], idle: Collection[int] = (), *, pss_bytes: int | None = None
 ) -> tuple[WorkersSeen, ...]:
     """Return the workers among some processes by program, the most first.
 
     Args:
         processes: All of a server. Those without memory have ended.
         idle: By pid, those that did nothing while the server was loaded.
+        pss_bytes: Of all of them together; None where that is not known.
     """
     known = {each.pid: (each, each.memory) for each in processes if each.memory is not None}
     keepers = {each.parent for each, _ in known.values()}
@@ -34,7 +37,7 @@ def worker_groups(
     for pid, (each, memory) in known.items():
         if pid not in keepers:
             found[each.name].append((each, memory))
-    groups = [_group(name, each, idle) for name, each in found.items()]
+    groups = [_group(name, each, idle, pss_bytes) for name, each in found.items()]
     return tuple(sorted(groups, key=lambda group: (-group.n, group.program)))
 
 
@@ -45,7 +48,10 @@ def zombies_by_parent(processes: Sequence[Worker]) -> dict[str, int]:
 
 
 def _group(
-    program: str, leaves: Sequence[tuple[Worker, Memory]], idle: Collection[int]
+    program: str,
+    leaves: Sequence[tuple[Worker, Memory]],
+    idle: Collection[int],
+    pss_bytes: int | None,
 ) -> WorkersSeen:
     # Where nobody of a program did anything, nobody is told apart.
     found = [(each, memory) for each, memory in leaves if each.pid not in idle] or leaves
@@ -73,6 +79,9 @@ def _group(
         major_faults=_of(workers, lambda each: each.major_faults),
         n_descriptors=_of(workers, lambda each: each.n_descriptors),
         n_threads=_of(workers, lambda each: each.n_threads),
+        # Those told apart are there once, as the parent is.
+        once_bytes=None if pss_bytes is None else pss_bytes - sum(uss),
+        kernel_bytes=kernel_bytes_of(max(workers, key=size)),
         n_idle=float(len(leaves) - len(found)),
         states={name: float(n) for name, n in Counter(each.state for each in workers).items()},
     )

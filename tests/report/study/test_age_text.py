@@ -5,11 +5,25 @@ from tests.report import sample_second
 from tests.report.page import shown
 from tests.report.plain import plain_text
 
-from httpdyno.model import Phase
+from httpdyno.model import Phase, WorkersSeen
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 MIB = 2**20
+
+
+def workers(private_mib):
+    return WorkersSeen(
+        program="apache2",
+        n=8.0,
+        median_uss_bytes=private_mib * MIB,
+        largest_uss_bytes=private_mib * MIB,
+        youngest_s=1.0,
+        median_age_s=2.0,
+        oldest_s=3.0,
+        once_bytes=23 * MIB,
+        kernel_bytes=MIB,
+    )
 
 
 def aged(n_last=1000):
@@ -29,15 +43,15 @@ def aged(n_last=1000):
     def sized(each, private_mib):
         return structs.replace(
             each,
-            pss_bytes=(24.0 + 9 * private_mib) * MIB,
-            uss_bytes_per_process=private_mib * MIB,
+            pss_bytes=(23.0 + 8 * private_mib) * MIB,
             n_processes=9.0,
+            workers=(workers(private_mib),),
             requests_per_turn=1000.0,
         )
 
     def grown(arm):
-        phases = {"cold": sized(arm.phases["cold"], 1.0), "warm": sized(arm.phases["warm"], 10.0)}
-        return structs.replace(sized(arm, 20.0), phases=phases)
+        phases = {"cold": sized(arm.phases["cold"], 1), "warm": sized(arm.phases["warm"], 10)}
+        return structs.replace(sized(arm, 20), phases=phases)
 
     final = structs.replace(whole.final, a=grown(whole.final.a), b=grown(whole.final.b))
     study = structs.replace(whole.plan.study, method=method)
@@ -47,11 +61,11 @@ def aged(n_last=1000):
 def test_terminal_and_page_have_each_age_with_how_many_would_fit():
     text = plain_text(outcome_text(aged()))
     rows = [line.split() for line in text.splitlines()]
-    assert ["cold", "a", "1,000", "33.0", "MiB", "24.0", "MiB", "1.00", "MiB", "1,000"] in rows
-    assert ["warm", "a", "2,000", "114", "MiB", "24.0", "MiB", "10.0", "MiB", "100"] in rows
-    assert ["expired", "a", "3,000", "204", "MiB", "24.0", "MiB", "20.0", "MiB", "50"] in rows
+    assert ["cold", "a", "1,000", "31.0", "MiB", "24.0", "MiB", "2.00", "MiB", "500"] in rows
+    assert ["warm", "a", "2,000", "103", "MiB", "24.0", "MiB", "11.0", "MiB", "90"] in rows
+    assert ["expired", "a", "3,000", "183", "MiB", "24.0", "MiB", "21.0", "MiB", "47"] in rows
     assert "n = (T − P)/u(r)" in " ".join(text.split())
-    assert "without what the kernel keeps for each" in " ".join(text.split())
+    assert "both with what the kernel keeps for a process" in " ".join(text.split())
     page = shown(outcome_html(aged()))
     assert "Memory by age" in page
     assert "n = (T − P)/u(r)" in page

@@ -15,11 +15,11 @@ from httpdyno.report.study.phase_arms import phase_arms
 from httpdyno.units import format_bytes
 
 _ROOM = f"{ROOM_BYTES / (1 << 30):.0f} GiB"
-_HEAD = ("requests", "memory", "shared", "private", f"n in {_ROOM}")
+_HEAD = ("requests", "memory", "there once", "a worker", f"n in {_ROOM}")
 _NOTE = (
-    "memory after so many requests to the pool; n = (T − P)/u(r): processes that fit into "
-    f"{_ROOM}, P shared, u(r) private of a process in the mean, the parent too, were all of that "
-    "age; without what the kernel keeps for each, so that fewer do fit"
+    "memory after so many requests to the pool; n = (T − P)/u(r): workers that there is room for "
+    f"in {_ROOM}, were all of that age; P there once, the parent and what workers share, u(r) the "
+    "largest worker's own, both with what the kernel keeps for a process"
 )
 _SHORT_OF = 0.02
 """Of its requests: with no more missing a pool is as old as its phase is called."""
@@ -104,7 +104,7 @@ def _cells(age: Age) -> list[str]:
     return [
         f"{age.n_requests:,.0f}",
         format_bytes(age.pss_bytes),
-        NOTHING if age.shared_bytes is None else format_bytes(age.shared_bytes),
-        format_bytes(age.uss_bytes_per_process),
+        NOTHING if age.once_bytes is None else format_bytes(age.once_bytes),
+        NOTHING if age.each_bytes is None else format_bytes(age.each_bytes),
         NOTHING if age.n_fit is None else f"{age.n_fit:,.0f}",
     ]
