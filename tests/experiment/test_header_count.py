@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -30,11 +30,8 @@ from httpdyno.experiment.header_count import (
     counted_headers,
     relayed,
 )
-from httpdyno.experiment.look_cost import HeaderCost, header_cost
+from httpdyno.experiment.look_cost import HeaderCost
 from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
     HeaderWords,
@@ -262,33 +259,6 @@ def test_counting_takes_no_longer_than_its_starts_may(monkeypatch, study, left_s
         left_s=left_s,
     )
     assert asked == [each_s] * 6
-
-
-@pytest.mark.parametrize(
-    ("header", "method", "cost"),
-    [
-        ("", {}, HeaderCost()),
-        ("X-Cache", {}, HeaderCost(each_s=0.1)),
-        ("X-Cache", {"phases": (Phase(name="cold"),), "window_s": 7.0}, HeaderCost(once_s=7.0)),
-    ],
-)
-def test_what_counting_takes_is_planned_before_anything_is_started(study, header, method, cost):
-    """Of each server in each start, or a whole turn of each in a comparison's first start."""
-    study = structs.replace(
-        study, method=structs.replace(study.method, **{"decides": "cold"} | method)
-    )
-    counting = structs.replace(study, counted_header=header)
-    assert header_cost(counting) == cost
-    a, b = study.start_configuration(), study.start_configuration()
-    n_starts = study.method.min_starts
-    plain, planned = (compare_plan(each, a, b, seed=1) for each in (study, counting))
-    more_s = 2 * (n_starts * cost.each_s + cost.once_s)
-    assert least_s(planned) == pytest.approx(least_s(plain) + more_s)
-    of_each, of_both = (
-        ServerBench(adapter=cast(Any, None), study=each, seed=1).looks_s([(a, b), (a, b, a)])
-        for each in (study, counting)
-    )
-    assert of_both == pytest.approx(of_each + 5 * cost.once_s)
 
 
 def test_a_start_is_refused_where_a_turn_more_does_not_fit():

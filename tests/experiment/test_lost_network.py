@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.experiment.test_server_bench import Up, measured
+from tests.experiment.started import Up, measured
 from tests.experiment.test_standstill import request_of
 from tests.servers.own_network.test_server import START, CommandInNetwork, spec_of
 

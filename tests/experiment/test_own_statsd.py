@@ -3,6 +3,7 @@
 import os
 import socket
 from contextlib import closing
+from typing import Any, cast
 
 import pytest
 from tests.experiment.test_own_account import SEEN, Onlooking
@@ -116,17 +117,17 @@ def test_one_that_sends_nothing_is_told(sender):
 
 def test_only_places_of_a_studys_own_are_taken(sender, monkeypatch):
     peer = f"127.0.0.1:{sender.getpeername()[1]}"
-    assert own_statsd(Server(sender)) == NO_STATSD, "it is no gunicorn"
+    assert own_statsd(cast(Any, Server(sender))) == NO_STATSD, "it is no gunicorn"
     monkeypatch.setattr(kept_place, "_NAME", b"")
-    with closing(own_statsd(Server(sender))) as found:
+    with closing(own_statsd(cast(Any, Server(sender)))) as found:
         assert [(each.peer, each.ports) for each in found.places] == [
-            (peer, {sender.getsockname()[1]})
+            (peer, frozenset({sender.getsockname()[1]}))
         ]
         sender.send(ANSWER[1])
         sender.send(ANSWER[1])
-        taken = own_statsd(Server(sender))
+        taken = own_statsd(cast(Any, Server(sender)))
         assert taken.untold == (f"what it sends by statsd to {peer}: somebody else is there",)
-    machines = own_statsd(Server(sender, is_own=False))
+    machines = own_statsd(cast(Any, Server(sender, is_own=False)))
     assert machines.places == ()
     assert machines.untold == (
         f"what it sends by statsd to {peer}: that place is the machine's, not the study's",
@@ -140,4 +141,4 @@ def test_a_companion_is_not_heard(sender, monkeypatch):
         def companions(self):
             return {"cache": self}
 
-    assert own_statsd(Behind(sender)) == NO_STATSD
+    assert own_statsd(cast(Any, Behind(sender))) == NO_STATSD

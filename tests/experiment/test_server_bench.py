@@ -2,17 +2,16 @@
 
 import os
 import threading
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.experiment.started import Server, Up, measured
 
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment import server_bench, start_memory
 from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
 from httpdyno.experiment.header_count import HeaderCount, HeadersCounted
 from httpdyno.experiment.looks_afterwards import Looked
@@ -29,11 +28,8 @@ from httpdyno.model import (
     HeaderWords,
     Knob,
     KnobInfo,
-    Method,
     Objective,
     RequestSpec,
-    ServerSpec,
-    Workload,
 )
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
@@ -42,86 +38,6 @@ from httpdyno.testing.record import sample_window
 
 DEADLINE_S = 10.0
 ROOM = Room(memory_bytes=1600.0, n_processes=1000.0, n_descriptors=1000.0)
-
-
-class Server:
-    """One that comes up only when it is ended, or does what it is told."""
-
-    root_pids = (0,)
-    keeper_pids = ()
-    groups = ()
-    addresses = ("127.0.0.1:1",)
-
-    def __init__(self, comes_up=None):
-        self._comes_up = comes_up
-        self._is_over = threading.Event()
-
-    def await_ready(self, timeout_s):
-        if self._comes_up is not None:
-            return self._comes_up()
-        assert self._is_over.wait(DEADLINE_S), "nobody ended it"
-        return NotRunning(status="crashed", detail="")
-
-    def is_alive(self):
-        return not self._is_over.is_set()
-
-    def last_words(self):
-        return "farewell"
-
-    def stop(self):
-        self._is_over.set()
-
-
-def measured(  # noqa: PLR0913 - what a test of a start may say
-    *servers,
-    configurations=None,
-    line_up=(),
-    seen=None,
-    objective=None,
-    told=None,
-    header="",
-    n_starts=1,
-):
-    """Measure starts of these servers, or of what stands in their place; return the last one."""
-    left = list(servers)
-
-    def spawn(_server, _folder, configuration, place):
-        if seen is not None:
-            seen.append((configuration.values["n"], place.folder.name))
-        return left.pop(0)
-
-    adapter = SimpleNamespace(spawn=spawn, version=lambda: "1", name="fake")
-    study = SimpleNamespace(
-        server=ServerSpec(adapter="fake"),
-        folder=".",
-        workload=Workload(requests=()),
-        of_server=lambda configuration: configuration,
-        load_of=lambda _configuration: Workload(requests=()),
-        start_configuration=lambda: Configuration(values={"n": 0}),
-        may_differ=(),
-        counted_header=header,
-        method=Method(),
-        objective=objective or Objective(),
-    )
-    arms = configurations or tuple(
-        Configuration(values={"n": number}) for number in range(len(servers))
-    )
-    request = StartRequest(
-        comparison=1,
-        start=0,
-        arms=arms,
-        order=((),),
-        window_s=1,
-        lead_in_s=0,
-        warm_up_s=0,
-        line_up=line_up,
-        tell=[].append if told is None else told.append,
-    )
-    with ServerBench(adapter=cast(Any, adapter), study=cast(Any, study), seed=1) as bench:
-        for number in range(n_starts):
-            asked = replace(request, start=number)
-            [record] = bench.measure_starts([asked], lambda _window: None)
-        return record
 
 
 def test_an_interruption_while_arms_come_up_ends_the_others_at_once():
@@ -320,15 +236,6 @@ def test_how_many_starts_are_up_at_once(study, monkeypatch, changes, is_known, e
             [arm.label() for arm in arms], {number: CycleMoments() for number in range(len(arms))}
         )
     assert bench.n_side_by_side(arms) == expected
-
-
-class Up(Server):
-    """One that is up, and says nothing of itself."""
-
-    networks = ("",)
-
-    def __init__(self):
-        super().__init__(Effective)
 
 
 @pytest.mark.parametrize(

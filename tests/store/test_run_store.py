@@ -310,9 +310,13 @@ def test_a_run_of_an_older_schema_that_goes_on_has_its_memory_and_latency(tmp_pa
         begun = replace(sample_start(start=1), windows=(), configurations=arms)
         store.begin_start("2", begun)
         store.save_window("2", replace(sample_window(start=1), telemetry=Telemetry(cpu_s=0.1)))
-        [start] = store.under_way("2").starts
-    assert [arm.memory.start for arm in start.arms] == [0, 0]
-    assert start.arms[0].latency.n_requests == sum(sample_window().measurement.latency.counts)
+        under_way = store.under_way("2")
+    assert under_way is not None
+    [start] = under_way.starts
+    assert [arm.memory and arm.memory.start for arm in start.arms] == [0, 0]
+    latency = start.arms[0].latency
+    assert latency is not None
+    assert latency.n_requests == sum(sample_window().measurement.latency.counts)
 
 
 def _without_evidence(start):

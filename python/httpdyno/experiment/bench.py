@@ -47,6 +47,11 @@ class StartRequest:
         """The arms' numbers in that order; (n_arms,)."""
         return self.line_up or tuple(range(len(self.arms)))
 
+    @property
+    def labels(self) -> list[str]:
+        """Return what the arms are called; (n_arms,)."""
+        return [arm.label() for arm in self.arms]
+
 
 class Bench(Protocol):
     """Where starts are measured: servers and the load engine, or a model of them in tests."""

@@ -210,7 +210,7 @@ class ServerBench:
                 blame_nobody(arms, still_s)
                 is_disturbed = True
             if not is_disturbed:
-                self._cycles.add(_labels(requests), seen)
+                self._cycles.add(requests[0].labels, seen)
                 self._sizes.update(sizes_of(requests[0].arms, windows))
             headers = HeadersCounted()
             if windows and not is_disturbed:
@@ -258,7 +258,7 @@ class ServerBench:
             for number, (request, start) in enumerate(zip(requests, starts, strict=True))
         ]
         if not is_disturbed:
-            self._cycles.judge(_labels(requests), records)
+            self._cycles.judge(requests[0].labels, records)
         return records
 
     def _make_data(self) -> None:
@@ -360,7 +360,7 @@ class ServerBench:
             decides=self._study.method.decides,
             act=lambda place, command: acted(running[place], command),
             metrics=self._study.objective.named,
-            known=self._cycles.of(_labels(requests)),
+            known=self._cycles.of(requests[0].labels),
             is_disturbed=lambda: (
                 self._pulse.stood_still() or any(map(network_trouble, running.values()))
             ),
@@ -398,7 +398,3 @@ class ServerBench:
         ending, self._ending = self._ending, []
         for future in ending:
             future.result()
-
-
-def _labels(requests: Sequence[StartRequest]) -> list[str]:
-    return [arm.label() for arm in requests[0].arms]
