@@ -13,7 +13,14 @@ from tests.store.make_asset import SERVERS
 
 from httpdyno import private_file
 from httpdyno.errors import StoreError
-from httpdyno.model import Configuration, Evidence, StartServers, Telemetry
+from httpdyno.model import (
+    Configuration,
+    Evidence,
+    LatencySoFar,
+    PoolMemory,
+    StartServers,
+    Telemetry,
+)
 from httpdyno.private_file import locked
 from httpdyno.store import Store, database
 from httpdyno.store.payload import from_text
@@ -310,13 +317,12 @@ def test_a_run_of_an_older_schema_that_goes_on_has_its_memory_and_latency(tmp_pa
         begun = replace(sample_start(start=1), windows=(), configurations=arms)
         store.begin_start("2", begun)
         store.save_window("2", replace(sample_window(start=1), telemetry=Telemetry(cpu_s=0.1)))
-        under_way = store.under_way("2")
-    assert under_way is not None
-    [start] = under_way.starts
-    assert [arm.memory and arm.memory.start for arm in start.arms] == [0, 0]
-    latency = start.arms[0].latency
-    assert latency is not None
-    assert latency.n_requests == sum(sample_window().measurement.latency.counts)
+        run = store.under_way("2")
+    assert run is not None
+    first, second = run.starts[0].arms
+    known = PoolMemory(start=0, pss_bytes=30 << 20)
+    assert (first.memory, second.memory) == (known, known)
+    assert first.latency == LatencySoFar(n_requests=240, p50_s=0.001)
 
 
 def _without_evidence(start):
