@@ -1,8 +1,9 @@
 """Run the linters and all tests, and say at the end how many passed, failed and were skipped.
 
 What compiles, what computes and what mostly waits goes in three lanes side by side; what looks at
-time has the machine for itself afterwards. All of it runs, also after something failed; what has
-not ended after its limit is ended, and has failed. Arguments go to pytest.
+time comes afterwards, with nothing beside but real servers that are only asked for what they are.
+All of it runs, also after something failed; what has not ended after its limit is ended, and has
+failed. Arguments go to pytest.
 """
 
 import sys
@@ -70,6 +71,17 @@ PRETENDING = (
     *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
 )
 """Tests of what edits, whose servers and programs are mostly made up."""
+SERVING = tuple(
+    f"tests/real/test_{name}.py"
+    for name in (
+        *("apache_seats", "apache_site", "attack", "cell", "command", "command_sites", "inspect"),
+        *("inspect_perl", "nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
+        *("own_site", "php_fpm_seats", "production_gunicorn", "rule_claims", "site_seed"),
+        *("stand_ins", "stock_rules", "stock_sites", "study_check", "uvicorn", "vary"),
+        "wall_sites",
+    )
+)
+"""Tests that start real servers, read and edit what is theirs, and measure nothing."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 
@@ -122,7 +134,12 @@ class Gate:
                 begun = [lanes.submit(each) for each in (self.compiles, self.computes, self.waits)]
                 for lane in begun:
                     lane.result()
-                lanes.submit(self.alone).result()
+                lanes.submit(self.step, "the Rust tests", self._rust).result()
+                begun = [lanes.submit(each) for each in (self.looks_at_time, self.serves)]
+                for lane in begun:
+                    lane.result()
+                if not self._chose_tests:
+                    self.step("any Python test at all", lambda: Outcome(NO_TESTS, Counts()))
             except BaseException as error:
                 self._commands.end()
                 self.add(Step(f"all of it: {error!r}", 1, 0.0, Counts(failed=1)), "")
@@ -150,13 +167,14 @@ class Gate:
         self._has_origin.wait()
         self.pytest("the Python tests that wait", PATIENT)
 
-    def alone(self) -> None:
-        """Test what looks at time."""
-        self.step("the Rust tests", self._rust)
-        others = [f"--ignore={path}" for path in (*CALM, *PATIENT, *PRETENDING)]
+    def looks_at_time(self) -> None:
+        """Test what looks at time, and all that is in no other part."""
+        others = [f"--ignore={path}" for path in (*CALM, *PATIENT, *PRETENDING, *SERVING)]
         self.pytest("the other Python tests", others, is_shown=True)
-        if not self._chose_tests:
-            self.step("any Python test at all", lambda: Outcome(NO_TESTS, Counts()))
+
+    def serves(self) -> None:
+        """Test what leaves most of the machine to others."""
+        self.pytest("the Python tests that serve", SERVING)
 
     def pytest(self, name: str, chosen: Sequence[str], *, is_shown: bool = False) -> None:
         """Run a part of the Python tests; what they say is shown as it comes, or at their end."""

@@ -65,15 +65,15 @@ def steps(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "last"),
     [
-        ({}, "27 passed, 0 failed, 8 skipped"),
-        ({"lint": WRONG}, "27 passed, 2 failed, 8 skipped"),
-        ({"of_rust": (101, Counts(passed=6, failed=2))}, "26 passed, 2 failed, 8 skipped"),
-        ({"of_rust": (101, Counts())}, "20 passed, 1 failed, 8 skipped"),
-        ({"tests": WRONG}, "7 passed, 4 failed, 0 skipped"),
-        ({"tests": NONE_CHOSEN}, "7 passed, 5 failed, 0 skipped"),
-        ({"lint": WRONG, "of_rust": (101, Counts())}, "20 passed, 3 failed, 8 skipped"),
-        ({"lint": ("/no/such/program",)}, "27 passed, 2 failed, 8 skipped"),
-        ({"lint": SLOW}, "27 passed, 2 failed, 8 skipped"),
+        ({}, "32 passed, 0 failed, 10 skipped"),
+        ({"lint": WRONG}, "32 passed, 2 failed, 10 skipped"),
+        ({"of_rust": (101, Counts(passed=6, failed=2))}, "31 passed, 2 failed, 10 skipped"),
+        ({"of_rust": (101, Counts())}, "25 passed, 1 failed, 10 skipped"),
+        ({"tests": WRONG}, "7 passed, 5 failed, 0 skipped"),
+        ({"tests": NONE_CHOSEN}, "7 passed, 6 failed, 0 skipped"),
+        ({"lint": WRONG, "of_rust": (101, Counts())}, "25 passed, 3 failed, 10 skipped"),
+        ({"lint": ("/no/such/program",)}, "32 passed, 2 failed, 10 skipped"),
+        ({"lint": SLOW}, "32 passed, 2 failed, 10 skipped"),
     ],
 )
 def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, last):
@@ -89,7 +89,7 @@ def test_arguments_go_to_pytest_and_a_part_without_tests_is_no_failure(steps, tm
     some = "import sys; print(sys.argv); sys.exit(0 if 'tests/stats' in sys.argv else 5)"
     steps(tests=(sys.executable, "-c", some))
     assert Gate(tmp_path, ["-m", "not real_server"]).run() == 0
-    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 4
+    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 5
 
 
 def test_arguments_that_choose_no_test_at_all_are_a_failure(steps, tmp_path, capfd):
