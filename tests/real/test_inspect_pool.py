@@ -143,9 +143,13 @@ def test_postgresql_is_a_pool_as_any_other(capsys):
     with postgresql() as url:
         folder = Path(url.partition("?host=")[2])
         pid = int((folder / "data/postmaster.pid").read_text().splitlines()[0])
-        with engine_of(url).connect():
-            [server] = shown(capsys, f"pid:{pid}")
-            seen = agrees(server, pid)
+        engine = engine_of(url)
+        try:
+            with engine.connect():
+                [server] = shown(capsys, f"pid:{pid}")
+                seen = agrees(server, pid)
+        finally:
+            engine.dispose()
     assert server["kind"] == "command"
     # What its processes share is memory of its own making; each resident size has it.
     assert seen["rss_bytes"] > seen["pss_bytes"]
