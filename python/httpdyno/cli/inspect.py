@@ -126,9 +126,9 @@ def command(  # noqa: PLR0913 - an option each
         list[str] | None,
         typer.Option(
             "--respawn",
-            metavar="N=RATE",
+            metavar="N=RATE|run:ID",
             help="Of --load: rates measured at some MaxConnectionsPerChild, as `httpdyno formula "
-            "respawn` takes them, for what a shorter life costs.",
+            "respawn` takes them, or a stored run that swept it, for what a shorter life costs.",
         ),
     ] = None,
     rules: Annotated[

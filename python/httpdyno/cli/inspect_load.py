@@ -1,6 +1,5 @@
 """`httpdyno inspect SERVER --load URL`: workers are looked at while the engine loads that URL."""
 
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +10,12 @@ from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.growth import Life, growth
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.curve.pool import life_table
-from httpdyno.advice.formula import FORMULAS
-from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.cli.console import messages
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.cli.load.progress import LoadProgress, interruptions
 from httpdyno.cli.load.request import requests_from
 from httpdyno.cli.load_asked import DEFAULT_CONNECTIONS, DEFAULT_DURATION, LoadAsked
+from httpdyno.cli.respawn_cost import respawn_cost
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.worker_status import worker_status
 from httpdyno.errors import EngineError, TargetError, UsageError
@@ -70,7 +68,7 @@ def looked_under_load(
         EngineError: The engine failed.
     """
     plan = _plan(asked)
-    cost = _respawn(asked.respawn)
+    cost = respawn_cost(asked.respawn)
     told = worker_status(asked.status) if asked.status else None
     tail = LogTail(logs)
     # Before the engine runs: whoever asks for an end is heard at once.
@@ -264,17 +262,3 @@ def _table(
         beyond_bytes=max(0.0, beyond) + bound.kernel_bytes,
         configured=configured,
     )
-
-
-def _respawn(pairs: Sequence[str]) -> Respawn | None:
-    if not pairs:
-        return None
-    try:
-        worked = work_out(FORMULAS["respawn"], {"seen": list(pairs)})
-    except UsageError as error:
-        words = str(error).replace("--seen", "--respawn")
-        raise UsageError(words, hint=error.hint.replace("--seen", "--respawn")) from error
-    figures = {each.name: each.value for each in worked.figures}
-    if not math.isfinite(figures["spawn"]):
-        return None
-    return Respawn(serve_s=figures["serve"], spawn_s=figures["spawn"])

@@ -10,6 +10,7 @@ import typer
 from httpdyno.cli.console import results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.run_named import run_named
 from httpdyno.cli.statsd_status import STATSD, statsd_status_of
 from httpdyno.cli.status_page import status_page
 from httpdyno.cli.watching import ENDED, Watching
@@ -189,15 +190,6 @@ def _watching(
         behind=[*dict.fromkeys(places)],
         beside=beside,
     )
-
-
-def run_named(words: Sequence[str]) -> str | None:
-    """Return the id of the run that is named as `run:ID`; None where a server is."""
-    first = words[0] if len(words) == 1 else ""
-    return first.removeprefix(_RUN) if first.startswith(_RUN) else None
-
-
-_RUN = "run:"
 
 
 def _once(watching: Watching, meant: Sequence[Found], outputs: Outputs) -> None:

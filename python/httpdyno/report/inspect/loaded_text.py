@@ -10,7 +10,13 @@ from httpdyno.report.inspect.loaded_beside import beside_rows
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.telemetry.under_load import BY_STATUS, Reading
-from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+from httpdyno.units import (
+    format_bounds,
+    format_bytes,
+    format_duration,
+    format_percent,
+    format_rate,
+)
 
 LOADED_LABELS = (
     *("loaded", WHAT_LIMITED, WHAT_MAY_HELP),
@@ -131,8 +137,21 @@ def _lives(loaded: Loaded) -> str:
         else ""
     )
     return (
-        f"{rows}; with {format_bytes(loaded.reserve_bytes)} in reserve{kept}"
-        f"{'' if _has_cost(loaded) else '; what respawning costs is not known (`--respawn`)'}"
+        f"{rows}; with {format_bytes(loaded.reserve_bytes)} in reserve{kept}; {_respawning(loaded)}"
+    )
+
+
+def _respawning(loaded: Loaded) -> str:
+    cost = loaded.respawn
+    if cost is None:
+        return "what respawning costs is not known (`--respawn`)"
+    ends = ""
+    if cost.spawn_low_s is not None and cost.spawn_high_s is not None:
+        low, high = max(0.0, cost.spawn_low_s), max(0.0, cost.spawn_high_s)
+        ends = f" ({format_bounds(low, high, format_duration)})"
+    return (
+        f"of the server's time the end of a worker and the next one's birth take "
+        f"{format_duration(cost.spawn_s)}{ends}, a request {format_duration(cost.serve_s)}"
     )
 
 
