@@ -1,9 +1,12 @@
 """`httpdyno history`: what is stored."""
 
+from typing import Annotated
+
+import typer
 from msgspec.structs import replace
 
 from httpdyno.cli.console import results
-from httpdyno.cli.keep import newest_runs
+from httpdyno.cli.keep import MOST_RUNS, newest_runs
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import StoreError
@@ -19,16 +22,30 @@ EXAMPLE = """Example:
 """
 
 
-def command(json: JsonOption = None) -> int:
+def command(
+    json: JsonOption = None,
+    *,
+    limit: Annotated[
+        int,
+        typer.Option(
+            "-n",
+            "--limit",
+            min=1,
+            metavar="N",
+            help="List no more than so many.",
+        ),
+    ] = MOST_RUNS,
+) -> int:
     """List the runs that are stored, newest first."""
     outputs = Outputs(json=json)
     outputs.check()
     with Store.open() as store:
-        rows = [_stored_row(store, run) for run in newest_runs(store)]
+        rows = [_stored_row(store, run) for run in newest_runs(store, limit)]
+        n_older = store.n_runs() - len(rows)
     if outputs.json is not None:
-        write_json({"runs": history_json(rows)}, outputs.json)
+        write_json({"runs": history_json(rows), "n_older": n_older}, outputs.json)
     if outputs.has_text:
-        results().print(history_text(rows))
+        results().print(history_text(rows, n_older))
     return 0
 
 

@@ -9,6 +9,9 @@ from httpdyno.model import LoadOutcome, RunSummary
 from httpdyno.store import Store
 from httpdyno.store.payload import from_text
 
+MOST_RUNS = 100
+"""That are listed where nobody asks for more: each is read from what it found."""
+
 
 def keep(save: Callable[[Store], str]) -> None:
     """Store a run that has been shown, and say how to see it again.
@@ -25,10 +28,10 @@ def keep(save: Callable[[Store], str]) -> None:
     tell(f"stored as run {run_id}: `httpdyno report {run_id}` shows it again")
 
 
-def newest_runs(store: Store) -> list[RunSummary]:
+def newest_runs(store: Store, limit: int = MOST_RUNS) -> list[RunSummary]:
     """Return the stored runs, the one that began last first; load tests that waited are in."""
     _take_in(store)
-    return sorted(store.runs(), key=lambda run: (run.began_at, int(run.id)), reverse=True)
+    return sorted(store.runs(limit), key=lambda run: (run.began_at, int(run.id)), reverse=True)
 
 
 def _take_in(store: Store) -> None:

@@ -332,6 +332,12 @@ class Store:
             rows = connection.execute(summaries().limit(limit)).all()
         return [self._summary(row) for row in rows]
 
+    def n_runs(self) -> int:
+        """Return how many runs are stored."""
+        with self._database.reading() as connection:
+            n = connection.execute(sa.select(sa.func.count()).select_from(runs)).scalar_one()
+        return int(n)
+
     def run_ids_of(self, study: str, limit: int = 20) -> list[str]:
         """Return the newest runs of a study that found something, newest first."""
         with self._database.reading() as connection:

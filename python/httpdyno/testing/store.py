@@ -259,6 +259,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
             (first, "first"),
         ]
         assert [run.id for run in store.runs(limit=1)] == [second]
+        assert store.n_runs() == 2
 
     def test_a_run_under_way_is_listed_as_running(self, store: Store, run_id: str) -> None:
         store.save_start(run_id, sample_start(n_blocks=2))

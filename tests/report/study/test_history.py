@@ -20,6 +20,13 @@ def test_an_empty_store_says_how_to_fill_it() -> None:
     assert "httpdyno demo" in plain_text(history_text([]))
 
 
+def test_those_that_are_not_listed_are_counted() -> None:
+    rows = [history_row(sample.ladder())]
+    assert plain_text(history_text(rows, 21)).splitlines()[-1] == (
+        "and 21 older runs: `httpdyno history -n 22` lists them all"
+    )
+
+
 def test_rows_are_plain_in_json() -> None:
     row = history_row(sample.sweep())
     assert history_json([row])[0]["headline"] == row.headline

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from httpdyno.model import Outcome, Record
+from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.finding import headline
 from httpdyno.units import format_duration
@@ -48,8 +49,13 @@ def history_json(rows: Sequence[HistoryRow]) -> list[dict[str, Any]]:
     return plain
 
 
-def history_text(rows: Sequence[HistoryRow]) -> RenderableType:
-    """Return two lines for each row, as they come; a sentence when there are none."""
+def history_text(rows: Sequence[HistoryRow], n_older: int = 0) -> RenderableType:
+    """Return two lines for each row, as they come; a sentence when there are none.
+
+    Args:
+        rows: The newest runs.
+        n_older: How many are stored besides.
+    """
     if not rows:
         return Text("nothing is stored yet; `httpdyno demo` makes a first study")
     width = max(len(row.id) for row in rows)
@@ -65,5 +71,14 @@ def history_text(rows: Sequence[HistoryRow]) -> RenderableType:
         )
         lines.append(
             Padding(Prose(Text.assemble((row.study, "bold"), f": {row.headline}")), _INDENT)
+        )
+    if n_older:
+        lines.append(
+            Prose(
+                Text(
+                    f"and {plural(n_older, 'older run')}: "
+                    f"`httpdyno history -n {len(rows) + n_older}` lists them all"
+                )
+            )
         )
     return Group(*lines)
