@@ -69,6 +69,8 @@ def test_at_a_rate_latency_decides(servers, capsys):
         (["bookmarks", "--url", A, "--url", B], 2, "a study cannot be beside `--url`"),
         (["--url", A, "--url", B, "--b", "workers=1"], 2, "`--b` cannot be beside `--url`"),
         (["--url", A, "--url", B, "--budget", "3s"], 2, "`-d` says how long"),
+        (["--url", A, "--url", B, "--metric", "p95_s"], 2, "`--metric` cannot be beside `--url`"),
+        (["--url", A, "--url", B, "--also", "p95_s"], 2, "`--also` cannot be beside `--url`"),
         (["bookmarks", "--b", "workers=1", "-c", "3"], 2, "`-c` is for `--url`"),
         (["bookmarks"], 2, "missing option `--b`, or running servers by `--url`"),
         (["--url", A, "--url", B, "--rate", "fast"], 2, "`--rate fast` makes no sense"),

@@ -75,3 +75,29 @@ def test_a_comparison_may_be_decided_by_another_phase(capsys):
 def test_a_run_that_goes_on_has_its_own_metrics(capsys):
     assert run(["tune", "--resume", "20250611-book-5ec0", "--also", "p99_s"]) == 2
     assert "leave out `--also` with `--resume`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["tune"], ["study", "run"], ["compare", "--b", "workers=2"]])
+def test_a_command_may_have_another_metric_decide(command, capsys):
+    at = 2 if command[0] == "study" else 1
+    words = [*command[:at], "bookmarks", *command[at:], "--metric", "p95_s"]
+    assert run([*words, "--also", "p99_s", "--dry-run", "--seed", "7"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "latency_p95_s (told beside it: cpu_s_per_request, latency_p99_s)" in shown
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("speed", "`--metric`: `speed` cannot decide study bookmarks"),
+        ("page_p95_s", "it takes a workload with pages"),
+    ],
+)
+def test_a_metric_that_cannot_decide_is_refused_before_a_run(metric, words, capsys):
+    assert run(["tune", "bookmarks", "--metric", metric, "--dry-run"]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_stored_run_has_its_own_metric(capsys):
+    assert run(["tune", "--resume", "1", "--metric", "p95_s"]) == 2
+    assert "leave out `--metric` with `--resume`" in capsys.readouterr().err

@@ -132,17 +132,28 @@ def with_times(start, slower, n_slow=26):
     return structs.replace(start, windows=tuple(map(window, start.windows)))
 
 
+def test_of_p95_there_is_a_ratio_where_an_objective_names_it_and_a_figure_always():
+    starts = [with_times(sample_start(start=n), 0.8 + 0.001 * (n % 3)) for n in range(8)]
+    named = evidence.ratio_intervals(starts, Objective(metric="latency_p95_s"))
+    assert "latency_p95" in named
+    assert "latency_p95" not in evidence.ratio_intervals(starts, Objective())
+    summary = evidence.arm_summary(starts, 0, Configuration(values={}))
+    assert summary.latency_s["p90"] <= summary.latency_s["p95"] <= summary.latency_s["p99"]
+
+
 @pytest.mark.parametrize(
     "metric",
     [
         "first_byte_p50_s",
         "first_byte_p99_s",
         "page_p90_s",
+        "page_p95_s",
         "page_p99_s",
         "usual_p50_s",
         "usual_p99_s",
         "slow_p90_s",
         "latency_p90_s of search",
+        "latency_p95_s of search",
     ],
 )
 def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwise(metric):

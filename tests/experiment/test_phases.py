@@ -184,7 +184,7 @@ def test_phases_are_told_by_what_they_saw_over_all_turns():
     assert figures.error_ratio == pytest.approx(0.2)
     assert figures.latency_s["p50"] == 0.001
     # Of the 80 requests of the start both; p99 would be its largest.
-    assert figures.start_latency_s == {"p50": (0.001,), "p90": (0.009,)}
+    assert figures.start_latency_s == {"p50": (0.001,), "p90": (0.009,), "p95": (0.009,)}
 
 
 def test_a_phase_has_the_workers_of_its_end():
@@ -207,6 +207,7 @@ def test_a_start_has_its_own_percentiles_where_it_holds_enough_for_them():
     assert start_latencies([[many, many], [few], []]) == {
         "p50": (0.001, 0.002, None),
         "p90": (0.009, None, None),
+        "p95": (0.009, None, None),
     }
 
 

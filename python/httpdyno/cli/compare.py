@@ -19,6 +19,7 @@ from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import (
     also_telling,
     budget_or_none,
+    deciding_by,
     deciding_in,
     execute,
     seed_or_new,
@@ -28,6 +29,7 @@ from httpdyno.cli.option import (
     DryRunOption,
     HtmlOption,
     JsonOption,
+    MetricOption,
     PhaseOption,
     SecretsOption,
     SeedOption,
@@ -100,6 +102,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             show_default=False,
         ),
     ] = None,
+    metric: MetricOption = None,
     also: AlsoOption = None,
     phase: PhaseOption = None,
     until_decided: UntilDecidedOption = False,
@@ -135,8 +138,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     )
     running.require_urls()
     if running.urls:
-        of_study = {"study": study, "b": b, "a": a, "budget": budget, "phase": phase}
-        _refuse_beside_urls(**of_study, until_decided=until_decided)
+        of_study = {"study": study, "b": b, "a": a, "budget": budget, "metric": metric}
+        _refuse_beside_urls(**of_study, also=also, phase=phase, until_decided=until_decided)
         return compare_urls(running, outputs, seed=seed_or_new(seed), is_dry_run=dry_run)
     if study is None or not b:
         raise UsageError(
@@ -147,7 +150,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     budget_s = budget_or_none(budget, is_until_decided=until_decided)
     if budget_s is None:
         budget_s = duration_s(_BUDGET) * len(b)
-    opened = also_telling(deciding_in(open_study(study), phase), also or [])
+    opened = deciding_by(deciding_in(open_study(study), phase), metric)
+    opened = also_telling(opened, also or [])
     reference = parse_configuration(_only("--a", a or []), opened)
     candidates = _candidates(b, opened)
     if reference in candidates.values() and not (same and len(candidates) == 1):

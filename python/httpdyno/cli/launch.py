@@ -24,6 +24,7 @@ from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.site.isolation import enter_for
 from httpdyno.store import Store
 from httpdyno.study.also import server_for, with_also, workload_for
+from httpdyno.study.decides import decided_by
 from httpdyno.study.load_knob import check_loads
 from httpdyno.units import duration_s
 
@@ -37,6 +38,8 @@ class Request:
 
     study: str | None
     budget: str | None = None
+    metric: str | None = None
+    """That is to decide in place of the study's."""
     also: tuple[str, ...] = ()
     """Metrics that are to be told beside the study's."""
     is_until_decided: bool = False
@@ -104,6 +107,20 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
         if plan.study.is_until_decided:
             document["study"]["budget_s"] = None
         write_json(document, outputs.json)
+
+
+def deciding_by(study: Study, metric: str | None) -> Study:
+    """Return the study with another metric deciding; the same where none is named.
+
+    Raises:
+        UsageError: It makes no sense.
+    """
+    if metric is None:
+        return study
+    try:
+        return decided_by(study, metric)
+    except UsageError as error:
+        raise UsageError(f"`--metric`: {error}", hint=error.hint) from error
 
 
 def also_telling(study: Study, also: Sequence[str]) -> Study:
@@ -179,7 +196,8 @@ def _new_plan(request: Request) -> Plan:
         )
     if request.study is None:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
-    study = also_telling(open_study(request.study), request.also)
+    study = deciding_by(open_study(request.study), request.metric)
+    study = also_telling(study, request.also)
     check_loads(study)
     return make_plan(study, seed=seed_or_new(request.seed), budget_s=_budget_s(request))
 
@@ -193,9 +211,11 @@ def _stored_plan(request: Request) -> Plan:
         raise UsageError(
             f"run `{request.resume}` has its own seed", hint="leave out `--seed` with `--resume`"
         )
-    if request.also:
+    if request.also or request.metric:
+        option = "--also" if request.also else "--metric"
         raise UsageError(
-            f"run `{request.resume}` has its own metrics", hint="leave out `--also` with `--resume`"
+            f"run `{request.resume}` has its own metrics",
+            hint=f"leave out `{option}` with `--resume`",
         )
     budget_s = _budget_s(request)
     with Store.open() as store:

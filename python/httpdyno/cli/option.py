@@ -107,6 +107,18 @@ BudgetOption = Annotated[
     ),
 ]
 
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        autocompletion=metric_names,
+        help="What decides, such as `p95_s` or `pss_bytes`; the study's tie breaker and published "
+        "ratios, which are of its own metric, are left out then.  [default: the study's]",
+        show_default=False,
+    ),
+]
+
 AlsoOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -18,10 +18,12 @@ from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
     AcceptChangesOption,
+    AlsoOption,
     BudgetOption,
     DryRunOption,
     HtmlOption,
     JsonOption,
+    MetricOption,
     ResumableStudyArgument,
     ResumeOption,
     SecretsOption,
@@ -138,6 +140,8 @@ def run(  # noqa: PLR0913 - one parameter for each option
     study: ResumableStudyArgument = None,
     *,
     budget: BudgetOption = None,
+    metric: MetricOption = None,
+    also: AlsoOption = None,
     until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     resume: ResumeOption = None,
@@ -152,6 +156,8 @@ def run(  # noqa: PLR0913 - one parameter for each option
         Request(
             study=study,
             budget=budget,
+            metric=metric,
+            also=tuple(also or ()),
             is_until_decided=until_decided,
             seed=seed,
             resume=resume,

@@ -8,6 +8,7 @@ from httpdyno.cli.option import (
     DryRunOption,
     HtmlOption,
     JsonOption,
+    MetricOption,
     ResumableStudyArgument,
     ResumeOption,
     SecretsOption,
@@ -28,6 +29,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     study: ResumableStudyArgument = None,
     *,
     budget: BudgetOption = None,
+    metric: MetricOption = None,
     also: AlsoOption = None,
     until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
@@ -50,6 +52,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         Request(
             study=study,
             budget=budget,
+            metric=metric,
             also=tuple(also or ()),
             is_until_decided=until_decided,
             seed=seed,

@@ -21,19 +21,24 @@ _OF_REQUESTS = {
     READY: ("ready", "time until it is ready"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),
+    "latency_p95_s": ("latency_p95", "p95 latency"),
     "latency_p99_s": ("latency_p99", "p99 latency"),
     "latency_p999_s": ("latency_p999", "p99.9 latency"),
     "first_byte_p50_s": ("first_byte_p50", "p50 time to the first byte"),
     "first_byte_p90_s": ("first_byte_p90", "p90 time to the first byte"),
+    "first_byte_p95_s": ("first_byte_p95", "p95 time to the first byte"),
     "first_byte_p99_s": ("first_byte_p99", "p99 time to the first byte"),
     "page_p50_s": ("page_p50", "p50 page time"),
     "page_p90_s": ("page_p90", "p90 page time"),
+    "page_p95_s": ("page_p95", "p95 page time"),
     "page_p99_s": ("page_p99", "p99 page time"),
     "usual_p50_s": ("usual_p50", "p50 latency of the usual users"),
     "usual_p90_s": ("usual_p90", "p90 latency of the usual users"),
+    "usual_p95_s": ("usual_p95", "p95 latency of the usual users"),
     "usual_p99_s": ("usual_p99", "p99 latency of the usual users"),
     "slow_p50_s": ("slow_p50", "p50 latency of the slow users"),
     "slow_p90_s": ("slow_p90", "p90 latency of the slow users"),
+    "slow_p95_s": ("slow_p95", "p95 latency of the slow users"),
     "slow_p99_s": ("slow_p99", "p99 latency of the slow users"),
 }
 """Of each the key of its ratio, which has no unit, and its name in words."""
@@ -60,7 +65,9 @@ CALL_METRIC = "cpu_s_per_call"
 REQUEST_RATIOS = tuple(ratio for ratio, _ in _OF_REQUESTS.values())
 CALL_RATIOS = tuple(ratio for ratio, _ in _OF_CALLS.values())
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_NAMED_ONLY = "p95"
+"""A percentile between others, whose ratio is made where an objective names it."""
 
 ON_DEMAND = ("first_byte", "page", "usual", "slow")
 """Distributions that are kept, and their ratios made, where an objective names them: of the time to
@@ -148,8 +155,8 @@ def distribution_of(ratio: str) -> tuple[str, str]:
 
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
-    of = distribution_of(RATIO_OF_METRIC[metric])[0]
-    if metric in {USUAL_RATE, SLOW_RATE, READY} or is_counted(metric):
+    of, percentile = distribution_of(RATIO_OF_METRIC[metric])
+    if metric in {USUAL_RATE, SLOW_RATE, READY} or is_counted(metric) or percentile == _NAMED_ONLY:
         return True
     return bool(request_of(of)) or of in ON_DEMAND
 

@@ -71,7 +71,7 @@ class ArmSummary(Record, frozen=True):
     """Questions to its resolver of names; None where it has none of its own."""
     error_ratio: float = 0.0
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
-    """mean, p50, p90, p99, p999, max."""
+    """mean, p50, p90, p95, p99, p999, max."""
     latency: HistogramData = HistogramData()
     times_s: dict[str, float] = msgspec.field(default_factory=dict)
     """Percentiles of what an objective names beside the latency, by the keys of their ratios."""

@@ -65,19 +65,18 @@ class ObjectiveTable(Record, frozen=True):
     metric: str = "throughput_per_s"
     """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
     counted once), `uss_bytes_per_process` (what a process has for itself alone, on average),
-    `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p99_s`,
-    `latency_p999_s`; with `p50`, `p90` and `p99` also `first_byte_p50_s` (until an answer begins),
-    `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow; their
-    answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
-    `slow_throughput_per_s`). Of one
-    request that has a `name` it is `latency_p90_s of NAME`, and so on. `calls_per_request` is the
-    system calls of an answer, without what its connection takes, and `calls_per_request of open`
-    those of a kind, as `inspect --census` names them, `.htaccess` or `missing`: each start counts
-    them after its windows, by `strace` over some twenty answers. `handshakes_full_per_request` is
-    for how many of the answers a server that speaks TLS signed, `lookups_per_request` is what it
-    asks a resolver of its own. `ready_s` is the time from a server's spawning until it answers:
-    they come up one after the other then, and less than 0.1 s is not compared. With
-    `[fragments]` it is `cpu_s_per_call`."""
+    `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p95_s`, `latency_p99_s`,
+    `latency_p999_s`; with `p50`, `p90`, `p95` and `p99` also `first_byte_p50_s` (until an answer
+    begins), `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow;
+    their answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
+    `slow_throughput_per_s`). Of one request that has a `name` it is `latency_p90_s of NAME`, and so
+    on. `calls_per_request` is the system calls of an answer, without what its connection takes, and
+    `calls_per_request of open` those of a kind, as `inspect --census` names them, `.htaccess` or
+    `missing`: each start counts them after its windows, by `strace` over some twenty answers.
+    `handshakes_full_per_request` is for how many of the answers a server that speaks TLS signed,
+    `lookups_per_request` is what it asks a resolver of its own. `ready_s` is the time from a
+    server's spawning until it answers: they come up one after the other then, and less than 0.1 s
+    is not compared. With `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()

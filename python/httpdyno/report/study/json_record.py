@@ -141,19 +141,24 @@ class ClaimJson(Record, frozen=True):
     ready_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None
+    latency_p95_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None
     latency_p999_ratio: RatioJson | None
     first_byte_p50_ratio: RatioJson | None
     first_byte_p90_ratio: RatioJson | None
+    first_byte_p95_ratio: RatioJson | None
     first_byte_p99_ratio: RatioJson | None
     page_p50_ratio: RatioJson | None
     page_p90_ratio: RatioJson | None
+    page_p95_ratio: RatioJson | None
     page_p99_ratio: RatioJson | None
     usual_p50_ratio: RatioJson | None
     usual_p90_ratio: RatioJson | None
+    usual_p95_ratio: RatioJson | None
     usual_p99_ratio: RatioJson | None
     slow_p50_ratio: RatioJson | None
     slow_p90_ratio: RatioJson | None
+    slow_p95_ratio: RatioJson | None
     slow_p99_ratio: RatioJson | None
     cpu_per_call_ratio: RatioJson | None
     wall_per_call_ratio: RatioJson | None
