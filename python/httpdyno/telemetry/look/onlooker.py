@@ -200,8 +200,9 @@ class _Looking:
             is_over.wait(max(0.0, sample_at_s - time.monotonic()))
         self._read_ledger()
         seconds = time.monotonic() - opened_s
-        used_s, after = self._cpu_s() - cpu_s, self._machine()
+        # Begun after the whole and read before it, or a part of it could come out as more.
         now_s = [each.account.read().cpu_s for each in self._companions]
+        used_s, after = self._cpu_s() - cpu_s, self._machine()
         companions_s = [max(0.0, b - a) for a, b in zip(companions_s, now_s, strict=True)]
         self._read_states()
         return self._told(seconds, (used_s, companions_s), before, after)
