@@ -1,6 +1,5 @@
 """What the store asks of its tables."""
 
-from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +10,8 @@ from httpdyno.model import StartRecord, WindowRecord
 from httpdyno.store.schema import runs, starts, windows
 
 _NO_SUCH_RUN = "`httpdyno history` lists what is stored."
+WHOLE_RUNS = {"load": "a load test", "turns": "a comparison of running servers"}
+"""Commands whose runs have neither starts nor windows, and what such a run is."""
 
 
 def key_of(run_id: str) -> int:
@@ -34,6 +35,19 @@ def found_run(connection: Connection, run_id: str, *columns: sa.Column[Any]) -> 
     if row is None:
         raise StoreError(f"there is no run {run_id}", hint=_NO_SUCH_RUN)
     return row
+
+
+def require_study(row: sa.Row[Any], run_id: str) -> None:
+    """Refuse a run that is none of a study.
+
+    Raises:
+        StoreError: It is whole, without starts.
+    """
+    if row.command in WHOLE_RUNS:
+        raise StoreError(
+            f"run {run_id} is {WHOLE_RUNS[row.command]} of {row.study}, not one of a study",
+            hint=_NO_SUCH_RUN,
+        )
 
 
 def update_of(run_id: str) -> sa.Update:
@@ -88,14 +102,9 @@ def windows_of_starts(key: int, comparison: int | None) -> sa.Select[Any]:
     return query.order_by(windows.c.id)
 
 
-def runs_of_study(study: str, other_commands: Collection[str]) -> sa.Select[Any]:
-    """Return a query for the numbers of a study's runs that have an outcome, the newest first.
-
-    Args:
-        study: Its name.
-        other_commands: Those whose runs are of no study.
-    """
-    is_of_study = (runs.c.study == study, runs.c.command.not_in(other_commands))
+def runs_of_study(study: str) -> sa.Select[Any]:
+    """Return a query for the numbers of a study's runs that have an outcome, the newest first."""
+    is_of_study = (runs.c.study == study, runs.c.command.not_in(WHOLE_RUNS))
     query = sa.select(runs.c.id).where(*is_of_study, runs.c.outcome.is_not(None))
     return query.order_by(runs.c.id.desc())
 

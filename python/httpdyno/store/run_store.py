@@ -32,9 +32,11 @@ from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
 from httpdyno.store.query import (
+    WHOLE_RUNS,
     found_run,
     key_of,
     ordered_starts,
+    require_study,
     runs_of_study,
     same_start,
     same_window,
@@ -47,7 +49,6 @@ from httpdyno.store.schema import runs, windows
 from httpdyno.store.start_row import keep_named_windows, put_servers, put_start, require_open
 from httpdyno.store.under_way import run_row, run_under_way
 
-_WHOLE = {"load": "a load test", "turns": "a comparison of running servers"}
 """Commands whose runs are stored whole, and what those are called."""
 
 
@@ -119,7 +120,7 @@ class Store:
             mine = sa.select(runs.c.id).where(runs.c.id == key_of(run_id))
             connection.execute(mine.with_for_update())
             row = found_run(connection, run_id, *_WHAT, runs.c.status, runs.c.owner)
-            _require_study(row, run_id)
+            require_study(row, run_id)
             if row.status == "complete":
                 raise StoreError(
                     f"run {run_id} is complete: there is nothing to resume",
@@ -141,7 +142,7 @@ class Store:
         """Return what the run is to do; secrets are digests in it (`secret`)."""
         with self._database.reading() as connection:
             row = found_run(connection, run_id, *_WHAT, runs.c.plan)
-        _require_study(row, run_id)
+        require_study(row, run_id)
         return from_text(row.plan, Plan, f"the plan of run {run_id}")
 
     def replan(self, run_id: str, plan: Plan) -> None:
@@ -283,9 +284,9 @@ class Store:
         with self._database.reading() as connection:
             row = found_run(connection, run_id, runs.c.command, runs.c.outcome, runs.c.study)
         if row.command != command:
-            kind = _WHOLE.get(row.command, "one of the study")
+            kind = WHOLE_RUNS.get(row.command, "one of the study")
             raise StoreError(
-                f"run {run_id} is {kind} {row.study}, not {_WHOLE[command]}",
+                f"run {run_id} is {kind} {row.study}, not {WHOLE_RUNS[command]}",
                 hint=f"See it with `httpdyno report {run_id}`.",
             )
         return str(row.outcome)
@@ -308,7 +309,7 @@ class Store:
         """Return what the run found; None when it never got that far."""
         with self._database.reading() as connection:
             row = found_run(connection, run_id, *_WHAT, runs.c.outcome)
-        _require_study(row, run_id)
+        require_study(row, run_id)
         text = row.outcome
         return None if text is None else from_text(text, Outcome, f"the outcome of run {run_id}")
 
@@ -341,12 +342,12 @@ class Store:
     def run_ids_of(self, study: str, limit: int = 20) -> list[str]:
         """Return the newest runs of a study that found something, newest first."""
         with self._database.reading() as connection:
-            found = connection.execute(runs_of_study(study, _WHOLE).limit(limit)).scalars().all()
+            found = connection.execute(runs_of_study(study).limit(limit)).scalars().all()
         return [str(key) for key in found]
 
     def latest_run_id(self) -> str | None:
         """Return the id of the study's run that was begun last; None when there is none."""
-        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command.not_in(_WHOLE))
+        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command.not_in(WHOLE_RUNS))
         with self._database.reading() as connection:
             key = connection.execute(newest).scalar()
         return None if key is None else str(key)
@@ -396,11 +397,3 @@ class Store:
 
 
 _WHAT = (runs.c.command, runs.c.study)
-
-
-def _require_study(row: sa.Row[Any], run_id: str) -> None:
-    if row.command in _WHOLE:
-        raise StoreError(
-            f"run {run_id} is {_WHOLE[row.command]} of {row.study}, not one of a study",
-            hint="`httpdyno history` lists what is stored.",
-        )
