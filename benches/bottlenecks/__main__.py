@@ -1,11 +1,11 @@
 """Whether the verdict names what limits a server, where that is known.
 
-Thirteen servers are built, one for each word of the verdict, loaded by the engine and looked at in
-the second half of the load. Beside them are healthy ones: of those nothing may be said but that
-there is room, or that a closed loop without a pause has all of the cores. The exit code is 0 where
-at least twelve of the thirteen are named and no healthy one is called limited by what it is not.
-`unknown` is no wrong word, and no right one. Where others use the machine, cores are the limit of
-everything: a run that they disturbed is repeated, and what stays disturbed is told.
+Fourteen servers are built, for each word of the verdict one at least, loaded by the engine and
+looked at in the second half of the load. Beside them are healthy ones: of those nothing may be said
+but that there is room, or that a closed loop without a pause has all of the cores. The exit code is
+0 where at least thirteen of the fourteen are named and no healthy one is called limited by what it
+is not. `unknown` is no wrong word, and no right one. Where others use the machine, cores are the
+limit of everything: a run that they disturbed is repeated, and what stays disturbed is told.
 
 Example:
     .venv/bin/python -m benches.bottlenecks

@@ -1,4 +1,4 @@
-"""The thirteen built bottlenecks: for each word of the verdict a server of which it is true.
+"""The fourteen built bottlenecks: for each word of the verdict a server of which it is true.
 
 What is accepted is that word alone: each of them is built so that no other one would help.
 """
@@ -98,6 +98,21 @@ def spawning(place: Place) -> Built:
     port = free_port()
     pid = servers.apache(place, port, mpm="prefork", settings=settings, more=("cgi",))
     return Built(pids=(pid,), port=port, workload=closed(8, path="/page.pl"))
+
+
+def ending_workers(place: Place) -> Built:
+    """Eight processes that end after five answers each; Apache begins others once a second.
+
+    For nearly all of the time none is there, and the parent that will begin others is asleep.
+    """
+    settings = (
+        "StartServers 8\nMinSpareServers 1\nMaxSpareServers 8\nMaxRequestWorkers 8\n"
+        "MaxConnectionsPerChild 5\nKeepAlive Off\n"
+    )
+    port = free_port()
+    pid = servers.apache(place, port, mpm="prefork", settings=settings)
+    workload = closed(3, path="/style.css", per_connection=SHORT)
+    return Built(pids=(pid,), port=port, workload=workload)
 
 
 def disk(place: Place) -> Built:
@@ -210,6 +225,7 @@ CASES = (
     case("keep_alive", keep_alive),
     case("slow_clients", slow_clients),
     case("spawning", spawning),
+    Case(name="ending_workers", accepted=frozenset({"spawning"}), build=ending_workers),
     case("disk", disk),
     case("memory", memory),
     case("listen_queue", listen_queue),

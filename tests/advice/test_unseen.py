@@ -34,7 +34,7 @@ def test_workers_of_whom_nobody_knows_what_they_wait_for_are_not_too_few():
 @pytest.mark.parametrize(
     ("workers", "doing", "said"),
     [
-        (0.0, {}, "none of its processes was seen"),
+        (0.0, {}, "no process of it was seen that answers"),
         (
             2.0,
             {"zombie": 2.0},
@@ -45,6 +45,19 @@ def test_workers_of_whom_nobody_knows_what_they_wait_for_are_not_too_few():
 def test_of_a_server_of_which_no_process_was_seen_nothing_is_said(workers, doing, said):
     found = bottleneck(structs.replace(UNSEEN, workers=workers, doing=doing, hidden=()))
     assert (found.limit, found.reason) == ("unknown", f"it cannot be told: {said}")
+
+
+@pytest.mark.parametrize(
+    ("births", "deaths", "limit"),
+    [(3, 3, "spawning"), (1, 1, "spawning"), (0, 4, "unknown"), (4, 0, "unknown")],
+)
+def test_a_pool_whose_workers_end_before_they_are_seen_comes_and_goes(births, deaths, limit):
+    # Who only went may have crashed, who only came may be the first.
+    look = structs.replace(
+        UNSEEN, workers=2.0, doing={"zombie": 1.98}, births=births, deaths=deaths, hidden=()
+    )
+    assert bottleneck(look).limit == limit
+    assert bottleneck(structs.replace(look, clients=0.0)).limit == "unknown"
 
 
 def test_a_look_at_workers_that_have_all_ended_tells_of_no_difference_but_counted_calls():

@@ -39,32 +39,32 @@ def test_a_verdict_is_worth_what_the_truth_says(one, worth):
 @pytest.mark.parametrize(
     ("outcomes", "met"),
     [
+        ([RIGHT] * 14, True),
+        ([RIGHT] * 13 + [WRONG], True),
+        ([RIGHT] * 13 + [UNKNOWN], True),
+        ([RIGHT] * 13 + [NOT_BUILT], True),
+        ([RIGHT] * 12 + [UNKNOWN, NOT_BUILT], False),
         ([RIGHT] * 13, True),
-        ([RIGHT] * 12 + [WRONG], True),
-        ([RIGHT] * 12 + [UNKNOWN], True),
-        ([RIGHT] * 12 + [NOT_BUILT], True),
-        ([RIGHT] * 11 + [UNKNOWN, NOT_BUILT], False),
-        ([RIGHT] * 12, True),
-        ([RIGHT] * 11 + [UNKNOWN], False),
+        ([RIGHT] * 12 + [UNKNOWN], False),
         ([RIGHT], True),
         ([UNKNOWN], False),
         ([NOT_BUILT], False),
-        ([RIGHT] * 13 + [ROOM] * 19 + [SHRUG], True),
-        ([RIGHT] * 13 + [ROOM] * 19 + [RUMOUR], False),
-        ([RIGHT] * 13 + [MISSING], False),
+        ([RIGHT] * 14 + [ROOM] * 19 + [SHRUG], True),
+        ([RIGHT] * 14 + [ROOM] * 19 + [RUMOUR], False),
+        ([RIGHT] * 14 + [MISSING], False),
         ([ROOM], True),
         ([RUMOUR], False),
         ([], False),
     ],
 )
-def test_one_of_thirteen_may_be_missed_and_no_healthy_one_slandered(outcomes, met):
+def test_one_of_fourteen_may_be_missed_and_no_healthy_one_slandered(outcomes, met):
     assert is_met(outcomes) is met
 
 
 def test_each_word_has_its_case_and_no_other_word_passes():
     assert len(CASES) == N_CASES
-    assert [each.accepted for each in CASES] == [frozenset({each.name}) for each in CASES]
-    assert {each.name for each in CASES} == {*get_args(Limit)} - {"unknown"}
+    assert [len(each.accepted) for each in CASES] == [1] * N_CASES
+    assert {word for each in CASES for word in each.accepted} == {*get_args(Limit)} - {"unknown"}
 
 
 def test_healthy_ones_are_drawn_the_same_again_and_each_way_comes_before_one_comes_twice():

@@ -69,7 +69,7 @@ signal.pause()
         onlooker.start()
         await_true(lambda: looked_at(pid, 0.05).n_samples > 0)
         socket.create_connection(("127.0.0.1", port)).close()
-        await_true(lambda: looked_at(pid, 0.05).workers == 1.0)
+        await_true(lambda: looked_at(pid, 0.05).workers == 0.0)
         seen = onlooker.stop()
     assert seen.deaths == 1
     assert seen.spawn_cpu_s is not None

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import ExitStack
 
 import pytest
 from tests.telemetry.waiting_server import (
@@ -14,6 +15,8 @@ from tests.telemetry.waiting_server import (
     served,
     waiting,
 )
+
+from httpdyno.telemetry.look.onlooker import Onlooker
 
 
 def test_workers_wait_for_connections_or_keep_one_and_their_parent_is_none():
@@ -161,3 +164,44 @@ signal.pause()
 def test_a_zombie_is_one():
     with waiting(f"workers(2, lambda: os._exit(0))\n{PARENT}") as (pid, _):
         await_true(lambda: mean(looked_at(pid, 0.05), "zombie") == 2.0)
+
+
+@pytest.mark.parametrize("ended", ["before", "meanwhile"])
+def test_a_parent_whose_workers_have_all_ended_is_no_worker(ended):
+    # As a server's that replaces them by a clock; meanwhile requests wait.
+    code = f"""
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+workers(1, lambda: {"os._exit(0)" if ended == "before" else "listener.accept()"})
+{"os.wait()" if ended == "before" else ""}
+say()
+while True:
+    time.sleep(0.05)
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        pass
+"""
+    with waiting(code) as (pid, port), ExitStack() as waits:
+        onlooker = Onlooker([pid])
+        onlooker.start()
+        for _ in range(4):
+            waits.enter_context(socket.create_connection(("127.0.0.1", port)))
+        await_true(lambda: looked_at(pid, 0.05).workers == 0.0)
+        seen = onlooker.stop()
+        after = looked_at(pid)
+    assert mean(seen, "sleep") == 0.0
+    assert (after.workers, after.doing) == (0.0, {})
+
+
+def test_a_server_of_one_process_that_is_asleep_over_a_request_is_its_worker():
+    code = """
+say()
+while True:
+    connection, _ = listener.accept()
+    connection.recv(1)
+    time.sleep(20)
+"""
+    with waiting(code) as (pid, port), socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"x")
+        seen = seen_at(pid, {"sleep": 1.0})
+    assert seen.doing == {"sleep": 1.0}

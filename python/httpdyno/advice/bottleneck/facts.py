@@ -33,7 +33,7 @@ class Facts:
         """Say of a look at which none was there why."""
         if n := self.at("zombie"):
             return f"all of its processes had ended ({of(n)}), and none had taken their place yet"
-        return "none of its processes was seen"
+        return "no process of it was seen that answers"
 
     @cached_property
     def busy(self) -> float:

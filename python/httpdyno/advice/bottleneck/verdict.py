@@ -45,10 +45,9 @@ def bottleneck(look: Look) -> Bottleneck:
         return unknown(f"it was looked at {times}, which is too few{hidden_text(look)}")
     if not look.answers:
         return unknown("it gave no right answer meanwhile")
-    if not facts.has_workers:
-        return unknown(f"{facts.none_text}{hidden_text(look)}")
-    told = (test(facts) for test in _TESTS)
-    found = next((each for each in told if each is not None), None) or unknown(seen_text(facts))
+    told = (test(facts) for test in (_TESTS if facts.has_workers else _TESTS_WITHOUT_WORKERS))
+    why = seen_text(facts) if facts.has_workers else f"{facts.none_text}{hidden_text(look)}"
+    found = next((each for each in told if each is not None), None) or unknown(why)
     return structs.replace(found, answer_time=facts.answer_time)
 
 
@@ -127,13 +126,14 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     forks_per_answer = facts.per_answer(look.host_forks or 0)
     may_be_each = per_answer >= _SEEN_BIRTHS_PER_ANSWER and forks_per_answer >= _FORKS_PER_ANSWER
     is_each = (per_answer >= _BIRTHS_PER_ANSWER or may_be_each) and ratio >= _SPAWN_RATIO
-    # A pool whose workers die within a second waits for new ones, whatever the cores do.
-    is_dying = (
-        facts.workers > 0
-        and facts.per_s(facts.own_deaths) * _SHORT_LIFE_S >= facts.workers
-        and not facts.is_cpu_full
-        and facts.unserved >= 1
+    # A pool whose workers die within a second waits for new ones, whatever the cores do. Where
+    # hardly ever one is there, any that came and went in between lived for less.
+    is_short_lived = (
+        facts.per_s(facts.own_deaths) * _SHORT_LIFE_S >= facts.workers
+        if facts.has_workers
+        else min(facts.own_births, facts.own_deaths) > 0
     )
+    is_dying = is_short_lived and not facts.is_cpu_full and facts.unserved >= 1
     if not (is_each or is_dying):
         return None
     used = (
@@ -289,3 +289,5 @@ _TESTS = (
     _cpu,
     too_few_workers,
 )
+_TESTS_WITHOUT_WORKERS = (_load_generator, _memory, _spawning)
+"""Of those that need none to have been there."""

@@ -132,6 +132,10 @@ class Ends:
         """Return whether a process holds a client's connection that is known."""
         return self._has_client(_sockets_of(pid))
 
+    def holds_any_client(self, pid: int) -> bool:
+        """Return whether a process holds a client's connection, also one that is not known yet."""
+        return self.holds_client(pid) or (self.ask() and self.holds_client(pid))
+
     def _has_client(self, inodes: Iterable[int]) -> bool:
         # All of them, so that those that are not known are asked for together.
         return EndKind.CLIENT in [self._socket(inode).kind for inode in inodes]

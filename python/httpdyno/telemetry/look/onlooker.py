@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from httpdyno.model.look import CompanionSeen, Look, QueueSeen
+from httpdyno.model.look import CompanionSeen, Doing, Look, QueueSeen
 from httpdyno.telemetry.account import Account, account_found
 from httpdyno.telemetry.kernel_text import running_threads
 from httpdyno.telemetry.look.allowance import cpus
@@ -36,6 +36,8 @@ _SMOOTHING = 0.2
 _GOLDEN = 0.6180339887498949
 _KEEPER_CPU_RATIO, _KEEPER_CPU_S = 0.01, 0.02
 """Who keeps children uses less of a core, or less than two ticks."""
+_ALONE: frozenset[Doing] = frozenset({"sleep", "running"})
+"""What a parent is at whose children have all ended: it begins others by a clock."""
 _OWN_NETWORK = "/proc/self/ns/net"
 _PATIENCE_S = 20.0
 """A sample takes milliseconds; but the kernel may be asked several things, for 5 s each."""
@@ -170,6 +172,7 @@ class _Looking:
         self._known: set[int] = set()
         self._holds_clients: set[int] = set()
         self._keeps: set[int] = set()
+        self._alone: set[int] = set()
         self._run_queue = 0
         self._cpus = 0.0
         self._shared = SharedCpus(())
@@ -212,12 +215,31 @@ class _Looking:
         began_s = time.thread_time()
         self._tally.add(self._sampler.sample())
         self._keeps |= {each.pid for each in self._roster.members.values() if each.has_children}
+        self._look_for_lone_parents()
         for part, each in self._ends.queues():
             self._queues.setdefault(each.inode, []).append(each.waiting)
             self._addresses[each.inode] = (part, each.address, each.backlog)
         # This thread itself runs, too.
         self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
         return time.thread_time() - began_s
+
+    def _look_for_lone_parents(self) -> None:
+        """Find the first processes that have nobody below them and no client either.
+
+        A pool whose workers have all ended, and that gets others by a clock, is one parent alone
+        for most of the time. So is a server of one process, but while it has a request it has a
+        client.
+        """
+        for pid in self._roots:
+            member = self._roster.members.get(pid)
+            if member is None or member.has_children or pid in self._holds_clients:
+                continue
+            if not self._tally.did_only(pid, _ALONE):
+                continue
+            if self._ends.holds_any_client(pid):
+                self._holds_clients.add(pid)
+            else:
+                self._alone.add(pid)
 
     def _read_ledger(self) -> float:
         began_s = time.thread_time()
@@ -324,12 +346,12 @@ class _Looking:
         )
 
     def _keepers(self, balance: Balance, seconds: float) -> set[int]:
-        """Return the processes that only keep children."""
+        """Return the processes that only keep children, though there may be none for a while."""
         busy = self._tally.served | self._holds_clients
         most_s = max(_KEEPER_CPU_S, _KEEPER_CPU_RATIO * seconds)
-        return {
-            pid for pid in self._keeps if pid not in busy and balance.own_s.get(pid, 0.0) < most_s
-        }
+        alone = {pid for pid in self._alone if self._tally.did_only(pid, _ALONE)}
+        keeps = self._keeps | alone
+        return {pid for pid in keeps if pid not in busy and balance.own_s.get(pid, 0.0) < most_s}
 
     def _queues_seen(self, part: int) -> tuple[QueueSeen, ...]:
         return tuple(

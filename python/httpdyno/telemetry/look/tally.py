@@ -77,6 +77,7 @@ class Tally:
         self.n_samples = 0
         self.served: set[int] = set()
         """Processes that waited for a connection, for a client or for a backend."""
+        self._did: dict[int, set[Doing]] = defaultdict(set)
         self._doing: dict[Thread, Counter[Doing]] = defaultdict(Counter)
         self._backends: dict[Thread, Counter[str]] = defaultdict(Counter)
         self._unclear: Counter[Thread] = Counter()
@@ -90,6 +91,7 @@ class Tally:
         for pid, process in sample.items():
             for thread, seen in process.threads.items():
                 key = (pid, thread)
+                self._did[pid].add(seen.doing)
                 if seen.lock is None:
                     self._add(key, seen)
                 elif seen.lock.scope == "process" and not _is_stray(seen.lock, process_of):
@@ -133,6 +135,10 @@ class Tally:
             backends={each: n / n_samples for each, n in backends.most_common()},
             unclear=unclear / n_samples,
         )
+
+    def did_only(self, pid: int, doing: Collection[Doing]) -> bool:
+        """Whether a process was seen, and its threads at nothing else than these."""
+        return pid in self._did and self._did[pid] <= set(doing)
 
     def _add(self, thread: Thread, seen: Seen) -> None:
         self._doing[thread][seen.doing] += 1
