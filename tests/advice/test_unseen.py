@@ -60,6 +60,14 @@ def test_a_pool_whose_workers_end_before_they_are_seen_comes_and_goes(births, de
     assert bottleneck(structs.replace(look, clients=0.0)).limit == "unknown"
 
 
+def test_workers_are_not_too_few_where_others_have_ended_and_nobody_took_their_place():
+    ended = structs.replace(STARVED, workers=7.2, doing={"sleep": 4.0, "zombie": 3.2})
+    found = bottleneck(ended)
+    assert found.limit == "unknown"
+    assert "3.2 more had ended" in found.reason
+    assert bottleneck(STARVED).limit == "too_few_workers"
+
+
 def test_a_look_at_workers_that_have_all_ended_tells_of_no_difference_but_counted_calls():
     before = structs.replace(
         UNSEEN, read_calls=900, births=5, hidden=(), calls={"open": 28.0, ".htaccess": 3.0}

@@ -17,6 +17,9 @@ _OF_WAITING = 0.8
 """Of those that neither run nor are ready to."""
 _UNCLEAR = 0.5
 """Workers, on average: so many that may wait for a lock forbid to say that there are too few."""
+_ENDED = 0.5
+"""Workers, on average: so many that are not there, though the pool is to have them, and it is the
+births of others that requests wait for."""
 _SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
 """What several wait for serves no more because one more does."""
 MORE_WORKERS = "more workers, as far as memory allows"
@@ -90,6 +93,13 @@ def too_few_workers(facts: Facts) -> Bottleneck | None:
         return None
     if facts.look.unclear >= _UNCLEAR:
         return None
+    if (ended := facts.at("zombie")) >= _ENDED:
+        return unknown(
+            f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for one, "
+            f"but {of(ended)} more had ended and none had taken their place yet: more workers help "
+            "only if they do not end as soon",
+            {"ended_workers": ended, "workers": facts.workers},
+        )
     if facts.at(*_SHARED) >= _HALF * facts.busy:
         return unknown(
             f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for one, "
