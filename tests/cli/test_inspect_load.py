@@ -3,6 +3,8 @@
 import os
 import signal
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -10,6 +12,7 @@ from httpdyno.advice.curve.finding import Growth, PrivateCurve
 from httpdyno.cli import inspect_load
 from httpdyno.cli.inspect_load import _table, looked_under_load
 from httpdyno.cli.load_asked import LoadAsked
+from httpdyno.errors import TargetError
 from httpdyno.servers.probe import Answer
 from httpdyno.telemetry.memory_bound import AVAILABLE, MemoryBound
 from httpdyno.telemetry.under_load import BY_STATUS, Reading, UnderLoad
@@ -31,6 +34,27 @@ def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(mon
         looked_under_load(LoadAsked(urls=urls), os.getpid())
     assert asked == ["/first"]
     assert "asking for http://127.0.0.1:1/first alone" in capsys.readouterr().err
+
+
+class Missing(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_page_that_is_never_right_ends_the_load_early_and_is_told_by_its_status(monkeypatch):
+    monkeypatch.setattr(inspect_load, "_HOPELESS_S", 0.0)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Missing) as server:
+        Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}/page"
+        try:
+            with pytest.raises(TargetError, match="got status 404") as found:
+                looked_under_load(LoadAsked(urls=[url], duration="10m"), os.getpid())
+        finally:
+            server.shutdown()
+    assert url in str(found.value)
 
 
 def seen_from(n_began: int) -> UnderLoad:

@@ -27,6 +27,7 @@ from httpdyno.load.target import parse_url
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
+from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
@@ -46,6 +47,8 @@ _MOST_BYTES = 1 << 22
 _N_ALONE = 12
 """Requests of each URL alone, for each worker: who answers is chance, and all should be met."""
 _STOP_PATIENCE_S = 5.0
+_HOPELESS_S = 3.0
+"""Without a right answer, and with wrong ones, by then: the rest of the load would say no more."""
 
 
 def looked_under_load(
@@ -99,8 +102,8 @@ def looked_under_load(
     [measured] = measurements
     if measured.completed == 0:
         raise TargetError(
-            f"none of {measured.offered:,} requests to `{plan.target.url}` got the right answer",
-            hint="`httpdyno load` says what it answers",
+            f"`{plan.target.url}`: {verdict_line(measured, plan.workload)}",
+            hint="`httpdyno load` says more of what it answers",
         )
     served = told() if told else None
     looks.look(measured.completed + measured.n_errors, served, is_whole=True)
@@ -184,6 +187,8 @@ def _look_on(
             by_pid = told()
         looks.look(live.completed + live.errors, by_pid)
         progress.show(live)
+        if live.errors and not live.completed and time.monotonic() - began_s >= _HOPELESS_S:
+            return
 
 
 def _alone(plan: LoadPlan, urls: Sequence[str], root_pid: int) -> tuple[HighWater, ...]:
