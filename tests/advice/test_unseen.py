@@ -58,14 +58,20 @@ def test_a_pool_whose_workers_end_before_they_are_seen_comes_and_goes(births, de
     )
     assert bottleneck(look).limit == limit
     assert bottleneck(structs.replace(look, clients=0.0)).limit == "unknown"
+    # Once in a long look is no pool that comes and goes; and it is no client that fell short.
+    assert bottleneck(structs.replace(look, seconds=100.0)).limit == "unknown"
+    assert bottleneck(structs.replace(look, client_limit="descriptors")).limit == limit
 
 
 def test_workers_are_not_too_few_where_others_have_ended_and_nobody_took_their_place():
-    ended = structs.replace(STARVED, workers=7.2, doing={"sleep": 4.0, "zombie": 3.2})
+    ended = structs.replace(STARVED, workers=7.2, doing={"sleep": 4.0, "zombie": 3.2}, deaths=2)
     found = bottleneck(ended)
     assert found.limit == "unknown"
     assert "3.2 more had ended" in found.reason
-    assert bottleneck(STARVED).limit == "too_few_workers"
+    # One in a pool of many, and children that nobody will ever ask how they ended.
+    one = structs.replace(ended, workers=4.8, doing={"sleep": 4.0, "zombie": 0.8})
+    for other in (STARVED, one, structs.replace(ended, deaths=0)):
+        assert bottleneck(other).limit == "too_few_workers"
 
 
 def test_a_look_at_workers_that_have_all_ended_tells_of_no_difference_but_counted_calls():

@@ -18,6 +18,7 @@ from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.store import Store
+from httpdyno.study.decides import decided_by
 
 NAME = "database-connection"
 STUDY = open_study(NAME)
@@ -96,16 +97,18 @@ def test_the_newest_run_that_compared_just_that_change_is_told():
     plan = make_plan(STUDY, seed=7)
     method = structs.replace(STUDY.method, decides="cold")
     of_phase = structs.replace(plan, study=structs.replace(plan.study, method=method))
+    of_metric = make_plan(decided_by(STUDY, "pss_bytes"), seed=7)
     kept(
         ladder(1.4),
         ladder(1.5),
         # None of these says it: another change, a start of its own, a copy of the study, a phase
-        # that the study does not decide by.
+        # or a metric that the study does not decide by.
         outcome_of(make_plan(STUDY, seed=7), (KEPT, CACHED, 9.0)),
         pair(START, CACHED, 9.0),
         pair(START.with_values({"statement": "cached"}), CACHED, 9.0),
         outcome_of(make_plan(other, seed=7), (START, KEPT, 9.0)),
         outcome_of(of_phase, (START, KEPT, 9.0)),
+        outcome_of(of_metric, (START, KEPT, 9.0)),
     )
     now = here().now
     assert now is not None
@@ -132,7 +135,7 @@ def test_what_a_ladder_had_kept_before_is_told():
     assert "so far" not in first.says
 
 
-def test_a_change_that_no_figure_could_be_had_of_is_left_to_an_older_run():
+def test_a_change_that_no_figure_could_be_had_of_is_left_to_an_others_run():
     [step, _] = ladder().steps
     unmeasured = structs.replace(step.comparison, verdict="not_measured")
     outcome = structs.replace(ladder(), steps=(structs.replace(step, comparison=unmeasured),))

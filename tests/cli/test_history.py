@@ -63,15 +63,15 @@ def test_an_empty_store_says_what_makes_a_first_run(capsys):
 
 def test_an_empty_store_is_an_empty_list_in_json(capsys):
     assert run(["history", "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"runs": [], "n_older": 0}
+    assert json.loads(capsys.readouterr().out) == {"runs": [], "n_others": 0}
 
 
 def test_only_so_many_are_listed_and_the_others_are_counted(stored, capsys):
     assert run(["history", "-n", "1", "--json", "-"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert ([row["id"] for row in listed["runs"]], listed["n_older"]) == ([stored[1]], 1)
+    assert ([row["id"] for row in listed["runs"]], listed["n_others"]) == ([stored[1]], 1)
     assert run(["history", "-n", "1"]) == 0
-    assert "and 1 older run: `httpdyno history -n 2` lists them all" in capsys.readouterr().out
+    assert "and 1 other run: `httpdyno history -n 2` lists them all" in capsys.readouterr().out
 
 
 def test_the_newest_run_comes_first(stored, capsys):

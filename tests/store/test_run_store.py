@@ -308,7 +308,7 @@ def test_a_database_of_schema_0004_still_opens(tmp_path):
 
 
 @pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
-def test_a_run_of_an_older_schema_that_goes_on_has_its_memory_and_latency(tmp_path, revision):
+def test_a_run_of_an_others_schema_that_goes_on_has_its_memory_and_latency(tmp_path, revision):
     copy = tmp_path / "old.db"
     shutil.copy(ASSETS / f"schema-{revision}.db", copy)
     arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))

@@ -16,6 +16,8 @@ from tests.telemetry.waiting_server import (
     waiting,
 )
 
+from httpdyno.errors import AdapterError
+from httpdyno.telemetry.look import end
 from httpdyno.telemetry.look.onlooker import Onlooker
 
 
@@ -166,13 +168,14 @@ def test_a_zombie_is_one():
         await_true(lambda: mean(looked_at(pid, 0.05), "zombie") == 2.0)
 
 
-@pytest.mark.parametrize("ended", ["before", "meanwhile"])
+@pytest.mark.parametrize("ended", ["before", "meanwhile", "before, below another"])
 def test_a_parent_whose_workers_have_all_ended_is_no_worker(ended):
     # As a server's that replaces them by a clock; meanwhile requests wait.
     code = f"""
+{"if os.fork(): os.wait()" if "below" in ended else ""}
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-workers(1, lambda: {"os._exit(0)" if ended == "before" else "listener.accept()"})
-{"os.wait()" if ended == "before" else ""}
+workers(1, lambda: {"os._exit(0)" if "before" in ended else "listener.accept()"})
+{"os.wait()" if "before" in ended else ""}
 say()
 while True:
     time.sleep(0.05)
@@ -205,3 +208,14 @@ while True:
         client.sendall(b"x")
         seen = seen_at(pid, {"sleep": 1.0})
     assert seen.doing == {"sleep": 1.0}
+
+
+def test_where_sockets_are_not_told_nobody_is_said_to_have_no_client(monkeypatch):
+    def refuse(_):
+        raise AdapterError("the sockets cannot be told")
+
+    monkeypatch.setattr(end, "Diagnosis", refuse)
+    with waiting("say()\ntime.sleep(20)") as (pid, _):
+        seen = looked_at(pid)
+    assert seen.doing == {"sleep": 1.0}
+    assert seen.hidden == ("the sockets cannot be told",)

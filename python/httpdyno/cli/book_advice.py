@@ -102,8 +102,13 @@ def _is_bundled(outcome: Outcome, study: Study) -> bool:
 
 
 def _asks_as_it(outcome: Outcome, study: Study) -> bool:
-    """Whether the phase that decides is the study's own, and none that a command line chose."""
-    return outcome.plan.study.method.decides == study.method.decides
+    """Whether the phase and the metrics that decide are the study's own, and no command's."""
+    asked, own = outcome.plan.study, study
+    return (asked.method.decides, asked.objective.metric, asked.objective.tie_breaker) == (
+        own.method.decides,
+        own.objective.metric,
+        own.objective.tie_breaker,
+    )
 
 
 def _comparisons(outcome: Outcome) -> Iterator[Comparison]:

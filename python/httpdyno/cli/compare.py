@@ -196,13 +196,16 @@ def _name_of(candidate: Configuration, among: dict[str, Configuration]) -> str:
     return next(name for name, each in among.items() if each == candidate)
 
 
+_NOT_GIVEN: tuple[object, ...] = (None, False, [])
+
+
 def _refuse_beside_urls(**given: object) -> None:
     """Refuse what is for a study beside servers that run.
 
     Raises:
         UsageError: With the option.
     """
-    name = next((each for each, value in given.items() if value), "")
+    name = next((each for each, value in given.items() if value not in _NOT_GIVEN), "")
     if name:
         said = "a study" if name == "study" else f"`--{name.replace('_', '-')}`"
         hint = "`-d` says how long servers that run are loaded" if name == "budget" else ""

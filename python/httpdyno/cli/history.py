@@ -41,11 +41,11 @@ def command(
     outputs.check()
     with Store.open() as store:
         rows = [_stored_row(store, run) for run in newest_runs(store, limit)]
-        n_older = store.n_runs() - len(rows)
+        n_others = store.n_runs() - len(rows)
     if outputs.json is not None:
-        write_json({"runs": history_json(rows), "n_older": n_older}, outputs.json)
+        write_json({"runs": history_json(rows), "n_others": n_others}, outputs.json)
     if outputs.has_text:
-        results().print(history_text(rows, n_older))
+        results().print(history_text(rows, n_others))
     return 0
 
 

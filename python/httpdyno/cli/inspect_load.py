@@ -47,8 +47,9 @@ _MOST_BYTES = 1 << 22
 _N_ALONE = 12
 """Requests of each URL alone, for each worker: who answers is chance, and all should be met."""
 _STOP_PATIENCE_S = 5.0
-_HOPELESS_S = 3.0
-"""Without a right answer, and with wrong ones, by then: the rest of the load would say no more."""
+_HOPELESS_S, _HOPELESS = 3.0, 10
+"""So many wrong answers by then for each request under way, and not one that is right: the rest of
+the load would say no more."""
 
 
 def looked_under_load(
@@ -89,7 +90,7 @@ def looked_under_load(
             on_edge=onlooker.on_edge,
         )
         try:
-            _look_on(handle, looks, told, progress, asked_to_end)
+            has_ended_early = _look_on(handle, looks, told, progress, asked_to_end)
         finally:
             handle.stop()
             handle.wait(_STOP_PATIENCE_S)
@@ -100,7 +101,7 @@ def looked_under_load(
     if not measurements:
         raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
     [measured] = measurements
-    if measured.completed == 0:
+    if measured.completed == 0 or has_ended_early:
         raise TargetError(
             f"`{plan.target.url}`: {verdict_line(measured, plan.workload)}",
             hint="`httpdyno load` says more of what it answers",
@@ -172,12 +173,16 @@ def _look_on(
     told: Callable[[], Mapping[int, int] | None] | None,
     progress: LoadProgress,
     asked_to_end: list[int],
-) -> None:
+) -> bool:
+    """Look until the load has ended; return whether it is to end before its time.
+
+    It is where that is asked for, and where no answer is right.
+    """
     began_s = asked_at_s = time.monotonic()
     # Most is unshared by the first requests: looked at each quarter second it would be over.
     while not handle.wait(FIRST_EVERY_S if time.monotonic() - began_s < FIRST_S else EVERY_S):
         if asked_to_end:
-            return
+            return True
         live = handle.live()
         if live is None:
             continue
@@ -187,8 +192,10 @@ def _look_on(
             by_pid = told()
         looks.look(live.completed + live.errors, by_pid)
         progress.show(live)
-        if live.errors and not live.completed and time.monotonic() - began_s >= _HOPELESS_S:
-            return
+        is_late = time.monotonic() - began_s >= _HOPELESS_S
+        if is_late and not live.completed and live.errors >= _HOPELESS * live.in_flight:
+            return True
+    return False
 
 
 def _alone(plan: LoadPlan, urls: Sequence[str], root_pid: int) -> tuple[HighWater, ...]:

@@ -211,7 +211,7 @@ def _stored_plan(request: Request) -> Plan:
         raise UsageError(
             f"run `{request.resume}` has its own seed", hint="leave out `--seed` with `--resume`"
         )
-    if request.also or request.metric:
+    if request.also or request.metric is not None:
         option = "--also" if request.also else "--metric"
         raise UsageError(
             f"run `{request.resume}` has its own metrics",

@@ -49,8 +49,6 @@ from httpdyno.store.schema import runs, windows
 from httpdyno.store.start_row import keep_named_windows, put_servers, put_start, require_open
 from httpdyno.store.under_way import run_row, run_under_way
 
-"""Commands whose runs are stored whole, and what those are called."""
-
 
 class Store:
     """The database of runs. Safe to use from several threads and several processes."""

@@ -12,7 +12,7 @@ from httpdyno.study.also import metrics_of, metrics_text, server_for, workload_f
 def decided_by(study: Study, name: str) -> Study:
     """Return the study with this metric deciding; as it is where that does already.
 
-    What the file says of its own metric goes with it: the tie breaker, and published ratios.
+    What the file says of its own metric goes with it: the tie breaker, and published figures.
 
     Args:
         study: As its file has it.
@@ -39,6 +39,7 @@ def decided_by(study: Study, name: str) -> Study:
     return structs.replace(
         study,
         book_ratio=None,
+        book_figure="",
         knobs=tuple(structs.replace(each, book_ratio=()) for each in study.knobs),
         candidates=tuple(structs.replace(each, book_ratio=None) for each in study.candidates),
         objective=structs.replace(

@@ -23,7 +23,7 @@ def test_an_empty_store_says_how_to_fill_it() -> None:
 def test_those_that_are_not_listed_are_counted() -> None:
     rows = [history_row(sample.ladder())]
     assert plain_text(history_text(rows, 21)).splitlines()[-1] == (
-        "and 21 older runs: `httpdyno history -n 22` lists them all"
+        "and 21 other runs: `httpdyno history -n 22` lists them all"
     )
 
 

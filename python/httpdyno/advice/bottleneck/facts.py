@@ -26,7 +26,7 @@ class Facts:
     @property
     def has_workers(self) -> bool:
         """Whether any was there: those that ended are not, until others take their places."""
-        return self.workers >= _HARDLY_ANY
+        return self.workers >= HARDLY_ANY
 
     @property
     def none_text(self) -> str:
@@ -279,7 +279,8 @@ _ONE_EACH = 1.1
 """For each: more is no chance of the samples."""
 _BLOCKED = 0.2
 _SOME = 0.1
-_HARDLY_ANY = 0.05
+HARDLY_ANY = 0.05
+"""Workers, on average: with fewer it is as if none had been there."""
 _SOME_DEAD = 0.5
 _MOST_UNASKED = 0.2
 """Of a look: so much of what the dead used may be missing, or be of others before it."""

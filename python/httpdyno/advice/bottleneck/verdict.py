@@ -8,7 +8,7 @@ was seen. A wrong word is worse than none: each test leaves a band between yes a
 
 from msgspec import structs
 
-from httpdyno.advice.bottleneck.facts import Facts, called, of, percent
+from httpdyno.advice.bottleneck.facts import HARDLY_ANY, Facts, called, of, percent
 from httpdyno.advice.bottleneck.unknown import hidden_text, seen_text, unknown
 from httpdyno.advice.bottleneck.worker_pool import (
     backend,
@@ -127,12 +127,9 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     may_be_each = per_answer >= _SEEN_BIRTHS_PER_ANSWER and forks_per_answer >= _FORKS_PER_ANSWER
     is_each = (per_answer >= _BIRTHS_PER_ANSWER or may_be_each) and ratio >= _SPAWN_RATIO
     # A pool whose workers die within a second waits for new ones, whatever the cores do. Where
-    # hardly ever one is there, any that came and went in between lived for less.
-    is_short_lived = (
-        facts.per_s(facts.own_deaths) * _SHORT_LIFE_S >= facts.workers
-        if facts.has_workers
-        else min(facts.own_births, facts.own_deaths) > 0
-    )
+    # hardly ever one is there, who only went may have crashed, and who only came be the first.
+    n_ended = facts.own_deaths if facts.has_workers else min(facts.own_births, facts.own_deaths)
+    is_short_lived = facts.per_s(n_ended) * _SHORT_LIFE_S >= max(facts.workers, HARDLY_ANY)
     is_dying = is_short_lived and not facts.is_cpu_full and facts.unserved >= 1
     if not (is_each or is_dying):
         return None
@@ -289,5 +286,5 @@ _TESTS = (
     _cpu,
     too_few_workers,
 )
-_TESTS_WITHOUT_WORKERS = (_load_generator, _memory, _spawning)
-"""Of those that need none to have been there."""
+_TESTS_WITHOUT_WORKERS = (_memory, _spawning)
+"""Where hardly one was there; that clients run short of something may then come of that."""

@@ -18,8 +18,7 @@ _OF_WAITING = 0.8
 _UNCLEAR = 0.5
 """Workers, on average: so many that may wait for a lock forbid to say that there are too few."""
 _ENDED = 0.5
-"""Workers, on average: so many that are not there, though the pool is to have them, and it is the
-births of others that requests wait for."""
+"""Of the workers: so many more that ended and wait to be replaced, and requests wait for births."""
 _SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
 """What several wait for serves no more because one more does."""
 MORE_WORKERS = "more workers, as far as memory allows"
@@ -93,7 +92,8 @@ def too_few_workers(facts: Facts) -> Bottleneck | None:
         return None
     if facts.look.unclear >= _UNCLEAR:
         return None
-    if (ended := facts.at("zombie")) >= _ENDED:
+    # Children of workers that nobody waits for are dead for good; of a pool others go meanwhile.
+    if facts.own_deaths and (ended := facts.at("zombie")) >= _ENDED * facts.workers:
         return unknown(
             f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for one, "
             f"but {of(ended)} more had ended and none had taken their place yet: more workers help "

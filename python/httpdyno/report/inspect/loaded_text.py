@@ -148,7 +148,7 @@ def _respawning(loaded: Loaded) -> str:
     ends = ""
     if cost.spawn_low_s is not None and cost.spawn_high_s is not None:
         low, high = max(0.0, cost.spawn_low_s), max(0.0, cost.spawn_high_s)
-        ends = f" ({format_bounds(low, high, format_duration)})"
+        ends = f" ({format_bounds(low, high, format_duration)}, 95 %)"
     return (
         f"of the server's time the end of a worker and the next one's birth take "
         f"{format_duration(cost.spawn_s)}{ends}, a request {format_duration(cost.serve_s)}"

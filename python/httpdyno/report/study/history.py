@@ -49,12 +49,12 @@ def history_json(rows: Sequence[HistoryRow]) -> list[dict[str, Any]]:
     return plain
 
 
-def history_text(rows: Sequence[HistoryRow], n_older: int = 0) -> RenderableType:
+def history_text(rows: Sequence[HistoryRow], n_others: int = 0) -> RenderableType:
     """Return two lines for each row, as they come; a sentence when there are none.
 
     Args:
         rows: The newest runs.
-        n_older: How many are stored besides.
+        n_others: How many are stored besides.
     """
     if not rows:
         return Text("nothing is stored yet; `httpdyno demo` makes a first study")
@@ -72,12 +72,12 @@ def history_text(rows: Sequence[HistoryRow], n_older: int = 0) -> RenderableType
         lines.append(
             Padding(Prose(Text.assemble((row.study, "bold"), f": {row.headline}")), _INDENT)
         )
-    if n_older:
+    if n_others:
         lines.append(
             Prose(
                 Text(
-                    f"and {plural(n_older, 'older run')}: "
-                    f"`httpdyno history -n {len(rows) + n_older}` lists them all"
+                    f"and {plural(n_others, 'other run')}: "
+                    f"`httpdyno history -n {len(rows) + n_others}` lists them all"
                 )
             )
         )

@@ -19,7 +19,7 @@ from httpdyno.telemetry.look.allowance import cpus
 from httpdyno.telemetry.look.end import Ends
 from httpdyno.telemetry.look.ledger import Balance, Ledger
 from httpdyno.telemetry.look.machine import Machine, pressed
-from httpdyno.telemetry.look.roster import Roster
+from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.sampler import Sampler
 from httpdyno.telemetry.look.shared import SharedCpus
 from httpdyno.telemetry.look.tally import Means, Tally
@@ -224,22 +224,29 @@ class _Looking:
         return time.thread_time() - began_s
 
     def _look_for_lone_parents(self) -> None:
-        """Find the first processes that have nobody below them and no client either.
+        """Find who has nobody below or beside it, and no client either.
 
         A pool whose workers have all ended, and that gets others by a clock, is one parent alone
-        for most of the time. So is a server of one process, but while it has a request it has a
-        client.
+        for most of the time, whatever began that. So is a server of one process, but while it has
+        a request it has a client; where sockets are not told nobody can say so.
         """
-        for pid in self._roots:
-            member = self._roster.members.get(pid)
-            if member is None or member.has_children or pid in self._holds_clients:
+        if self._ends.hidden:
+            return
+        by_part: dict[int, list[Member]] = {}
+        for each in self._roster.members.values():
+            by_part.setdefault(each.part, []).append(each)
+        for line in by_part.values():
+            leaves = [each.pid for each in line if not each.has_children]
+            if len(leaves) != 1 or not self._tally.did_only(leaves[0], _ALONE):
                 continue
-            if not self._tally.did_only(pid, _ALONE):
-                continue
-            if self._ends.holds_any_client(pid):
-                self._holds_clients.add(pid)
-            else:
-                self._alone.add(pid)
+            # Of whom it is below, too: who has a request may wait for what it began.
+            clients = {each.pid for each in line if self._holds_client(each.pid)}
+            self._holds_clients |= clients
+            if not clients:
+                self._alone.add(leaves[0])
+
+    def _holds_client(self, pid: int) -> bool:
+        return pid in self._holds_clients or self._ends.holds_any_client(pid)
 
     def _read_ledger(self) -> float:
         began_s = time.thread_time()

@@ -1,8 +1,8 @@
 """Who belongs to a server: its processes and their threads, followed from sample to sample.
 
-To look at each process anew costs as much as to look at what it does. So those that have children,
-and the first of each tree, whose may all have ended, are looked at in each sample, and of the
-others a few in turn; who has died is noticed at once.
+To look at each process anew costs as much as to look at what it does. So those that have children
+are looked at in each sample, and of the others a few in turn; who has died is noticed at once. Of a
+few all are, so that who has lost its children and gets others is seen to.
 """
 
 import os
@@ -95,10 +95,11 @@ class Roster:
             scanned = scanned_children(_parent)
             children_of = lambda pid, _: scanned(pid)  # noqa: E731 - as the other
         before = set(self.members)
+        is_whole = is_whole or len(before) <= TURNS
         due = [
             each.pid
             for each in self.members.values()
-            if is_whole or each.has_children or each.turn == turn or each.pid in self._roots
+            if is_whole or each.has_children or each.turn == turn
         ]
         # Those whose parent died are no longer below a root, but are here.
         self.look_at([*due, *(pid for pid in self._roots if pid not in before)], children_of)
