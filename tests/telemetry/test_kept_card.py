@@ -6,7 +6,7 @@ from msgspec import structs
 from httpdyno.data_folder import data_folder
 from httpdyno.model import MachineCard
 from httpdyno.telemetry import kept_card
-from httpdyno.telemetry.kept_card import card_of_boot, fresh_card
+from httpdyno.telemetry.kept_card import card_of_boot, fresh_card, known_card
 
 CARD = MachineCard(
     stat_s=8e-7, fork_s=4e-4, switch_s=3e-6, copy_bytes_per_s=6e9, round_trips_per_s=3e4
@@ -33,7 +33,9 @@ def taken(monkeypatch):
 
 
 def test_one_is_taken_and_then_kept_with_the_time_it_is_of(taken):
+    assert known_card() is None
     first = card_of_boot(rate)
+    assert known_card() == first
     assert (first.card, len(taken)) == (taken[0], 1)
     assert first.taken_at.endswith("+00:00")
     assert card_of_boot(rate) == first
@@ -62,6 +64,7 @@ def test_one_of_another_boot_of_other_cores_or_taken_otherwise_is_not_used(
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(kept_card, "circumstances", lambda: {**now, **of_another})
         card_of_boot(rate)
+    assert known_card() is None
     monkeypatch.setattr(kept_card, "machine_card", lambda _rate: CARD)
     assert card_of_boot(rate).card == CARD
 

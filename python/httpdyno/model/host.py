@@ -43,6 +43,7 @@ class HostFacts(Record, frozen=True):
     limited_by: str = ""
     """What enforces the limits that the study sets of its servers; empty where it sets none."""
     card: MachineCard | None = None
-    """None where no figures of the machine were taken: by a load test, or an earlier version."""
+    """None where no figures of the machine were taken: by an earlier version, or before a load test
+    in this boot, which takes none itself."""
     card_taken_at: str = ""
     """ISO 8601, UTC: in the same boot, but maybe before this run."""

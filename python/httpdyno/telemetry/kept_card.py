@@ -53,11 +53,17 @@ def card_of_boot(requests_per_s: RequestsPerS) -> KeptCard:
 
     It forks, so no other thread of this process may be at work.
     """
-    kept, now = _kept(), circumstances()
-    is_of_now = kept is not None and (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
-    if kept is not None and is_of_now and kept.card.requests_per_s is not None:
+    kept = known_card()
+    if kept is not None and kept.card.requests_per_s is not None:
         return kept
     return fresh_card(requests_per_s)
+
+
+def known_card() -> KeptCard | None:
+    """Return the card that was taken last in this boot; None where none is kept. It takes none."""
+    kept, now = _kept(), circumstances()
+    is_of_now = kept is not None and (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
+    return kept if is_of_now else None
 
 
 def fresh_card(requests_per_s: RequestsPerS) -> KeptCard:

@@ -12,6 +12,7 @@ import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.cli.app import run
+from httpdyno.telemetry.kept_card import fresh_card
 
 
 @pytest.fixture
@@ -87,6 +88,19 @@ def test_json_on_stdout_is_all_there_is(site, capsys):
     assert set(document["latency_s"]) == {"mean", "p50", "p90", "p99", "p999", "max"}
     assert {"service_time_s", "lateness_s", "client_cpu_s", "limited_by"} <= set(document)
     assert document["provenance"]["url"] == url
+
+
+def test_the_machine_s_card_is_beside_a_result_where_one_was_taken_before(site, capsys, tmp_path):
+    def host():
+        page = tmp_path / "load.html"
+        assert load(f"http://{site.address}/", "-n", "4", "--json", "-", "--html", str(page)) == 0
+        assert ("this machine takes" in page.read_text()) is (len(told) > 0)
+        return json.loads(capsys.readouterr().out)["provenance"]["host"]
+
+    told: list[float] = []
+    assert host()["card"] is None
+    told.append(fresh_card(lambda: 5e4).card.fork_s)
+    assert host()["card"]["fork_s"] == told[0]
 
 
 def test_json_says_404_too(site, capsys):

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import structs
+
 from httpdyno.cli.console import messages
 from httpdyno.cli.load.arguments import LoadArguments, planned
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
@@ -24,11 +26,12 @@ from httpdyno.cli.waiting import put
 from httpdyno.foreign_text import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
-from httpdyno.model import LoadOutcome
+from httpdyno.model import HostFacts, LoadOutcome
 from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.kept_card import known_card
 from httpdyno.units import format_bytes, format_duration
 
 _LONG_LOG_BYTES = 16 << 20
@@ -129,7 +132,7 @@ def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ..
         measurement=measurement,
         workload=plan.workload,
         entrance=handle.entrances().get(0),
-        host=host_facts(),
+        host=_host(),
         requests=plan.recording.requests if plan.recording else (),
         url=plan.target.url,
         address=plan.address,
@@ -141,6 +144,14 @@ def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ..
         fail_if=fail_if,
         is_interrupted=bool(asked_to_end),
     )
+
+
+def _host() -> HostFacts:
+    """Return this machine, with its card where one was taken in this boot already."""
+    host, kept = host_facts(), known_card()
+    if kept is None:
+        return host
+    return structs.replace(host, card=kept.card, card_taken_at=kept.taken_at)
 
 
 def _looked_at(

@@ -28,6 +28,7 @@ from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, limit_word
 from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
+from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.shared.workload_text import latency_label, model_name, workload_text
@@ -301,6 +302,7 @@ def _provenance(outcome: LoadOutcome) -> list[tuple[str, str]]:
         ("CPU", f"{host.cpu}, {host.n_cpus}"),
         ("memory", format_bytes(host.memory_bytes)),
         ("load average", " ".join(f"{each:.2f}" for each in host.load_average)),
+        *card_facts(host),
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
     return [(name, value) for name, value in facts if value]

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
+from httpdyno.model import HostFacts
 from httpdyno.units import format_bytes, format_duration, format_rate
 
 _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
@@ -27,3 +30,11 @@ def card_rows(figures: Mapping[str, float]) -> list[tuple[str, str]]:
 def card_line(figures: Mapping[str, float]) -> str:
     """Return the figures as one line: `stat() of no file 780 ns, …`."""
     return ", ".join(f"{name} {words}" for name, words in card_rows(figures))
+
+
+def card_facts(host: HostFacts) -> list[tuple[str, str]]:
+    """Return the card that was beside a result, as a row or none."""
+    if host.card is None:
+        return []
+    taken_at = f", taken at {host.card_taken_at}" if host.card_taken_at else ""
+    return [("this machine takes", f"{card_line(msgspec.to_builtins(host.card))}{taken_at}")]

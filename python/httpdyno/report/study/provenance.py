@@ -2,10 +2,8 @@
 
 import math
 
-import msgspec
-
-from httpdyno.model import HostFacts, Outcome
-from httpdyno.report.shared.machine_card import card_line
+from httpdyno.model import Outcome
+from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import offered_text
 from httpdyno.report.study.effective import limit_counts_text
@@ -29,7 +27,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("CPU", f"{host.cpu}, {plural(host.n_cpus, 'core')}"),
         ("memory", format_bytes(host.memory_bytes)),
         ("load average before", " ".join(f"{load:.2f}" for load in host.load_average)),
-        *_card(host),
+        *card_facts(host),
         *_offered(outcome),
     ]
     if first := study.workload.first:
@@ -46,13 +44,6 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.final is None and outcome.steps:
         facts.append(("kept so far", so_far(outcome)))
     return facts
-
-
-def _card(host: HostFacts) -> list[tuple[str, str]]:
-    if host.card is None:
-        return []
-    taken_at = f", taken at {host.card_taken_at}" if host.card_taken_at else ""
-    return [("this machine takes", f"{card_line(msgspec.to_builtins(host.card))}{taken_at}")]
 
 
 def _offered(outcome: Outcome) -> list[tuple[str, str]]:
