@@ -6,6 +6,7 @@ import shlex
 import pytest
 
 from httpdyno.cli.app import run
+from httpdyno.cli.book_asked import reasons_not
 
 pytestmark = pytest.mark.real_server("apache2", "perl")
 
@@ -14,6 +15,12 @@ def found(capsys, line):
     assert run(shlex.split(f"{line} --seed 1 --json -")) == 0
     [row] = json.loads(capsys.readouterr().out)["experiments"]
     return row["now"]
+
+
+@pytest.mark.real_server("ab", "nginx", "php-fpm8.2", "squid", "strace")
+def test_nearly_all_can_run_where_their_packages_are():
+    cannot = {name: reason for name, reason in reasons_not().items() if reason}
+    assert len(cannot) <= 3, cannot
 
 
 @pytest.mark.timeout(180)

@@ -38,7 +38,8 @@ def listed(each: Experiment, one: Experiment, now: Now | None, reason: str) -> R
         now: What was found here last.
         reason: Why it cannot be run here; empty where it can.
     """
-    head = Text.assemble((each.name, "cyan"), f"  {each.title} ({each.year})")
+    where = "; ".join(each.chapter.split(", ")[1:])
+    head = Text.assemble((each.name, "cyan"), f"  {each.title} ({each.year}, {where})")
     lines: list[RenderableType] = [
         Prose(head),
         Padding(Prose(Text(f"then: {each.then.says}")), _INDENT),
