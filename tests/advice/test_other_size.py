@@ -112,6 +112,22 @@ def test_the_nearest_that_decides_is_told_and_one_that_does_not_forbids_nothing(
     assert "workers 4 → 16" in judged(few, vague, far).reason
 
 
+def test_too_few_workers_of_which_more_bring_nothing_are_not_too_few():
+    # Each holds the only token of a backend while it sleeps: to a look it sleeps by itself.
+    few = structs.replace(pool(1.0), doing={"sleep": 1.0}, backends={})
+    many = structs.replace(pool(20.0), doing={"sleep": 1.0, "idle": 19.0}, backends={})
+    assert bottleneck(few).limit == "too_few_workers"
+    found = judged(few, other(many, 1.01, 0.01, change="workers 1 → 20"))
+    assert found.limit == "unknown"
+    assert "more bring hardly anything: workers 1 → 20 had 1.01 × (1.00 … 1.02)" in found.reason
+    assert (found.evidence["other_workers"], found.advice) == (20.0, "")
+    # More that help, too little that is known, and fewer that do no worse change nothing.
+    help_them = other(pool(2.0), 1.9, 0.1), other(many, 1.01, 0.01)
+    unsure, fewer = other(many, 1.0, 0.2), other(structs.replace(many, workers=0.5), 1.0, 0.01)
+    for others in (help_them, (unsure,), (fewer,), ()):
+        assert judged(few, *others) == bottleneck(few)
+
+
 def test_a_verdict_that_one_look_gives_stays():
     busy = structs.replace(pool(4.0), doing={"running": 4.0}, cpu_s=1.3, host_busy=2.0)
     alone = pool(8.0, clients=8.0)

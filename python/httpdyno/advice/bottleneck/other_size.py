@@ -4,6 +4,9 @@ Where all workers wait for what they share and requests wait for a worker, more 
 that serves more at a time. The throughput of the same server with more of them tells. If it rises,
 they were too few. If it does not, though more of them wait for the backend, each waits for so much
 longer (Little's law): the backend serves no more at a time, neither to the fewer nor to the more.
+
+The other way round a look may see too few workers where each waits by itself for what serves one at
+a time. If more of them bring hardly anything, it is something else, which the look cannot tell.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,10 +52,12 @@ def with_other_sizes(found: Bottleneck, look: Look, others: Sequence[OtherSize])
     Returns:
         Of too few workers or of a backend, where `found` leaves open which of them and the others
         prove one and nothing else; of too few workers also where it is of a backend and requests
-        wait, since processes beside the pool may be free while all of its workers wait. `found`
-        elsewhere.
+        wait, since processes beside the pool may be free while all of its workers wait. Of too few
+        workers that more of them contradict, that it cannot be told. `found` elsewhere.
     """
     facts = Facts(look)
+    if found.limit == "too_few_workers":
+        return _contradicted(found, facts, others)
     is_open = _is_open(backend, found, facts) or _is_open(too_few_workers, found, facts)
     if not is_open and not (found.limit == "backend" and facts.unserved >= 1):
         return found
@@ -89,8 +94,38 @@ def _is_flat(facts: Facts, other: OtherSize) -> bool:
     if not all(_waits_for_backend(each) for each in both):
         return False
     growth = both[1].at("backend") / both[0].at("backend")
-    most = min(_FLAT, _FLAT_OF_GROWTH * (growth - 1))
-    return growth >= _GROWTH and other.throughput.high <= 1 + most
+    return growth >= _GROWTH and other.throughput.high <= _most_of_flat(growth)
+
+
+def _contradicted(found: Bottleneck, facts: Facts, others: Sequence[OtherSize]) -> Bottleneck:
+    """Return too few workers, or that it cannot be told where more of them are proven no help."""
+    more = [each for each in others if each.look.workers >= _GROWTH * facts.workers]
+    flat = [
+        each
+        for each in more
+        if each.throughput.high <= _most_of_flat(each.look.workers / facts.workers)
+    ]
+    if not flat or any(_helps(facts, each) for each in more):
+        return found
+    return structs.replace(
+        found,
+        limit="unknown",
+        reason=f"it cannot be told: all {facts.workers_text} were busy and {of(facts.unserved)} "
+        f"requests waited for one, but more bring hardly anything: {flat[0].change} had "
+        f"{_ratio_text(flat[0])} the throughput",
+        evidence={
+            "workers": facts.workers,
+            "unserved": facts.unserved,
+            "other_workers": flat[0].look.workers,
+            **_ratio_evidence(flat[0]),
+        },
+        advice="",
+    )
+
+
+def _most_of_flat(growth: float) -> float:
+    """Return the throughput of so many times as many, over that of the fewer, that is no gain."""
+    return 1 + min(_FLAT, _FLAT_OF_GROWTH * (growth - 1))
 
 
 def _too_few(found: Bottleneck, facts: Facts, other: OtherSize) -> Bottleneck:
