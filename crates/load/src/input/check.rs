@@ -228,9 +228,12 @@ fn check_rate(field: &str, rate_per_s: f64) -> Result<(), Error> {
 }
 
 /// The connections that an arm may have at a time, over all threads.
+///
+/// A user has further ones for the objects of pages, and for nothing else.
 pub(crate) fn places(spec: &LoadSpec, arm: &Arm) -> usize {
+    let has_pages = arm.steps.iter().any(|step| !step.objects.is_empty());
     match spec.arrival {
-        Arrival::Closed => spec.connections * arm.connections_per_page,
+        Arrival::Closed if has_pages => spec.connections * arm.connections_per_page,
         _ => spec.connections,
     }
 }
@@ -315,6 +318,17 @@ mod tests {
         expect(|s| s.windows[0].lead_in_s = f64::INFINITY, "windows[0].lead_in_s is inf");
         expect(|s| s.windows[0].measure_s = 0.0, "windows[0].measure_s is 0");
         expect(|s| s.windows[0].measure_s = f64::INFINITY, "windows[0].measure_s is infinite");
+    }
+
+    #[test]
+    fn a_user_has_further_connections_for_the_objects_of_pages_only() {
+        let mut spec = good();
+        spec.arms[0].connections_per_page = 6;
+        assert_eq!(places(&spec, &spec.arms[0]), spec.connections);
+        spec.arms[0].steps[0].objects = vec![0];
+        assert_eq!(places(&spec, &spec.arms[0]), 6 * spec.connections);
+        spec.arrival = Arrival::constant(1.0);
+        assert_eq!(places(&spec, &spec.arms[0]), spec.connections);
     }
 
     #[test]
