@@ -70,5 +70,12 @@ def test_what_luck_may_have_done_is_no_proof():
     assert failing_words([few] * 4, Objective(max_error_ratio=0.001), (GET,)) != ""
 
 
+def test_where_none_may_fail_one_that_did_is_proof():
+    one = _window({"closed": 1}, {"200": 623})
+    said = failing_words([one], Objective(max_error_ratio=0.0), (GET,))
+    assert said == "GET /x failed (closed) in 1 of 624 requests; the limit is 0 %"
+    assert failing_words([_window({}, {"200": 624})], Objective(max_error_ratio=0.0), (GET,)) == ""
+
+
 def test_without_requests_nothing_failed():
     assert failing_words([], Objective(), (GET,)) == ""

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.event import Event, StepDone
+from httpdyno.experiment.event import Event, Notice, StepDone
 from httpdyno.experiment.looking import LOOK_S
 from httpdyno.experiment.planning import make_plan, plan_lines, versus_plan, with_budget
 from httpdyno.experiment.rehearsal import least_s
@@ -128,6 +128,22 @@ def test_a_candidate_that_is_refused_leaves_the_others_their_verdicts(versus):
     verdicts = {step.name: step.comparison.verdict for step in outcome.steps}
     assert verdicts["both"] == "failed"
     assert (verdicts["b1"], verdicts["b3"]) == ("better", "better")
+
+
+def test_one_that_is_better_beyond_a_limit_is_not_settled_on_and_says_why(versus):
+    # Beyond the limit of 0.1 %, by fewer than luck may do.
+    bench = FakeBench(
+        throughput_per_s=_throughput,
+        error_ratio=lambda values: 0.002 if values["good"] == 1 else 0.0,
+    )
+    events: list[Event] = []
+    outcome = run_plan(versus, bench=bench, store=MemoryStore(), run_id="1", watch=events.append)
+    step = outcome.steps[0]
+    assert (step.comparison.verdict, step.kept) == ("better", False)
+    assert "; not kept: 0.3" in step.comparison.reason
+    assert step.comparison.reason.endswith(" % of requests failed; the limit is 0.1 %")
+    told = [each.message for each in events if isinstance(each, Notice)]
+    assert any(each.startswith("b1 is better but not kept") for each in told)
 
 
 def test_without_a_limit_of_time_each_goes_on_until_it_is_decided(study):

@@ -79,15 +79,18 @@ def failing_words(
 
     `GET /x got status 500 in 312 of 624 requests; the limit is 0.1 %`. Empty where the limit is
     kept, or broken by so few that luck may have done it: those are judged when all is measured.
+    Where none may fail, one that did is proof.
     """
     offered = sum(window.measurement.offered for window in windows)
     failed = offered - sum(window.measurement.completed for window in windows)
     words = f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests"
     if failed == offered > 0:
         return f"{words}; no answer was right"
-    if failed - _PROVEN_SDS * math.sqrt(failed) <= objective.max_error_ratio * offered:
+    limit = objective.max_error_ratio
+    surely_failed = failed - _PROVEN_SDS * math.sqrt(failed) if limit else failed
+    if surely_failed <= limit * offered:
         return ""
-    return f"{words}; the limit is {format_percent(objective.max_error_ratio)}"
+    return f"{words}; the limit is {format_percent(limit)}"
 
 
 def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec]) -> str:
