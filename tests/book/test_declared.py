@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from httpdyno.advice.bottleneck import FIGURE_NAMES
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.book.declared import experiment, experiments, way_of, whole_s
@@ -119,6 +120,19 @@ def test_what_was_found_then_can_be_judged(each):
         assert "cannot tell" not in each.explains
         # What was seen instead explains an absence, and is known of nothing else.
         assert bool(each.artefact) >= ("was an artefact" in each.explains)
+        # Where an artefact is known an absence is called by that word, so this one never comes.
+        assert not (each.artefact and "no longer" in each.explains)
+
+
+def test_what_explains_that_nothing_moved_has_a_figure_that_stayed():
+    """A look tells by itself only of what moved by much."""
+    for each in RUN:
+        assert set(each.evidence) <= FIGURE_NAMES, each.name
+        # There are looks of pairs only.
+        assert isinstance(each.way, Pair) or not each.evidence, each.name
+    flat = [each for each in RUN if isinstance(each.way, Pair) and each.then.is_flat]
+    assert flat
+    assert all(each.evidence for each in flat)
 
 
 def test_a_life_that_both_sides_have_ends_in_no_window():

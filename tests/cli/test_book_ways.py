@@ -13,7 +13,7 @@ from httpdyno.book.experiment import Pair, Then
 from httpdyno.cli import book_ways
 from httpdyno.cli.find_study import open_study
 from httpdyno.errors import TargetError
-from httpdyno.model import Caveat, Plan, RatioInterval, SystemCalls
+from httpdyno.model import Caveat, Look, Plan, RatioInterval, SystemCalls
 from httpdyno.model.metric import RATIO_OF_METRIC
 
 
@@ -90,6 +90,25 @@ def test_what_the_comparison_doubts_stands_beside_what_was_seen():
         BY_NAME["mod-cgi-baseline"], way, structs.replace(outcome, final=final)
     )
     assert limited.message in found.figures["moved"]
+
+
+def test_what_the_reason_rests_on_comes_first_and_a_side_that_fails_says_so():
+    outcome = sample.ladder()
+    assert outcome.final is not None
+    look = Look(seconds=1.0, n_samples=20, workers=2.0, cpu_s=1.8, cpus=2.0, answers=100.0)
+    final = structs.replace(
+        outcome.final,
+        per_start_ratio=(1.3,) * FEWEST,
+        a=structs.replace(outcome.final.a, look=look),
+        b=structs.replace(
+            outcome.final.b, look=structs.replace(look, cpu_s=1.9), error_ratio=0.002
+        ),
+    )
+    each = structs.replace(BY_NAME["mod-cgi-baseline"], evidence=("cores that the server used",))
+    found = book_ways.of_outcome(each, Pair(study="fake"), structs.replace(outcome, final=final))
+    seen = found.figures["moved"]
+    assert seen[0] == "cores that the server used 1.8 → 1.9 of 2"
+    assert "of the second side 0.2 % of requests failed; the limit is 0.1 %" in seen
 
 
 def test_a_comparison_that_is_broken_off_is_no_result(monkeypatch):

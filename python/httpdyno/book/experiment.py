@@ -184,7 +184,10 @@ class Experiment(Record, frozen=True):
     """Why today's figure differs, or does not: one sentence."""
     explains: tuple[Word, ...] = HOLDING
     """Words that the sentence is a reason for. Beside another one it would be none."""
+    evidence: tuple[str, ...] = ()
+    """Figures of looks that the sentence rests on: of a pair both sides', moved or not."""
     artefact: str = ""
-    """What was seen instead of an effect then, where today's absence says so: one sentence."""
+    """What was seen instead of an effect then, where today's absence says so: one sentence. The
+    other one stands behind it where it explains this word, too."""
     budget_s: float = 60.0
     """What measuring it may take at most; most are decided sooner."""

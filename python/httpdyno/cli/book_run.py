@@ -28,7 +28,8 @@ class Round:
     asked: Sequence[Experiment | AdviceHere]
     seed: int
     limit_s: float
-    """For all of them together; each has its share, and what one does not use is the others'."""
+    """For all of them together. Where that is less than their own budgets add up to, each has its
+    share of what is left, so what one does not use is the others'."""
     stretch: float = 1.0
     """What each may take at most, over its own budget: more than 1 where more time is given."""
     show: Callable[[Experiment | AdviceHere, Now | Told], None]

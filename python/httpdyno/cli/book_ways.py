@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import differences, memory_differences
+from httpdyno.advice.bottleneck import differences, memory_differences, named
 from httpdyno.book.experiment import (
     Arithmetic,
     Clients,
@@ -36,10 +36,11 @@ from httpdyno.cli.book_found import (
 from httpdyno.cli.book_loads import clients, raised, recipe
 from httpdyno.cli.running import outcome_of
 from httpdyno.errors import AdapterError, TargetError
+from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Comparison, MachineCard, Outcome, Study, level_text
+from httpdyno.model import Comparison, MachineCard, Objective, Outcome, Study, level_text
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms_text import figure_text
@@ -149,7 +150,7 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
         "low": interval.low,
         "high": interval.high if interval.high < math.inf else None,
         "n_starts": final.n_starts,
-        "moved": _moved(final, outcome.plan.study.objective.confidence),
+        "moved": _seen(each, final, outcome.plan.study.objective),
     }
     bounds = bounds_text(interval, final.n_starts, "starts")
     return Found(
@@ -186,12 +187,23 @@ def _levels(final: Comparison, way: Pair) -> str:
     return " → ".join(figure_text(arm, way.metric) for arm in (a, b))
 
 
-def _moved(final: Comparison, confidence: float) -> tuple[str, ...]:
-    found = memory_differences(final, confidence=confidence)
+def _seen(each: Experiment, final: Comparison, objective: Objective) -> tuple[str, ...]:
+    """Return what the reason rests on, what else moved, and what is to be doubted."""
+    found = memory_differences(final, confidence=objective.confidence)
     if final.a.look is not None and final.b.look is not None:
-        found += differences(final.a.look, final.b.look)
+        asked = named(final.a.look, final.b.look, each.evidence)
+        moved = differences(final.a.look, final.b.look)
+        found = (*asked, *found, *(one for one in moved if one.name not in each.evidence))
     doubts = tuple(caveat.message for caveat in final.caveats)
-    return (*(f"{each.name} {each.text}" for each in found), *doubts)
+    return (*(f"{one.name} {one.text}" for one in found), *_failing(final, objective), *doubts)
+
+
+def _failing(final: Comparison, objective: Objective) -> Iterator[str]:
+    """Yield which side had more failures than the study allows: its figure is of the others."""
+    limits = structs.replace(objective, max_p99_s=None, max_memory_bytes=None)
+    for name, arm in (("first", final.a), ("second", final.b)):
+        if broken := limit_broken(arm, limits):
+            yield f"of the {name} side {broken}"
 
 
 WAYS: Mapping[type, Callable[[Asked], Found]] = {

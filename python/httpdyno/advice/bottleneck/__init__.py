@@ -1,19 +1,27 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
 from httpdyno.advice.bottleneck.answer_split import answer_split
-from httpdyno.advice.bottleneck.difference import Difference, differences, unmoved_calls
+from httpdyno.advice.bottleneck.difference import (
+    FIGURE_NAMES,
+    Difference,
+    differences,
+    named,
+    unmoved_calls,
+)
 from httpdyno.advice.bottleneck.memory import memory_differences
 from httpdyno.advice.bottleneck.other_size import OtherSize, with_other_sizes
 from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
 from httpdyno.advice.bottleneck.verdict import bottleneck
 
 __all__ = [
+    "FIGURE_NAMES",
     "Difference",
     "OtherSize",
     "answer_split",
     "bottleneck",
     "differences",
     "memory_differences",
+    "named",
     "remark_on",
     "unmoved_calls",
     "with_other_sizes",

@@ -1,6 +1,6 @@
 """What a change did inside a server: figures of two looks that differ by much; pure."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck.facts import Facts, of
@@ -33,6 +33,8 @@ class _Figure:
     write: Callable[[float], str] = of
     is_counted: bool = False
     """Of calls that were counted by themselves, not of what the look saw workers do."""
+    most: Callable[[Facts], float] | None = None
+    """What it can be at most, where that is known."""
 
 
 def _each(count: Callable[[Look], float | None]) -> Callable[[Facts], float | None]:
@@ -129,9 +131,19 @@ _FIGURES = (
         least=1024.0,
         write=format_bytes,
     ),
-    _Figure(name="workers that waited for a disk", value=lambda f: f.at("disk"), least=0.5),
+    _Figure(
+        name="workers that waited for a disk",
+        value=lambda f: f.at("disk"),
+        least=0.5,
+        most=lambda f: f.workers,
+    ),
     _Figure(name="workers that waited for a lock", value=lambda f: f.at("lock"), least=0.5),
-    _Figure(name="workers that waited for a backend", value=lambda f: f.at("backend"), least=0.5),
+    _Figure(
+        name="workers that waited for a backend",
+        value=lambda f: f.at("backend"),
+        least=0.5,
+        most=lambda f: f.workers,
+    ),
     _Figure(name="workers held by silent clients", value=lambda f: f.at("client_read"), least=0.5),
     _Figure(name="connections in the listen queue", value=lambda f: f.waiting, least=0.5),
     _Figure(
@@ -145,7 +157,12 @@ _FIGURES = (
         least=1.0,
     ),
     _Figure(name="workers", value=lambda facts: facts.workers, least=1.0),
-    _Figure(name="cores that the server used", value=lambda facts: facts.cpu_cores, least=0.1),
+    _Figure(
+        name="cores that the server used",
+        value=lambda facts: facts.cpu_cores,
+        least=0.1,
+        most=lambda facts: facts.look.cpus,
+    ),
 )
 """In the order in which they explain: what was done, before what it led to."""
 
@@ -182,6 +199,55 @@ def unmoved_calls(before: Look, after: Look) -> tuple[Difference, ...]:
     They were counted call by call, so that they say what was not the reason.
     """
     return tuple(_pairs(_COUNTED, before, after, is_moved=False))
+
+
+_NAMED = (
+    *_FIGURES,
+    # By itself it says nothing of why: a pool of a language's own sleeps when it is idle.
+    _Figure(
+        name="workers that slept",
+        value=lambda facts: facts.at("sleep"),
+        least=0.5,
+        most=lambda facts: facts.workers,
+    ),
+)
+FIGURE_NAMES = frozenset(each.name for each in _NAMED)
+"""What `named` knows."""
+
+
+def named(before: Look, after: Look, names: Sequence[str]) -> tuple[Difference, ...]:
+    """Return these figures of both, moved or not, with what they can be at most.
+
+    `cores that the server used 1.8 → 1.9 of 2`: of what held a change back, that it stayed as it
+    was is the reason.
+
+    Args:
+        before: A server without the change, under the same load.
+        after: One with it.
+        names: Of `FIGURE_NAMES`; of one that the looks do not have nothing is returned.
+    """
+    if not (before.answers and after.answers):
+        return ()
+    figures = (each for name in names for each in _NAMED if each.name == name)
+    return tuple(filter(None, (_named(each, Facts(before), Facts(after)) for each in figures)))
+
+
+def _named(figure: _Figure, old: Facts, new: Facts) -> Difference | None:
+    a, b = figure.value(old), figure.value(new)
+    if a is None or b is None or not (figure.is_counted or (old.has_workers and new.has_workers)):
+        return None
+    most = [_most_text(figure, facts) for facts in (old, new)]
+    # What both have of the same is said once: `1.8 → 1.9 of 2`.
+    old_most = "" if most[0] == most[1] else most[0]
+    text = f"{figure.write(a)}{old_most} → {figure.write(b)}{most[1]}"
+    return Difference(name=figure.name, before=a, after=b, text=text)
+
+
+def _most_text(figure: _Figure, facts: Facts) -> str:
+    """Return ` of 2`; empty where it is not known."""
+    most = figure.most(facts) if figure.most else 0.0
+    # Cores and workers are whole ones, mostly.
+    return f" of {figure.write(most).removesuffix('.0')}" if most else ""
 
 
 def _pairs(

@@ -25,9 +25,11 @@ def because(one: Experiment, now: Now) -> str:
     """Return why it came out so; empty where that is not known, or nothing came out."""
     if now.word == "cannot tell":
         return ""
+    told = one.because if now.word in one.explains else ""
     if now.word == "was an artefact":
-        return one.artefact
-    return one.because if now.word in one.explains else ""
+        # Why something was seen then is one half of it; why nothing is seen now is the other.
+        return "; ".join(filter(None, (one.artefact, told)))
+    return told
 
 
 def borders_words(then: Then) -> str:

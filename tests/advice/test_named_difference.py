@@ -1,0 +1,70 @@
+"""Figures that a reason rests on are told, moved or not."""
+
+import pytest
+from msgspec import structs
+
+from httpdyno.advice.bottleneck import FIGURE_NAMES, differences, named
+from httpdyno.model import Look
+
+CORES, BACKEND = "cores that the server used", "workers that waited for a backend"
+LOOKED_FOR = "files looked for (stat, lstat, access) for an answer"
+LOOK = Look(
+    seconds=1.0,
+    n_samples=20,
+    workers=10.0,
+    doing={"running": 2.0, "runnable": 8.0},
+    cpu_s=1.8,
+    cpus=2.0,
+    host_cpus=2,
+    host_busy=1.9,
+    answers=100.0,
+    clients=10.0,
+    calls={"stat": 1.0, "lstat": 4.0},
+)
+FULLER = structs.replace(
+    LOOK, workers=50.0, cpu_s=1.9, doing={"runnable": 49.0, "backend": 0.1}, clients=50.0
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (CORES, "1.8 → 1.9 of 2"),
+        # Of what each side may have its own.
+        (BACKEND, "0.0 of 10 → 0.1 of 50"),
+        (LOOKED_FOR, "5.0 → 5.0"),
+    ],
+)
+def test_what_did_not_move_is_told_with_what_it_can_be_at_most(name, text):
+    assert name not in {each.name for each in differences(LOOK, FULLER)}
+    (found,) = named(LOOK, FULLER, [name])
+    assert (found.name, found.text) == (name, text)
+
+
+def test_they_come_in_the_order_that_was_asked_for():
+    found = named(LOOK, FULLER, [BACKEND, CORES])
+    assert [each.name for each in found] == [BACKEND, CORES]
+    assert {BACKEND, CORES, LOOKED_FOR} <= FIGURE_NAMES
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"calls": {}}, [CORES]),
+        ({"answers": 0.0}, []),
+        # All had ended: what those did that nobody saw is not known, but calls were counted.
+        ({"workers": 0.0, "doing": {}}, [LOOKED_FOR]),
+    ],
+)
+def test_what_a_look_does_not_have_is_left_out(changes, names):
+    other = structs.replace(FULLER, **changes)
+    for pair in ((LOOK, other), (other, LOOK)):
+        assert [each.name for each in named(*pair, [CORES, LOOKED_FOR])] == names
+
+
+def test_a_machine_whose_cores_are_not_known_has_no_most():
+    unknown = structs.replace(LOOK, cpus=0.0)
+    (found,) = named(unknown, unknown, [CORES])
+    assert found.text == "1.8 → 1.8"
+    (found,) = named(LOOK, structs.replace(LOOK, cpus=1.5), [CORES])
+    assert found.text == "1.8 of 2 → 1.8 of 1.5"
