@@ -3,9 +3,9 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment.usable_start import failing_words
+from httpdyno.experiment.usable_start import failing_words, forbidden_words
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
-from httpdyno.model.measurement import Portion
+from httpdyno.model.measurement import PhaseSeen, Portion
 from httpdyno.model.telemetry import Telemetry
 
 GET, POST = RequestSpec(path="/x"), RequestSpec(path="/add", method="POST", expect_status=303)
@@ -72,9 +72,23 @@ def test_what_luck_may_have_done_is_no_proof():
 
 def test_where_none_may_fail_one_that_did_is_proof():
     one = _window({"closed": 1}, {"200": 623})
-    said = failing_words([one], Objective(max_error_ratio=0.0), (GET,))
-    assert said == "GET /x failed (closed) in 1 of 624 requests; the limit is 0 %"
-    assert failing_words([_window({}, {"200": 624})], Objective(max_error_ratio=0.0), (GET,)) == ""
+    none = Objective(max_error_ratio=0.0)
+    said = forbidden_words([one], none, (GET,))
+    assert said == "GET /x failed (closed) in 1 of 624 requests; none may"
+    assert forbidden_words([_window({}, {"200": 624})], none, (GET,)) == ""
+    assert forbidden_words([one], Objective(), (GET,)) == ""
+    # So a reference is not given up for it.
+    assert failing_words([one], none, (GET,)) == ""
+
+
+def test_one_in_a_phase_that_does_not_decide_is_proof_as_well():
+    quiet = _window({}, {"200": 624})
+    before = PhaseSeen(measured_s=1.0, measured_completed=99, offered=100, completed=99)
+    load = structs.replace(quiet.measurement, beside={"before": before})
+    said = forbidden_words(
+        [quiet, structs.replace(quiet, measurement=load)], Objective(max_error_ratio=0.0), (GET,)
+    )
+    assert said == "1 of 100 requests failed in phase before; none may"
 
 
 def test_without_requests_nothing_failed():

@@ -54,7 +54,7 @@ def test_the_commands_of_the_readme_can_be_typed(name, capsys):
     commands = re.findall(r"^ {4,}httpdyno ((?:study run|compare) .*)$", text, re.MULTILINE)
     assert commands
     # Those within sentences may be broken into lines.
-    commands += re.findall(r"`httpdyno ((?:study run|compare)\s[^`]*)`", text)
+    commands += re.findall(r"`httpdyno\s+((?:study\s+run|compare)\s[^`]*)`", text)
     for command in dict.fromkeys(" ".join(each.split()) for each in commands):
         assert run([*shlex.split(command), "--dry-run"]) == 0, (command, capsys.readouterr().err)
 

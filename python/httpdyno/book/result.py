@@ -42,7 +42,8 @@ class Now(Record, frozen=True, omit_defaults=True):
     count: float | None = None
     n_starts: int = 0
     moved: tuple[str, ...] = ()
-    """What was otherwise inside the server: `files opened for an answer 9.0 → 1.0`; and what the
+    """What the reason rests on, moved or not, and what was otherwise inside the server, such as
+    `files opened for an answer 9.0 → 1.0`; which side failed beyond the limit, and what the
     comparison itself doubts."""
     run_id: str = ""
     """Of the stored run, for `httpdyno report`."""

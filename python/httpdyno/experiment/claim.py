@@ -19,7 +19,7 @@ from httpdyno.experiment.evidence import (
 )
 from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.no_figure import no_figure
-from httpdyno.experiment.usable_start import failing_words
+from httpdyno.experiment.usable_start import failing_words, forbidden_words
 from httpdyno.model import (
     Comparison,
     Configuration,
@@ -160,7 +160,8 @@ def _failure(starts: Sequence[StartRecord], terms: Terms) -> str:
     if status != "complete":
         return f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
     windows = [window for start in starts for window in arm_windows(start, 1)]
-    words = failing_words(windows, terms.objective, terms.requests)
+    asked = windows, terms.objective, terms.requests
+    words = failing_words(*asked) or forbidden_words(*asked)
     return f"the candidate {_STATUS_WORDS['infeasible']}: {words}" if words else ""
 
 

@@ -79,18 +79,38 @@ def failing_words(
 
     `GET /x got status 500 in 312 of 624 requests; the limit is 0.1 %`. Empty where the limit is
     kept, or broken by so few that luck may have done it: those are judged when all is measured.
-    Where none may fail, one that did is proof.
     """
     offered = sum(window.measurement.offered for window in windows)
     failed = offered - sum(window.measurement.completed for window in windows)
     words = f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests"
     if failed == offered > 0:
         return f"{words}; no answer was right"
-    limit = objective.max_error_ratio
-    surely_failed = failed - _PROVEN_SDS * math.sqrt(failed) if limit else failed
-    if surely_failed <= limit * offered:
+    if failed - _PROVEN_SDS * math.sqrt(failed) <= objective.max_error_ratio * offered:
         return ""
-    return f"{words}; the limit is {format_percent(limit)}"
+    return f"{words}; the limit is {format_percent(objective.max_error_ratio)}"
+
+
+def forbidden_words(
+    windows: Sequence[WindowRecord], objective: Objective, requests: Sequence[RequestSpec] = ()
+) -> str:
+    """Return which requests failed, in whatever phase, where none at all may; empty elsewhere.
+
+    That one can fail is proven by one that did, so luck is no excuse for a candidate. A reference
+    is left to `failing_words`: without it nothing could be compared.
+    """
+    if objective.max_error_ratio > 0:
+        return ""
+    offered = sum(window.measurement.offered for window in windows)
+    if failed := offered - sum(window.measurement.completed for window in windows):
+        return f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests; none may"
+    for name in dict.fromkeys(name for each in windows for name in each.measurement.beside):
+        phases = [
+            each.measurement.beside[name] for each in windows if name in each.measurement.beside
+        ]
+        offered = sum(each.offered for each in phases)
+        if failed := offered - sum(each.completed for each in phases):
+            return f"{failed:,} of {offered:,} requests failed in phase {name}; none may"
+    return ""
 
 
 def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec]) -> str:

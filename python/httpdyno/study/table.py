@@ -82,7 +82,8 @@ class ObjectiveTable(Record, frozen=True):
     also: tuple[str, ...] = ()
     """Further metrics that each have a claim of their own, and decide nothing."""
     max_error_ratio: float = 0.001
-    """Requests that may fail, as a share of all: beyond it a change is not kept."""
+    """Requests that may fail, as a share of all: beyond it a change is not kept, and by more than
+    luck may do it is refused. With `0` one failure refuses it."""
     max_memory: str | None = None
     """What the server's processes may take together, such as `512MiB`, shared pages counted once; a
     change that takes more is not kept."""
