@@ -176,6 +176,13 @@ def format_count(value: float, /, *, toward: Toward = "nearest") -> str:
     return format_number(value, 2 if abs(value) < _WHOLE_FROM else 0, toward=toward)
 
 
+def format_per_thousand(ratio: float, /, *, toward: Toward = "nearest") -> str:
+    """Return what comes so seldom that a thousand are counted, by these: `1.93`, `0.042`."""
+    value = 1_000 * ratio
+    digits = 2 if value == 0 or abs(value) >= 1 else 1 - math.floor(math.log10(abs(value)))
+    return format_number(value, 0 if abs(value) >= _WHOLE_FROM else digits, toward=toward)
+
+
 _WHOLE_FROM = 1000
 """From so many on nobody counts hundredths."""
 

@@ -13,12 +13,14 @@ from httpdyno.model import (
     HistogramData,
     Measurement,
     Portion,
+    ProcessExits,
     SystemCalls,
     WindowRecord,
 )
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.model.metric import (
     CALL_RATIOS,
+    EXITS,
     FULL_HANDSHAKES,
     LOOKUPS,
     QUANTILES,
@@ -26,6 +28,7 @@ from httpdyno.model.metric import (
     percentile_of,
     times_of_request,
 )
+from httpdyno.model.process_exits import exits_together
 from httpdyno.stats.histogram import count, merge, quantile_s
 
 
@@ -58,6 +61,8 @@ class ArmFigures:
     """Of a body that a program repeats; it has no other figures."""
     system_calls: SystemCalls | None = None
     """Of an answer; None where none were counted."""
+    exits_per_request: float = math.nan
+    """Processes that ended over answers; NaN where they were not counted."""
 
     def value(self, ratio_name: str) -> float:
         """Return the figure behind a ratio's name."""
@@ -75,6 +80,7 @@ class ArmFigures:
             "bytes_per_request": self.bytes_per_request,
             FULL_HANDSHAKES: self.handshakes_full_per_request,
             LOOKUPS: self.lookups_per_request,
+            EXITS: self.exits_per_request,
             "ready": self.ready_s,
         }
         return {**self.times_s, **own}.get(ratio_name, math.nan)
@@ -106,6 +112,7 @@ class ArmTotals:
     n_times: dict[str, int]
     calls: CallTotals | None = None
     system_calls: SystemCalls | None = None
+    exits: ProcessExits | None = None
 
     @classmethod
     def of(
@@ -113,6 +120,7 @@ class ArmTotals:
         windows: Sequence[WindowRecord],
         system_calls: SystemCalls | None = None,
         came_up_s: float | None = None,
+        exits: ProcessExits | None = None,
     ) -> "ArmTotals":
         """Return those of one arm's windows, how it came up before and what was counted after."""
         seen = [window.measurement for window in windows]
@@ -150,6 +158,7 @@ class ArmTotals:
             n_times={name: count(data) for name, data in times.items()},
             calls=CallTotals.of(windows),
             system_calls=system_calls,
+            exits=exits,
         )
 
     @classmethod
@@ -176,6 +185,7 @@ class ArmTotals:
             n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
             calls=CallTotals.sum(each.calls for each in parts),
             system_calls=pooled(each.system_calls for each in parts),
+            exits=exits_together(each.exits for each in parts),
         )
 
     @property
@@ -205,6 +215,7 @@ class ArmTotals:
             error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
             calls=self.calls.figures if self.calls else None,
             system_calls=self.system_calls,
+            exits_per_request=_exits_ratio(self.exits),
         )
 
 
@@ -223,6 +234,11 @@ def _completed(seen: Measurement) -> Counter[str]:
 
 def _latency_of(portion: Portion | None) -> HistogramData:
     return NO_VALUES if portion is None or portion.latency is None else portion.latency
+
+
+def _exits_ratio(exits: ProcessExits | None) -> float:
+    ratio = None if exits is None else exits.per_request
+    return math.nan if ratio is None else ratio
 
 
 def _mean(values: Iterable[float]) -> float:

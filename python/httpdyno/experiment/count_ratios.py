@@ -15,8 +15,10 @@ from statistics import stdev
 from msgspec import structs
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
+from httpdyno.experiment.exit_ratios import no_exits
 from httpdyno.model import RatioInterval, StartRecord
 from httpdyno.model.metric import (
+    EXITS,
     FULL_HANDSHAKES,
     LOOKUPS,
     RATIO_OF_METRIC,
@@ -76,6 +78,8 @@ def no_ratio(
     if ratio_name == LOOKUPS:
         counts = [[_lookups(start, arm) for start in starts] for arm in arms]
         return _untold_lookups(starts, arms) or _none_words(counts, names, "lookups of names")
+    if ratio_name == EXITS:
+        return no_exits(starts, arms, names)
     why = _WHY.get(ratio_name)
     return "" if why is None else why(starts, arms)
 

@@ -15,6 +15,7 @@ from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.call_ratios import calls_in
 from httpdyno.experiment.count_ratios import lost_between_looks, no_ratio
+from httpdyno.experiment.exit_ratios import exits_in
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.workers_of_starts import mean_counts, workers_of_starts
 from httpdyno.model import (
@@ -61,7 +62,9 @@ class _Known:
             if len(self._of) >= self._room:
                 del self._of[next(iter(self._of))]
             came_up_s = start.came_up_s[arm] if start.came_up_s else None
-            totals = ArmTotals.of(arm_windows(start, arm), calls_in(start, arm), came_up_s)
+            totals = ArmTotals.of(
+                arm_windows(start, arm), calls_in(start, arm), came_up_s, exits_in(start, arm)
+            )
             self._of[key] = (start, totals, totals.figures)
         return self._of[key][1:]
 
@@ -170,6 +173,7 @@ def arm_summary(
         bottleneck=None if look is None else with_own_words(bottleneck(look), log),
         log=log,
         calls=figures.calls,
+        exits_per_request=_known_or_none(figures.exits_per_request),
         system_calls=figures.system_calls,
         header_words=words_together(s.header_words[arm] for s in starts if s.header_words),
         connecting=_connecting([w.measurement for w in windows]),

@@ -1,22 +1,27 @@
 """Servers of a start looked at when all of its windows are through: who looks takes their time.
 
 System calls are counted then as well: of each server of each start where the objective has to do
-with them, else of those that were looked at, where that may tell why a change helped.
+with them, else of those that were looked at, where that may tell why a change helped. So are
+processes that end, where the objective has to do with those.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.call_count import counted, told_in, with_calls
 from httpdyno.experiment.call_ratios import LONGEST_S
+from httpdyno.experiment.exit_count import EXITS_S, counted_exits
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, HeaderCost, LookCost
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Look, SystemCalls, Workload
+from httpdyno.model import Look, ProcessExits, SystemCalls, Workload
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +34,8 @@ class Wanted:
     """The processes of those among them whose system calls are counted as well."""
     counted: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     """The processes of those whose system calls are a figure of the start, looked at or not."""
+    exits: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The processes of those of which it is a figure of the start how many end."""
     header: HeaderCost = field(default_factory=HeaderCost)
     """What counting the words of a header takes of each server, after all that is seen here."""
 
@@ -40,7 +47,8 @@ class Wanted:
             n_starts: Of the comparison, of which the first alone may count words.
         """
         of_each = self.header.each_s + self.header.once_s / n_starts
-        return len(self.counted) * LEAST_COUNT_S + n_servers * of_each
+        counts_s = len(self.counted) * LEAST_COUNT_S + len(self.exits) * EXITS_S
+        return counts_s + n_servers * of_each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +59,8 @@ class Looked:
     cost: LookCost = field(default_factory=LookCost)
     system_calls: Mapping[Place, SystemCalls] = field(default_factory=dict)
     """Those that are a figure of their start."""
+    process_exits: Mapping[Place, ProcessExits] = field(default_factory=dict)
+    """Likewise."""
     counted_s: float = 0.0
     """What these took; it is in no other cost, because each start takes it."""
 
@@ -61,13 +71,20 @@ class Looked:
 
     def of_start(self, start: int, n_arms: int) -> tuple[Look | None, ...]:
         """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
-        found = tuple(self.looks.get(Place(start, arm)) for arm in range(n_arms))
-        return () if all(look is None for look in found) else found
+        return _of_start(self.looks, start, n_arms)
 
     def calls_of_start(self, start: int, n_arms: int) -> tuple[SystemCalls | None, ...]:
         """Return the system calls of a start's arms; (n_arms,), or empty where none are counted."""
-        found = tuple(self.system_calls.get(Place(start, arm)) for arm in range(n_arms))
-        return () if all(each is None for each in found) else found
+        return _of_start(self.system_calls, start, n_arms)
+
+    def exits_of_start(self, start: int, n_arms: int) -> tuple[ProcessExits | None, ...]:
+        """Return the ends of a start's arms; (n_arms,), or empty where none are counted."""
+        return _of_start(self.process_exits, start, n_arms)
+
+
+def _of_start(found: Mapping[Place, _T], start: int, n_arms: int) -> tuple[_T | None, ...]:
+    of_arms = tuple(found.get(Place(start, arm)) for arm in range(n_arms))
+    return () if all(each is None for each in of_arms) else of_arms
 
 
 StartAll = Callable[[Sequence[Place], Sequence[WindowPlan], Edge], RunningLoad]
@@ -117,6 +134,13 @@ def look_afterwards(
         for place in up
         if place in wanted.counted
     }
+    exits = {
+        place: counted_exits(
+            wanted.exits[place], workload_of(place), partial(start, [place]), EXITS_S
+        )
+        for place in up
+        if place in wanted.exits
+    }
     counted_s = time.monotonic()
     looks |= {place: told_in(looks[place], each) for place, each in found.items() if place in looks}
     traced = [place for place in looks if place in wanted.traced and place not in found]
@@ -129,4 +153,10 @@ def look_afterwards(
         n_counts=len(traced),
         counts_s=time.monotonic() - counted_s,
     )
-    return Looked(looks=looks, cost=cost, system_calls=found, counted_s=counted_s - seen_s)
+    return Looked(
+        looks=looks,
+        cost=cost,
+        system_calls=found,
+        process_exits=exits,
+        counted_s=counted_s - seen_s,
+    )

@@ -300,6 +300,8 @@ def _starts_note(study: Study) -> str:
     is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
     beside = "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
     counts = "; each counts system calls after its windows" if study.objective.counts_calls else ""
+    if study.objective.counts_exits:
+        counts += "; each counts processes that end after its windows"
     if study.objective.times_ready:
         counts += "; servers come up one after the other"
     header = study.counted_header

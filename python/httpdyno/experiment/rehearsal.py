@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageError
+from httpdyno.experiment.exit_count import EXITS_S
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, header_cost, header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
@@ -81,6 +82,7 @@ def least_s(plan: Plan) -> float:
     has_server = plan.study.fragments is None
     looks_s = LooksToTake(can_count=False).expected_s(claims) if has_server else 0.0
     count_s = LEAST_COUNT_S if plan.study.objective.counts_calls else 0.0
+    count_s += EXITS_S if plan.study.objective.counts_exits else 0.0
     count_s += header_cost(plan.study).each_s
     looks_s += header_turns_s(plan.study, claims)
     return method.min_starts * n_arms * (window_s + count_s) + looks_s

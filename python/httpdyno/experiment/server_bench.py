@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,11 +21,10 @@ from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.header_count import HeadersCounted, counted_headers
 from httpdyno.experiment.known_cycles import KnownCycles
-from httpdyno.experiment.look_cost import header_cost, header_turns_s
-from httpdyno.experiment.looks_afterwards import Looked, Wanted
+from httpdyno.experiment.look_cost import header_turns_s
+from httpdyno.experiment.looks_afterwards import Looked
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.experiment.own_account import looking_at
 from httpdyno.experiment.phases import acted
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
@@ -46,6 +44,7 @@ from httpdyno.experiment.start_disk import require_room
 from httpdyno.experiment.start_limit import limits_of, see_limits
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.start_memory import see_short_memory, sizes_of
+from httpdyno.experiment.start_wants import start_wants
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
@@ -242,6 +241,7 @@ class ServerBench:
                 duration_s=duration_s,
                 looked_s=(looked.cost.total_s + headers.once_s) / len(requests),
                 system_calls=looked.calls_of_start(number, len(start)),
+                process_exits=looked.exits_of_start(number, len(start)),
                 header_words=headers.of_start(number, len(start)),
                 counted_s=(looked.counted_s + headers.each_s) / len(requests),
                 came_up_s=came_up_of(start) if self._study.objective.times_ready else (),
@@ -327,7 +327,6 @@ class ServerBench:
         save: Callable[[WindowRecord], None],
     ) -> tuple[list[WindowRecord], Looked, Mapping[int, CycleMoments]]:
         """Return the windows, and what was seen of the servers and each arm's cycles."""
-        wanted = self._looks.wanted(requests[0])
         running = running_in(starts)
         load = StartLoad(
             workloads=[self._study.load_of(arm) for arm in requests[0].arms],
@@ -338,22 +337,7 @@ class ServerBench:
                 place: server_collectors(account_of(each), limits_of(each), lookups_of(each))
                 for place, each in running.items()
             },
-            wanted=Wanted(
-                onlookers={
-                    place: partial(looking_at, each, starts[place.start][place.arm].statsd)
-                    for place, each in running.items()
-                    if place.start == 0 and place.arm in wanted
-                },
-                traced={
-                    place: each.root_pids
-                    for place, each in running.items()
-                    if place.start == 0 and wanted.get(place.arm)
-                },
-                counted={
-                    place: each.root_pids for place, each in running.items() if self._counts_calls
-                },
-                header=header_cost(self._study),
-            ),
+            wanted=start_wants(self._study, starts, running, self._looks.wanted(requests[0])),
             seed=self._seed,
             cpus=self._cores.client,
             phases=self._study.method.phases,

@@ -44,6 +44,7 @@ from httpdyno.model.measurement import (
     Visits,
 )
 from httpdyno.model.network import PrivateNetwork, Resolver
+from httpdyno.model.process_exits import ProcessExits
 from httpdyno.model.ratio import RatioInterval
 from httpdyno.model.result import (
     ArmSummary,
@@ -185,6 +186,7 @@ __all__ = [
     "PoolMemory",
     "Portion",
     "PrivateNetwork",
+    "ProcessExits",
     "QueueSeen",
     "RateStage",
     "RatioInterval",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 SYSTEM_CALLS = "calls_per_request"
 FULL_HANDSHAKES = "handshakes_full_per_request"
 LOOKUPS = "lookups_per_request"
+EXITS = "exits_per_request"
 READY = "ready_s"
 
 _OF_REQUESTS = {
@@ -18,6 +19,7 @@ _OF_REQUESTS = {
     SYSTEM_CALLS: (SYSTEM_CALLS, "system calls per request"),
     FULL_HANDSHAKES: (FULL_HANDSHAKES, "full TLS handshakes per request"),
     LOOKUPS: (LOOKUPS, "lookups per request"),
+    EXITS: (EXITS, "process exits per request"),
     READY: ("ready", "time until it is ready"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),
@@ -121,7 +123,7 @@ def is_of_system_calls(metric: str) -> bool:
 
 def is_counted(metric: str) -> bool:
     """Whether a metric, or a ratio, is a count, which may be nought or the same in each start."""
-    return metric in {FULL_HANDSHAKES, LOOKUPS} or is_of_system_calls(metric)
+    return metric in {FULL_HANDSHAKES, LOOKUPS, EXITS} or is_of_system_calls(metric)
 
 
 def calls_of_kind(kind: str) -> str:

@@ -10,6 +10,7 @@ from httpdyno.model.knob import Configuration
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Look
 from httpdyno.model.measurement import Measurement
+from httpdyno.model.process_exits import ProcessExits
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.telemetry import Telemetry
@@ -77,8 +78,11 @@ class StartRecord(Record, frozen=True):
     header_words: tuple[HeaderWords | None, ...] = ()
     """What each arm's answers said in the header that the study counts, after its windows;
     (n_arms,), or empty where it counts none. With phases one start of a comparison has them."""
+    process_exits: tuple[ProcessExits | None, ...] = ()
+    """How many processes of each arm ended under a load after its windows; (n_arms,), or empty
+    where the objective has nothing of it."""
     counted_s: float = 0.0
-    """What of its duration these two took; another start takes it again."""
+    """What of its duration these three took; another start takes it again."""
     came_up_s: tuple[float | None, ...] = ()
     """From when each arm was spawned until it was ready, while no other one came up; (n_arms,),
     None where that is not told, or empty where the objective has nothing of it."""

@@ -6,7 +6,7 @@ import msgspec
 
 from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
-from httpdyno.model.metric import READY, is_of_system_calls
+from httpdyno.model.metric import EXITS, READY, is_of_system_calls
 from httpdyno.model.users import SlowUsers, Users
 
 StepOrder = Literal["mixed", "given"]
@@ -179,6 +179,11 @@ class Objective(Record, frozen=True):
     def counts_calls(self) -> bool:
         """Whether some metric that has a claim is of system calls: each start counts them then."""
         return any(map(is_of_system_calls, self.named))
+
+    @property
+    def counts_exits(self) -> bool:
+        """Whether some metric that has a claim is of processes that end: each start counts them."""
+        return EXITS in self.named
 
     @property
     def times_ready(self) -> bool:

@@ -74,7 +74,9 @@ class ObjectiveTable(Record, frozen=True):
     `calls_per_request of open` those of a kind, as `inspect --census` names them, `.htaccess` or
     `missing`: each start counts them after its windows, by `strace` over some twenty answers.
     `handshakes_full_per_request` is for how many of the answers a server that speaks TLS signed,
-    `lookups_per_request` is what it asks a resolver of its own. `ready_s` is the time from a
+    `lookups_per_request` is what it asks a resolver of its own. `exits_per_request` is how many of
+    the server's processes end, told of a thousand requests: each start counts them after its
+    windows, under four seconds of load more. `ready_s` is the time from a
     server's spawning until it answers: they come up one after the other then, and less than 0.1 s
     is not compared. With `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
 from httpdyno.model.metric import (
+    EXITS,
     FULL_HANDSHAKES,
     LOOKUPS,
     METRIC_NAMES,
@@ -41,6 +42,7 @@ _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
     SLOW_RATE: lambda arm: arm.slow_throughput_per_s,
     LOOKUPS: lambda arm: arm.lookups_per_request,
+    EXITS: lambda arm: arm.exits_per_request,
     READY: lambda arm: arm.ready_s,
     "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
     "bytes_per_request": lambda arm: arm.bytes_per_request,

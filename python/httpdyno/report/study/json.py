@@ -145,6 +145,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         calls_per_request=None if arm.system_calls is None else arm.system_calls.per_request,
         calls_by_kind={} if arm.system_calls is None else arm.system_calls.by_kind,
         lookups_per_request=arm.lookups_per_request,
+        exits_per_request=arm.exits_per_request,
         handshakes_full_per_request=arm.connecting.handshakes_full_per_request,
         handshakes_resumed_per_request=arm.connecting.handshakes_resumed_per_request,
         listen_overflows=arm.connecting.listen_overflows,

@@ -52,6 +52,9 @@ class ArmJson(Record, frozen=True):
     lookups_per_request: float | None
     """Questions to the server's resolver of names for each right answer; null where it has none of
     its own."""
+    exits_per_request: float | None
+    """Processes of the server that ended, for each answer; null where the objective has nothing of
+    them, and where they could not be counted."""
     handshakes_full_per_request: float
     """TLS handshakes for which the server signed, for each right answer; 0 without TLS, and in runs
     of earlier versions. So is the next."""
@@ -138,6 +141,7 @@ class ClaimJson(Record, frozen=True):
     calls_per_request_ratio: RatioJson | None
     handshakes_full_per_request_ratio: RatioJson | None
     lookups_per_request_ratio: RatioJson | None
+    exits_per_request_ratio: RatioJson | None
     ready_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None

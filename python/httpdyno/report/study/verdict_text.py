@@ -15,6 +15,7 @@ from httpdyno.model import (
     Verdict,
 )
 from httpdyno.model.metric import (
+    EXITS,
     FULL_HANDSHAKES,
     LOOKUPS,
     METRIC_NAMES,
@@ -34,6 +35,7 @@ from httpdyno.units import (
     format_duration,
     format_guess,
     format_number,
+    format_per_thousand,
     format_percent,
     format_rate,
 )
@@ -80,6 +82,7 @@ def short_name(ratio: str) -> str:
     names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
     names |= {"slow_throughput": "slow rate"}
     names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes", LOOKUPS: "lookups"}
+    names[EXITS] = "exits per 1,000"
     if kind := kind_of_calls(ratio):
         return f"{kind} calls"
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
@@ -340,6 +343,8 @@ def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
     if metric == LOOKUPS or is_of_system_calls(metric):
         return format_count
+    if metric == EXITS:
+        return format_per_thousand
     if metric == FULL_HANDSHAKES:
         return format_percent
     if request_of(metric):

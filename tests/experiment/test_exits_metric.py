@@ -1,0 +1,120 @@
+"""Processes that end, as what decides and as what is told: verdicts, nought, and what it takes."""
+
+import json
+import os
+
+import pytest
+from msgspec import structs
+from tests.experiment.loads import load_of
+from tests.experiment.test_second_metric import ARMS, start_of
+from tests.load.origin import origin
+
+from httpdyno.experiment import looks_afterwards
+from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.claim import Terms, comparison
+from httpdyno.experiment.evidence import ratio_intervals
+from httpdyno.experiment.exit_count import EXITS_S, exits_of
+from httpdyno.experiment.looks_afterwards import Wanted
+from httpdyno.experiment.planning import compare_plan, plan_lines
+from httpdyno.experiment.rehearsal import least_s
+from httpdyno.model import Look, Objective, ProcessExits, StartRecord
+from httpdyno.model.metric import EXITS
+from httpdyno.report.study.arms_text import figure_text
+from httpdyno.store.payload import from_text, to_text
+
+
+def of(n, n_answers=1000.0):
+    return ProcessExits(n=n, n_answers=n_answers)
+
+
+def counted(number, *exits):
+    return structs.replace(start_of(number, 1.0, 1.0), process_exits=exits)
+
+
+def compared(found, metric=EXITS, also=()):
+    objective = Objective(metric=metric, also=also)
+    return comparison(1, found, ARMS, Terms(objective=objective, min_starts=6))
+
+
+def test_fewer_are_better():
+    counts = (40, 44, 38, 41, 40, 43)
+    starts = [counted(number, of(n), of(n // 2)) for number, n in enumerate(counts)]
+    found = compared(starts)
+    assert found.verdict == "better"
+    assert found.ratios[EXITS].ratio == pytest.approx(0.494, abs=0.002)
+    assert found.a.exits_per_request == pytest.approx(sum(counts) / 6000)
+    assert figure_text(found.a, EXITS) == "41.00"
+    assert EXITS not in ratio_intervals(starts, Objective())
+    told = compared(starts, "throughput_per_s", also=(EXITS,))
+    assert [each.verdict for each in told.also] == ["better"]
+
+
+def test_where_none_end_there_is_no_ratio_and_both_figures_are_told():
+    found = compared([counted(number, of(0), of(2)) for number in range(6)])
+    assert (found.verdict, EXITS in found.ratios) == ("not_measured", False)
+    assert found.reason == (
+        "a has 0.00 process exits per 1,000 requests and b has 2.00 process exits per 1,000 "
+        "requests, and in 6 of 6 starts of one of them no process ended, so there is no ratio of "
+        "that"
+    )
+    none = compared([counted(number, of(0), of(0)) for number in range(6)])
+    assert none.reason == "no process ended, so there is no ratio of that"
+
+
+def test_what_could_not_be_counted_is_said():
+    untold = ProcessExits(uncounted="the server was seen too seldom")
+    found = compared([counted(number, of(3), untold) for number in range(6)])
+    assert found.verdict == "not_measured"
+    assert found.reason == (
+        "ends of processes could not be counted in 6 starts: the server was seen too seldom"
+    )
+    assert found.b.exits_per_request is None
+
+
+@pytest.mark.parametrize(
+    ("look", "found"),
+    [
+        (Look(seconds=2.8, n_samples=250, deaths=6, answers=3000.0), of(6, 3000.0)),
+        (None, ProcessExits(uncounted="no answer came while they were looked for")),
+        (
+            Look(seconds=2.8, n_samples=250, deaths=6, answers=9.0, hidden=("too brief",)),
+            ProcessExits(uncounted="too brief"),
+        ),
+    ],
+)
+def test_a_watch_is_a_count_where_nothing_is_hidden(look, found):
+    assert exits_of(look) == found
+
+
+def test_starts_of_earlier_versions_have_none():
+    start = counted(0, of(3), None)
+    assert from_text(to_text(start), StartRecord, "it") == start
+    old = json.loads(to_text(start_of(0, 1.0, 1.0)))
+    assert old.pop("process_exits") == []
+    assert from_text(json.dumps(old), StartRecord, "it") == start_of(0, 1.0, 1.0)
+
+
+def test_each_server_of_each_start_is_watched_and_that_is_in_the_plan(study):
+    a = study.start_configuration()
+    plain = compare_plan(study, a, a.replaced("good", 1), seed=1)
+    asked = structs.replace(plain.study, objective=Objective(also=(EXITS,)))
+    counting = structs.replace(plain, study=asked)
+    assert any("each counts processes that end" in line for line in plan_lines(counting))
+    assert not any("processes that end" in line for line in plan_lines(plain))
+    assert least_s(counting) == pytest.approx(least_s(plain) + 6 * 2 * EXITS_S)
+
+
+def test_a_server_is_watched_under_a_load_of_its_own_after_its_windows(monkeypatch):
+    monkeypatch.setattr(looks_afterwards, "EXITS_S", 0.3)
+    with origin("--service", "fixed:1ms") as server:
+        load = load_of(server.address, server.address, n_blocks=1)
+        load.wanted = Wanted(exits={Place(0, 1): [os.getpid()]})
+        windows = load.run(lambda _: None)
+    assert len(windows) == 2
+    assert load.looked.exits_of_start(1, 2) == ()
+    nobody, found = load.looked.exits_of_start(0, 2)
+    assert nobody is None
+    assert found is not None
+    assert (found.n, found.uncounted) == (0, "")
+    assert found.n_answers > 0
+    assert load.looked.counted_s >= 0.3
