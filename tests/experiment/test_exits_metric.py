@@ -17,13 +17,14 @@ from httpdyno.experiment.exit_count import EXITS_S, exits_of
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.planning import compare_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
-from httpdyno.model import Look, Objective, ProcessExits, StartRecord
+from httpdyno.model import Objective, ProcessExits, StartRecord
 from httpdyno.model.metric import EXITS
 from httpdyno.report.study.arms_text import figure_text
 from httpdyno.store.payload import from_text, to_text
+from httpdyno.telemetry.exit_watch import ExitTally
 
 
-def of(n, n_answers=1000.0):
+def of(n, n_answers=1000):
     return ProcessExits(n=n, n_answers=n_answers)
 
 
@@ -71,19 +72,15 @@ def test_what_could_not_be_counted_is_said():
     assert found.b.exits_per_request is None
 
 
-@pytest.mark.parametrize(
-    ("look", "found"),
-    [
-        (Look(seconds=2.8, n_samples=250, deaths=6, answers=3000.0), of(6, 3000.0)),
-        (None, ProcessExits(uncounted="no answer came while they were looked for")),
-        (
-            Look(seconds=2.8, n_samples=250, deaths=6, answers=9.0, hidden=("too brief",)),
-            ProcessExits(uncounted="too brief"),
-        ),
-    ],
-)
-def test_a_watch_is_a_count_where_nothing_is_hidden(look, found):
-    assert exits_of(look) == found
+def test_a_watch_is_a_count_where_it_saw_enough():
+    one, two = (10, 1), (20, 1)
+    tally = ExitTally()
+    tally.see({one, two})
+    assert exits_of(tally, 100).uncounted == "the server was seen too seldom"
+    for alive in ({one, two}, {one}, {one}):
+        tally.see(alive)
+    assert exits_of(tally, 100) == of(1, 100)
+    assert exits_of(tally, 0).uncounted == "no answer came while they were looked for"
 
 
 def test_starts_of_earlier_versions_have_none():

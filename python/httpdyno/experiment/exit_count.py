@@ -4,43 +4,55 @@ Each start counts its own where something is claimed of them. Windows have them 
 looks while one is timed.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
-from httpdyno.experiment.looking import looks_in
+from httpdyno.experiment.arm_load import stopped_on_error
 from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Look, ProcessExits, Workload
-from httpdyno.telemetry.exit_watch import ExitWatch
+from httpdyno.model import ProcessExits
+from httpdyno.telemetry.exit_watch import ExitTally, ExitWatch
 
 EXITS_S = 4.0
-"""Of load for each server. They are looked for in the last seven tenths of it: Apache's parent
-replaces its dead once a second, so that holds some of its turns."""
+"""Of load for each server. Apache's parent replaces its dead once a second, so that holds some of
+its turns."""
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
 """Starts the load of one server, with what is to be called at its windows' edges."""
 
 
-def counted_exits(
-    root_pids: Sequence[int], workload: Workload, start: StartWindow, load_s: float
-) -> ProcessExits:
+def counted_exits(root_pids: Sequence[int], start: StartWindow, load_s: float) -> ProcessExits:
     """Return how many processes of a server ended under a load, or why they were not counted.
+
+    All of the load counts, from its first request on: a pool that rested is whole as it begins, and
+    answers more than it does later, by processes of which none has ended yet.
 
     Args:
         root_pids: The server's first processes.
-        workload: What is asked of it.
         start: Starts that load.
         load_s: How long it lasts.
     """
-    plan = [WindowPlan(arm=0, lead_in_s=0.0, measure_s=load_s)]
-    found = looks_in([ExitWatch(root_pids)], plan, partial(start, plan), [workload])
-    return exits_of(found.get(0))
+    watch = ExitWatch(root_pids)
+    watch.start()
+    try:
+        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=load_s)
+        handle = start([window], lambda _window, _is_opening: None)
+        with stopped_on_error(handle):
+            handle.wait(math.inf)
+    finally:
+        tally = watch.stop()
+    return exits_of(tally, sum(each.completed for each in handle.measurements()))
 
 
-def exits_of(look: Look | None) -> ProcessExits:
-    """Return what a watch saw, or why it is no count. Pure."""
-    if look is None or look.answers <= 0:
+def exits_of(tally: ExitTally, n_answers: int) -> ProcessExits:
+    """Return what a watch saw, or why it is no count. Pure.
+
+    Args:
+        tally: Of the watch.
+        n_answers: Right ones that came meanwhile.
+    """
+    if not n_answers:
         return ProcessExits(uncounted="no answer came while they were looked for")
-    if look.hidden:
-        return ProcessExits(uncounted="; ".join(look.hidden))
-    return ProcessExits(n=look.deaths, n_answers=look.answers)
+    if tally.trouble:
+        return ProcessExits(uncounted=tally.trouble)
+    return ProcessExits(n=tally.n_exits, n_answers=n_answers)

@@ -135,9 +135,7 @@ def look_afterwards(
         if place in wanted.counted
     }
     exits = {
-        place: counted_exits(
-            wanted.exits[place], workload_of(place), partial(start, [place]), EXITS_S
-        )
+        place: counted_exits(wanted.exits[place], partial(start, [place]), EXITS_S)
         for place in up
         if place in wanted.exits
     }

@@ -12,8 +12,8 @@ class ProcessExits(Record, frozen=True, omit_defaults=True):
     """
 
     n: int = 0
-    n_answers: float = 0.0
-    """To the load of the same time; 0 where nothing was counted."""
+    n_answers: int = 0
+    """Right ones to that load; 0 where nothing was counted."""
     uncounted: str = ""
     """Why not, in words."""
 

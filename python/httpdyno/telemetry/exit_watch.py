@@ -1,19 +1,18 @@
 """Ends of a server's processes under load, counted from sample to sample.
 
 The kernel tells nobody but their parent that processes end, so they are looked for: whoever was
-there and no longer is, or waits for its parent to ask how it ended, has ended. What comes and goes
-between two samples is seen by none, so lives of a sample or two say that there are more such, and
-then nothing is told.
+there and no longer is, or waits for its parent to ask how it ended, has ended. Who is gone, all of
+it, between two samples is seen in none; so those that were there for a sample or two say that there
+are more such, and then nothing is told. Who lives for a moment and waits long to be asked is seen.
 
 A server whose parent replaces its dead by a clock, as Apache does once a second, has them end in
-heaps: the watch is to hold several turns of that clock.
+heaps: a watch is to hold several turns of that clock.
 """
 
 import time
 from collections.abc import Sequence, Set
 from threading import Event, Thread
 
-from httpdyno.model import Look
 from httpdyno.telemetry.look.roster import Roster
 
 EVERY_S = 0.01
@@ -21,7 +20,7 @@ EVERY_S = 0.01
 _MOST_CPU_RATIO = 0.05
 """Of a core that sampling takes: a pool of hundreds is looked at less often."""
 _BRIEF_SAMPLES = 2
-"""Who ended after no more of them might as well have been seen in none."""
+"""Who was there for no more of them might as well have been seen in none."""
 _MOST_BRIEF_RATIO = 0.05
 _PATIENCE_S = 5.0
 
@@ -35,12 +34,11 @@ class ExitTally:
     def __init__(self) -> None:
         self.n_exits = 0
         self.n_brief = 0
-        """Of those, whose lives were seen in hardly any sample."""
+        """Of those that are gone, who were there in hardly any sample, alive or ended."""
         self.n_samples = 0
-        self._told: frozenset[Identity] = frozenset()
-        """Who had ended in the last sample already."""
+        self._alive: frozenset[Identity] = frozenset()
         self._since: dict[Identity, int] = {}
-        """Of who is there, from which sample on; 0 is the first, before which nobody looked."""
+        """Of who is there, alive or ended, from which sample on; in the first they were before."""
 
     def see(self, alive: Set[Identity], ended: Set[Identity] = frozenset()) -> None:
         """Take in a sample.
@@ -50,15 +48,14 @@ class ExitTally:
             ended: Who has, and is still told of.
         """
         now, self.n_samples = self.n_samples, self.n_samples + 1
-        gone = {each: since for each, since in self._since.items() if each not in alive}
-        self.n_exits += len(gone)
-        self.n_brief += sum(since > 0 and now - since <= _BRIEF_SAMPLES for since in gone.values())
-        # Between two samples it came and ended.
-        unseen = ended - self._since.keys() - self._told if now else frozenset()
-        self.n_exits += len(unseen)
-        self.n_brief += len(unseen)
-        self._told = frozenset(ended)
-        self._since = {each: self._since.get(each, now) for each in alive}
+        there = alive | ended
+        # Between two samples somebody may come and end.
+        new_ended = ended - self._since.keys() if now else frozenset()
+        self.n_exits += len(self._alive - alive) + len(new_ended)
+        gone = [since for each, since in self._since.items() if each not in there]
+        self.n_brief += sum(since > 0 and now - since <= _BRIEF_SAMPLES for since in gone)
+        self._alive = frozenset(alive)
+        self._since = {each: self._since.get(each, now) for each in there}
 
     @property
     def trouble(self) -> str:
@@ -74,7 +71,7 @@ class ExitTally:
 
 
 class ExitWatch:
-    """Watches for ends of processes in a thread of its own: who looks once, as `Looking` has it."""
+    """Watches for ends of processes in a thread of its own."""
 
     def __init__(self, root_pids: Sequence[int], every_s: float = EVERY_S) -> None:
         """Watch some trees.
@@ -86,31 +83,24 @@ class ExitWatch:
         self._roots = tuple(root_pids)
         self._every_s = every_s
         self._tally = ExitTally()
-        self._is_over = Event()
+        self._has_begun, self._is_over = Event(), Event()
         self._thread = Thread(target=self._run, name="exit watch", daemon=True)
-        self._began_s = 0.0
 
     def start(self) -> None:
-        """Begin to watch."""
-        self._began_s = time.monotonic()
+        """Begin to watch; who ends from when this returns is seen."""
         self._thread.start()
+        self._has_begun.wait(_PATIENCE_S)
 
-    def stop(self) -> Look:
-        """End it; return how many ended, in a look that has nothing else."""
+    def stop(self) -> ExitTally:
+        """End it; return what was seen."""
         self._is_over.set()
-        self._thread.join(_PATIENCE_S)
-        seconds = time.monotonic() - self._began_s
-        trouble = self._tally.trouble
-        return Look(
-            seconds=seconds,
-            n_samples=self._tally.n_samples,
-            deaths=self._tally.n_exits,
-            hidden=(trouble,) if trouble else (),
-        )
+        self._thread.join()
+        return self._tally
 
     def _run(self) -> None:
         roster = Roster(self._roots)
         sample(roster, self._tally)
+        self._has_begun.set()
         pause_s = self._every_s
         while not self._is_over.wait(pause_s):
             began_s = time.thread_time()
