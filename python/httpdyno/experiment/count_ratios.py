@@ -15,7 +15,9 @@ from statistics import stdev
 from msgspec import structs
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
+from httpdyno.experiment.word_ratios import no_ratio_of_words
 from httpdyno.model import RatioInterval, StartRecord
+from httpdyno.model.answers import word_of_answers
 from httpdyno.model.metric import (
     FULL_HANDSHAKES,
     LOOKUPS,
@@ -76,6 +78,8 @@ def no_ratio(
     if ratio_name == LOOKUPS:
         counts = [[_lookups(start, arm) for start in starts] for arm in arms]
         return _untold_lookups(starts, arms) or _none_words(counts, names, "lookups of names")
+    if word := word_of_answers(ratio_name):
+        return no_ratio_of_words(starts, word, arms, names)
     why = _WHY.get(ratio_name)
     return "" if why is None else why(starts, arms)
 

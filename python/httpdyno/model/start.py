@@ -76,7 +76,8 @@ class StartRecord(Record, frozen=True):
     objective has nothing of them."""
     header_words: tuple[HeaderWords | None, ...] = ()
     """What each arm's answers said in the header that the study counts, after its windows;
-    (n_arms,), or empty where it counts none. With phases one start of a comparison has them."""
+    (n_arms,), or empty where it counts none. With phases one start of a comparison has them, or
+    each where the objective has something of them."""
     counted_s: float = 0.0
     """What of its duration these two took; another start takes it again."""
     came_up_s: tuple[float | None, ...] = ()

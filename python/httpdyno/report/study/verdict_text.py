@@ -14,6 +14,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
+from httpdyno.model.answers import word_of_answers
 from httpdyno.model.metric import (
     FULL_HANDSHAKES,
     LOOKUPS,
@@ -82,6 +83,8 @@ def short_name(ratio: str) -> str:
     names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes", LOOKUPS: "lookups"}
     if kind := kind_of_calls(ratio):
         return f"{kind} calls"
+    if word := word_of_answers(ratio):
+        return word
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 
@@ -340,7 +343,7 @@ def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
     if metric == LOOKUPS or is_of_system_calls(metric):
         return format_count
-    if metric == FULL_HANDSHAKES:
+    if metric == FULL_HANDSHAKES or word_of_answers(metric):
         return format_percent
     if request_of(metric):
         return format_duration
