@@ -78,8 +78,8 @@ def test_that_a_share_never_varies_is_said():
         (
             BARE,
             of(190, 10),
-            "0 % of a's and 95 % of b's answers have `HIT` in `X-Cache`, and in 6 of 6 starts none "
-            "of one of them has, so there is no ratio of them",
+            "0 % of a's and 95 % of b's answers have `HIT` in `X-Cache`, and in 6 of 6 starts one "
+            "of them has none of those, so there is no ratio of them",
         ),
         (BARE, of(0, 200), "no answer has `HIT` in `X-Cache`, so there is no ratio of them"),
         (

@@ -81,7 +81,7 @@ def _none_words(
     n_none = sum(any(share == 0 for share in each) for each in in_starts)
     return (
         f"{' and '.join(parts)} answers have {says}, and in {n_none} of {len(in_starts)} starts "
-        "none of one of them has, so there is no ratio of them"
+        "one of them has none of those, so there is no ratio of them"
     )
 
 
