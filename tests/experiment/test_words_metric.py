@@ -118,68 +118,73 @@ def test_they_break_ties_and_are_told_beside():
 
 
 class Saying(FakeBench):
-    """Answers of a knob's levels have so many hits of a thousand."""
+    """Answers so many hits of a thousand as a function of a knob's values says; None: no header."""
 
-    hits = staticmethod(lambda values: 900 if values["good"] else 600)
+    def __init__(self, hits):
+        super().__init__(throughput_per_s=lambda _values: 400.0)
+        self.hits = hits
 
     def measure_start(self, request, save):
         record = super().measure_start(request, save)
-        found = [self.hits(arm.values) + request.start % 2 for arm in request.arms]
-        return structs.replace(record, header_words=tuple(of(n, 1000 - n) for n in found))
+        found = [self.hits(arm.values) for arm in request.arms]
+        varied = [n if n is None else n + request.start % 2 for n in found]
+        words = tuple(BARE if n is None else of(n, 1000 - n) for n in varied)
+        return structs.replace(record, header_words=words)
+
+
+def ran(plan, hits):
+    bench = Saying(hits)
+    return run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+
+
+def asking(study, **more):
+    return structs.replace(
+        study, objective=Objective(metric=HITS), counted_header="X-Cache", **more
+    )
 
 
 def test_a_whole_run_decides_by_them(study):
-    study = structs.replace(study, objective=Objective(metric=HITS), counted_header="X-Cache")
     a = study.start_configuration()
-    found = run_plan(
-        compare_plan(study, a, a.replaced("good", 1), seed=1, budget_s=120.0),
-        bench=Saying(throughput_per_s=lambda _values: 400.0),
-        store=MemoryStore(),
-        run_id="1",
-        watch=lambda _event: None,
-    )
-    assert found.final is not None
-    assert found.final.verdict == "better"
-    assert found.final.ratios[HITS].ratio == pytest.approx(1.5, abs=0.01)
+    plan = compare_plan(asking(study), a, a.replaced("good", 1), seed=1, budget_s=120.0)
+    found = ran(plan, lambda values: 900 if values["good"] else 600).final
+    assert found is not None
+    assert found.verdict == "better"
+    assert found.ratios[HITS].ratio == pytest.approx(1.5, abs=0.01)
 
 
-class Swept(Saying):
-    hits = staticmethod(lambda values: {1: 400, 64: 600}.get(values["workers"], 0))
+def test_of_several_rows_the_one_with_the_most_hits_comes_out(study):
+    knobs = (Knob(name="cache", start="small", levels=("large", "larger")),)
+    method = structs.replace(study.method, kind="table")
+    plan = make_plan(asking(study, knobs=knobs, method=method, budget_s=300.0), seed=5)
+    hits = {"small": 300, "large": 500, "larger": 800}
+    outcome = ran(plan, lambda values: hits[values["cache"]])
+    assert [step.kept for step in outcome.steps] == [True, True]
+    assert outcome.configuration.values["cache"] == "larger"
+
+
+def test_a_factorial_goes_to_the_most_hits(study):
+    knobs = tuple(Knob(name=name, start="off", levels=("on",)) for name in ("cache", "more"))
+    method = structs.replace(study.method, kind="factorial")
+    plan = make_plan(asking(study, knobs=knobs, method=method, budget_s=300.0), seed=5)
+    hits = {("off", "off"): 200, ("on", "off"): 400, ("off", "on"): 180, ("on", "on"): 360}
+    outcome = ran(plan, lambda values: hits[values["cache"], values["more"]])
+    assert outcome.factorial is not None
+    verdicts = [each.verdict for each in outcome.factorial.effects]
+    assert verdicts == ["better", "worse", "equivalent"]
+    assert outcome.configuration.values == {"cache": "on", "more": "off"}
 
 
 @pytest.mark.parametrize("levels", [(1, 64), (1, 8, 64)])
 def test_a_sweep_goes_up_to_the_most_hits_and_names_the_levels_without_any(study, levels):
-    study = structs.replace(
-        study,
-        knobs=(Knob(name="workers", start=64, levels=levels),),
-        method=Method(kind="sweep", knob="workers", window_s=0.5, blocks_per_start=2),
-        objective=Objective(metric=HITS),
-        counted_header="X-Cache",
-    )
-
-    class Levels(Swept):
-        def measure_start(self, request, save):
-            record = super().measure_start(request, save)
-            found = [
-                BARE if arm.values["workers"] == 8 else words
-                for arm, words in zip(request.arms, record.header_words, strict=True)
-            ]
-            return structs.replace(record, header_words=tuple(found))
-
-    def run():
-        return run_plan(
-            make_plan(study, seed=5),
-            bench=Levels(throughput_per_s=lambda _values: 500.0),
-            store=MemoryStore(),
-            run_id="1",
-            watch=lambda _event: None,
-        )
-
+    knobs = (Knob(name="workers", start=64, levels=levels),)
+    method = Method(kind="sweep", knob="workers", window_s=0.5, blocks_per_start=2)
+    plan = make_plan(asking(study, knobs=knobs, method=method), seed=5)
+    hits = {1: 400, 8: None, 64: 600}
     if 8 in levels:
         with pytest.raises(TargetError, match=r"`HIT` in `X-Cache` \(those with workers 8\)"):
-            run()
+            ran(plan, lambda values: hits[values["workers"]])
         return
-    found = run().sweep
+    found = ran(plan, lambda values: hits[values["workers"]]).sweep
     assert found is not None
     assert (found.best, found.metric) == (64, HITS)
     assert [point.value for point in found.points] == pytest.approx([0.4, 0.6], abs=0.01)
