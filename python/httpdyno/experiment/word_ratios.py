@@ -40,23 +40,22 @@ def no_ratio_of_words(
         names: Of these arms, in their order; empty where nobody is to be named.
     """
     counted = [[_complete(start, arm) for start in starts] for arm in arms]
-    return _uncounted(counted) or _none_words(counted, word, names)
+    return _uncounted(starts, arms) or _none_words(counted, word, names)
 
 
 def _complete(start: StartRecord, arm: int) -> HeaderWords | None:
     return words_in(start, arm) if start.statuses[arm] == "complete" else None
 
 
-def _uncounted(counted: Sequence[Sequence[HeaderWords | None]]) -> str:
+def _uncounted(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
     """Return that one of the arms has no count in any start, and why; empty where all have."""
-    for seen in counted:
+    for arm in arms:
+        seen = [words_in(start, arm) for start in starts if start.statuses[arm] == "complete"]
         known = [each for each in seen if each is not None]
         if seen and not any(each.n_answers for each in known):
             why = next((each.uncounted for each in reversed(known) if each.uncounted), "nobody did")
-            return (
-                f"what answers say in {_header(counted)} was not counted in {len(seen)} starts: "
-                f"{why}"
-            )
+            header = _header([known])
+            return f"what answers say in {header} was not counted in {len(seen)} starts: {why}"
     return ""
 
 
