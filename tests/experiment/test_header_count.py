@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
+from time import sleep
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,6 @@ from httpdyno.experiment.header_count import (
     LONGEST_S,
     N_ANSWERS,
     HeaderCount,
-    HeadersCounted,
     counted_headers,
     relayed,
 )
@@ -36,6 +36,7 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
     HeaderWords,
     Method,
+    Objective,
     Phase,
     RequestSpec,
     SideCommand,
@@ -207,10 +208,21 @@ def test_only_the_last_phase_ends_sooner_for_a_later_one_finds_what_another_leav
     assert [*words.beside] == ["cold", "filling"]
 
 
-@pytest.mark.parametrize(("start", "has_turn"), [(0, False), (3, False), (3, True)])
-def test_a_turn_is_taken_in_one_start_of_a_comparison(study, monkeypatch, start, has_turn):
-    """Whichever it is: the first one may have to be tried again."""
-    monkeypatch.setattr(HeaderCount, "counted", lambda _self, _up: HeadersCounted(once_s=1.0))
+@pytest.mark.parametrize(
+    ("start", "has_turn", "takes"), [(0, False, "once"), (3, False, "once"), (3, True, "")]
+)
+@pytest.mark.parametrize("also", [(), ("answers_ratio of HIT",)])
+def test_a_turn_is_taken_in_one_start_of_a_comparison_or_in_each(  # noqa: PLR0913, PLR0917
+    study, monkeypatch, start, has_turn, takes, also
+):
+    """Whichever one it is: the first may have to be tried again. In each where it is claimed."""
+
+    def take(*_):
+        sleep(0.001)
+        return of(1)
+
+    monkeypatch.setattr(HeaderCount, "_of", take)
+    takes = "each" if also else takes
     arms = (study.start_configuration(),) * 2
     request = StartRequest(
         comparison=1,
@@ -222,9 +234,14 @@ def test_a_turn_is_taken_in_one_start_of_a_comparison(study, monkeypatch, start,
         warm_up_s=0.0,
     )
     method = structs.replace(study.method, phases=(Phase(name="warm"),), decides="warm")
-    study = structs.replace(study, counted_header="X-Cache", method=method)
-    found = counted_headers(study, request, {}, seed=1, cpus=(), has_turn=has_turn)
-    assert (found.once_s > 0) == (not has_turn)
+    study = structs.replace(
+        study, counted_header="X-Cache", method=method, objective=Objective(also=also)
+    )
+    server: Any = SimpleNamespace(addresses=("127.0.0.1:1",), networks=("",), is_alive=lambda: True)
+    running = {Place(0, arm): server for arm in range(2)}
+    found = counted_headers(study, request, running, seed=1, cpus=(), has_turn=has_turn)
+    assert (found.once_s > 0, found.each_s > 0) == (takes == "once", takes == "each")
+    assert found.of_start(0, 2) == ((of(1), of(1)) if takes else ())
 
 
 def test_a_phase_that_fails_is_why_nothing_was_counted():

@@ -8,8 +8,10 @@ from statistics import fmean
 
 from httpdyno.experiment.call_figures import CallTotals, call_value
 from httpdyno.experiment.call_ratios import calls_value, pooled
+from httpdyno.experiment.word_ratios import words_value
 from httpdyno.model import (
     CallFigures,
+    HeaderWords,
     HistogramData,
     Measurement,
     Portion,
@@ -17,6 +19,8 @@ from httpdyno.model import (
     SystemCalls,
     WindowRecord,
 )
+from httpdyno.model.answers import word_of_answers
+from httpdyno.model.header_words import words_together
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.model.metric import (
     CALL_RATIOS,
@@ -61,6 +65,8 @@ class ArmFigures:
     """Of a body that a program repeats; it has no other figures."""
     system_calls: SystemCalls | None = None
     """Of an answer; None where none were counted."""
+    header_words: HeaderWords | None = None
+    """What answers said in the header that is counted; None where none is."""
     exits_per_request: float = math.nan
     """Processes that ended over answers; NaN where they were not counted."""
 
@@ -68,6 +74,8 @@ class ArmFigures:
         """Return the figure behind a ratio's name."""
         if is_of_system_calls(ratio_name):
             return calls_value(self.system_calls, ratio_name)
+        if word_of_answers(ratio_name):
+            return words_value(self.header_words, ratio_name)
         if self.calls is not None or ratio_name in CALL_RATIOS:
             return call_value(self.calls, ratio_name) if ratio_name in CALL_RATIOS else math.nan
         own = {
@@ -112,6 +120,7 @@ class ArmTotals:
     n_times: dict[str, int]
     calls: CallTotals | None = None
     system_calls: SystemCalls | None = None
+    header_words: HeaderWords | None = None
     exits: ProcessExits | None = None
 
     @classmethod
@@ -120,6 +129,7 @@ class ArmTotals:
         windows: Sequence[WindowRecord],
         system_calls: SystemCalls | None = None,
         came_up_s: float | None = None,
+        header_words: HeaderWords | None = None,
         exits: ProcessExits | None = None,
     ) -> "ArmTotals":
         """Return those of one arm's windows, how it came up before and what was counted after."""
@@ -158,6 +168,7 @@ class ArmTotals:
             n_times={name: count(data) for name, data in times.items()},
             calls=CallTotals.of(windows),
             system_calls=system_calls,
+            header_words=header_words,
             exits=exits,
         )
 
@@ -185,6 +196,7 @@ class ArmTotals:
             n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
             calls=CallTotals.sum(each.calls for each in parts),
             system_calls=pooled(each.system_calls for each in parts),
+            header_words=words_together(each.header_words for each in parts),
             exits=exits_together(each.exits for each in parts),
         )
 
@@ -215,6 +227,7 @@ class ArmTotals:
             error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
             calls=self.calls.figures if self.calls else None,
             system_calls=self.system_calls,
+            header_words=self.header_words,
             exits_per_request=_exits_ratio(self.exits),
         )
 

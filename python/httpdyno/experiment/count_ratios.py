@@ -16,7 +16,9 @@ from msgspec import structs
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
 from httpdyno.experiment.exit_ratios import no_exits
+from httpdyno.experiment.word_ratios import no_ratio_of_words
 from httpdyno.model import RatioInterval, StartRecord
+from httpdyno.model.answers import word_of_answers
 from httpdyno.model.metric import (
     EXITS,
     FULL_HANDSHAKES,
@@ -78,6 +80,8 @@ def no_ratio(
     if ratio_name == LOOKUPS:
         counts = [[_lookups(start, arm) for start in starts] for arm in arms]
         return _untold_lookups(starts, arms) or _none_words(counts, names, "lookups of names")
+    if word := word_of_answers(ratio_name):
+        return no_ratio_of_words(starts, word, arms, names)
     if ratio_name == EXITS:
         return no_exits(starts, arms, names)
     why = _WHY.get(ratio_name)

@@ -17,6 +17,7 @@ from httpdyno.experiment.call_ratios import calls_in
 from httpdyno.experiment.count_ratios import lost_between_looks, no_ratio
 from httpdyno.experiment.exit_ratios import exits_in
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
+from httpdyno.experiment.word_ratios import words_in
 from httpdyno.experiment.workers_of_starts import mean_counts, workers_of_starts
 from httpdyno.model import (
     ArmSummary,
@@ -32,7 +33,6 @@ from httpdyno.model import (
     TrialStatus,
     WindowRecord,
 )
-from httpdyno.model.header_words import words_together
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.model.metric import (
     CALL_RATIOS,
@@ -63,7 +63,11 @@ class _Known:
                 del self._of[next(iter(self._of))]
             came_up_s = start.came_up_s[arm] if start.came_up_s else None
             totals = ArmTotals.of(
-                arm_windows(start, arm), calls_in(start, arm), came_up_s, exits_in(start, arm)
+                arm_windows(start, arm),
+                calls_in(start, arm),
+                came_up_s,
+                words_in(start, arm),
+                exits_in(start, arm),
             )
             self._of[key] = (start, totals, totals.figures)
         return self._of[key][1:]
@@ -175,7 +179,7 @@ def arm_summary(
         calls=figures.calls,
         exits_per_request=_known_or_none(figures.exits_per_request),
         system_calls=figures.system_calls,
-        header_words=words_together(s.header_words[arm] for s in starts if s.header_words),
+        header_words=figures.header_words,
         connecting=_connecting([w.measurement for w in windows]),
     )
 

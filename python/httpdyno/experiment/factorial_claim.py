@@ -36,7 +36,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.metric import MORE_IS_BETTER, RATIO_OF_METRIC
+from httpdyno.model.metric import MORE_IS_BETTER, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.factorial import (
     Weights,
     contrast,
@@ -225,7 +225,7 @@ def _word(interval: RatioInterval | None, metric: str, study: Study) -> Verdict:
     return verdict(
         interval,
         margin_ratio=study.objective.margin_ratio,
-        more_is_better=RATIO_OF_METRIC[metric] in MORE_IS_BETTER,
+        more_is_better=is_more_better(metric),
     )
 
 
@@ -272,7 +272,7 @@ class _Ranked:
         able: Collection[int],
         risk: float,
     ) -> "_Ranked":
-        sign = 1 if RATIO_OF_METRIC[metric] in MORE_IS_BETTER else -1
+        sign = 1 if is_more_better(metric) else -1
         logs = all_logs(starts, metric, gone)
         gains = {number: [sign * row[number] for row in logs] for number in able}
         best = max(able, key=lambda number: fmean(gains[number]))

@@ -74,13 +74,15 @@ class HeaderCount:
     """Runs a phase's command at a server."""
     longest_s: float = LONGEST_S
     """What the answers of one server may take, where no phase says otherwise."""
+    is_each: bool = False
+    """Whether each start takes a turn of phases for it, since they are a figure of the start."""
 
     def counted(self, up: Sequence[Place]) -> HeadersCounted:
         """Return what the answers of these servers say, one server after the other."""
         began_s = time.monotonic()
         words = {place: self._of(place) for place in up}
         took_s = time.monotonic() - began_s
-        if self.method.phases:
+        if self.method.phases and not self.is_each:
             return HeadersCounted(words=words, once_s=took_s)
         return HeadersCounted(words=words, each_s=took_s)
 
@@ -182,8 +184,9 @@ def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and 
 ) -> HeadersCounted:
     """Return what the answers of a study's servers say in the header that it counts.
 
-    With phases that is a whole turn, with its pauses: one start of a comparison takes it. So does
-    one of a calibration, which tells what a comparison's first start costs.
+    With phases that is a whole turn, with its pauses: one start of a comparison takes it, or each
+    where something is claimed of the words. So does one of a calibration, which tells what a
+    comparison's first start costs.
 
     Args:
         study: Whose load is repeated.
@@ -195,7 +198,9 @@ def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and 
         left_s: What these starts may still take in all. Where that is little, there are fewer
             answers; with phases it makes no difference.
     """
-    if not study.counted_header or (study.method.phases and has_turn):
+    is_each = study.objective.counts_words
+    has_enough = study.method.phases and has_turn and not is_each
+    if not study.counted_header or has_enough:
         return HeadersCounted()
     count = HeaderCount(
         name=study.counted_header,
@@ -209,6 +214,7 @@ def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and 
         ),
         act=lambda place, command: acted(running[place], command),
         longest_s=longest_s(left_s, len(running)),
+        is_each=is_each,
     )
     found = count.counted([*running])
     words = {

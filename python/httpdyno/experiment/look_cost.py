@@ -25,7 +25,7 @@ class HeaderCost(NamedTuple):
     """What counting the words of a header takes of one server."""
 
     each_s: float = 0.0
-    """In each start, at the least: up to two seconds where there is time."""
+    """In each start, at the least: up to two seconds where there is time, or a turn of phases."""
     once_s: float = 0.0
     """In the first start of a comparison alone."""
 
@@ -35,7 +35,10 @@ def header_cost(study: Study) -> HeaderCost:
     if not study.counted_header:
         return HeaderCost()
     if study.method.phases:
-        return HeaderCost(once_s=study.method.turn_s)
+        turn_s = study.method.turn_s
+        return (
+            HeaderCost(each_s=turn_s) if study.objective.counts_words else HeaderCost(once_s=turn_s)
+        )
     return HeaderCost(each_s=LEAST_WORDS_S)
 
 

@@ -306,6 +306,8 @@ def _starts_note(study: Study) -> str:
         counts += "; servers come up one after the other"
     header = study.counted_header
     words = f"; what answers say in `{header}` is counted after windows" if header else ""
+    if words and method.phases and study.objective.counts_words:
+        words += ", in a turn more of each start"
     return f"{beside}{counts}{words}"
 
 

@@ -25,7 +25,7 @@ from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, LadderStep, Plan, Step
-from httpdyno.model.metric import MORE_IS_BETTER, RATIO_OF_METRIC
+from httpdyno.model.metric import RATIO_OF_METRIC, is_more_better
 
 Arms = tuple[Configuration, Configuration]
 
@@ -101,11 +101,11 @@ def best_of(steps: Sequence[LadderStep], reference: Configuration) -> Configurat
 
 def _gain(step: LadderStep) -> float:
     compared = step.comparison
-    key = RATIO_OF_METRIC[compared.decided_by or compared.metric]
-    interval = compared.ratios.get(key)
+    metric = compared.decided_by or compared.metric
+    interval = compared.ratios.get(RATIO_OF_METRIC[metric])
     if interval is None:
         return 1.0
-    return interval.ratio if key in MORE_IS_BETTER else 1 / interval.ratio
+    return interval.ratio if is_more_better(metric) else 1 / interval.ratio
 
 
 def _compared(

@@ -1,11 +1,21 @@
 """What servers said of their answers in a header, such as `X-Cache: HIT from localhost`."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from httpdyno.model.base import Record
+
+FIRST_WORD = re.compile(r"[^\s,;]+")
+LONGEST_WORD = 32
+"""Of longer ones the beginning is counted."""
+
+
+def is_word(text: str) -> bool:
+    """Tell whether a header's first word, as it is counted, may be this text."""
+    return len(text) <= LONGEST_WORD and FIRST_WORD.fullmatch(text) is not None
 
 
 class HeaderWords(Record, frozen=True, omit_defaults=True):
@@ -30,6 +40,10 @@ class HeaderWords(Record, frozen=True, omit_defaults=True):
     def n_answers(self) -> int:
         """All that were looked at."""
         return sum(self.counts.values()) + self.n_without
+
+    def ratio_of(self, word: str) -> float | None:
+        """Return the share of the answers that began with a word; None where none were counted."""
+        return self.counts.get(word, 0) / self.n_answers if self.n_answers else None
 
 
 def words_together(parts: Iterable[HeaderWords | None]) -> HeaderWords | None:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.model.base import Record
-from httpdyno.model.metric import is_of_system_calls, keeps_first_byte, request_of
+from httpdyno.model.metric import is_counted, keeps_first_byte, request_of
 from httpdyno.model.telemetry import WorkersSeen
 
 
@@ -347,7 +347,7 @@ class Measurement(Record, frozen=True, omit_defaults=True):
             metrics: That something is claimed of: what they are of is kept.
             names: Of the requests that were sent.
         """
-        wanted = {request_of(metric) for metric in metrics if not is_of_system_calls(metric)} - {""}
+        wanted = {request_of(metric) for metric in metrics if not is_counted(metric)} - {""}
         each = self.by_request or (Portion(latency=self.latency),)
         named = {n: p.latency for n, p in zip(names, each, strict=False) if n in wanted}
         parts = self.by_request if self.measured_errors else ()

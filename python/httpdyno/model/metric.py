@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from httpdyno.model.answers import ANSWERS, answers_with, means_hit, word_of_answers
+
 SYSTEM_CALLS = "calls_per_request"
 FULL_HANDSHAKES = "handshakes_full_per_request"
 LOOKUPS = "lookups_per_request"
@@ -87,22 +89,35 @@ _OF = " of "
 
 
 class _WithRequests(dict[str, str]):
-    """Also of one request of a mix, `latency_p90_s of search`, or of calls of one kind."""
+    """Also of one request of a mix, `latency_p90_s of search`, or of calls of one kind.
+
+    And of answers that say one word, which have none that they are a part of.
+    """
+
+    of_answers = answers_with("")
 
     def __missing__(self, key: str) -> str:
         whole, of, request = key.partition(_OF)
         if not of:
             raise KeyError(key)
+        if whole == ANSWERS:
+            return f"{self.of_answers}{request}"
         return f"{self[whole]}{_OF}{request}"
 
 
-METRIC_NAMES = _WithRequests({metric: name for metric, (_, name) in _METRICS.items()})
+class _InWords(_WithRequests):
+    """The same, for people."""
+
+    of_answers = "share of answers with "
+
+
+METRIC_NAMES = _InWords({metric: name for metric, (_, name) in _METRICS.items()})
 """In words."""
 
 RATIO_OF_METRIC = _WithRequests({metric: ratio for metric, (ratio, _) in _METRICS.items()})
 """The keys of `Comparison.ratios`."""
 
-RATIO_NAMES = _WithRequests(_METRICS.values())
+RATIO_NAMES = _InWords(_METRICS.values())
 """The same in words, by such a key."""
 
 
@@ -112,7 +127,10 @@ def of_request(name: str) -> tuple[str, ...]:
 
 
 def request_of(metric: str) -> str:
-    """Return the request that a metric, or a ratio, is of, or the kind of calls; empty: of all."""
+    """Return the request that a metric, or a ratio, is of, or the kind of calls, or the word.
+
+    Empty: of all.
+    """
     return metric.partition(_OF)[2]
 
 
@@ -123,7 +141,8 @@ def is_of_system_calls(metric: str) -> bool:
 
 def is_counted(metric: str) -> bool:
     """Whether a metric, or a ratio, is a count, which may be nought or the same in each start."""
-    return metric in {FULL_HANDSHAKES, LOOKUPS, EXITS} or is_of_system_calls(metric)
+    of_words = is_of_system_calls(metric) or word_of_answers(metric) != ""
+    return of_words or metric in {FULL_HANDSHAKES, LOOKUPS, EXITS}
 
 
 def calls_of_kind(kind: str) -> str:
@@ -169,9 +188,9 @@ def keeps_first_byte(metrics: Iterable[str]) -> bool:
 
 
 MORE_IS_BETTER = frozenset({"throughput", "usual_throughput", "slow_throughput"})
-"""Of the ratios; of all others less is better."""
+"""Of the ratios; of all others less is better, but for answers of a cache that had them."""
 
 
 def is_more_better(metric: str) -> bool:
     """Whether more of a metric is better."""
-    return RATIO_OF_METRIC[metric] in MORE_IS_BETTER
+    return RATIO_OF_METRIC[metric] in MORE_IS_BETTER or means_hit(word_of_answers(metric))

@@ -77,7 +77,8 @@ class StartRecord(Record, frozen=True):
     objective has nothing of them."""
     header_words: tuple[HeaderWords | None, ...] = ()
     """What each arm's answers said in the header that the study counts, after its windows;
-    (n_arms,), or empty where it counts none. With phases one start of a comparison has them."""
+    (n_arms,), or empty where it counts none. With phases one start of a comparison has them, or
+    each where the objective has something of them."""
     process_exits: tuple[ProcessExits | None, ...] = ()
     """How many processes of each arm ended under a load after its windows; (n_arms,), or empty
     where the objective has nothing of it."""

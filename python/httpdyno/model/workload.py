@@ -4,6 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from httpdyno.model.answers import word_of_answers
 from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
 from httpdyno.model.metric import EXITS, READY, is_of_system_calls
@@ -140,7 +141,8 @@ class Objective(Record, frozen=True):
     `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`, `uss_bytes_per_process`,
     `bytes_per_request`, `calls_per_request`, `calls_per_request of KIND`,
     `handshakes_full_per_request`, `lookups_per_request`, `ready_s`, `first_byte_pNN_s`,
-    `page_pNN_s`, `usual_pNN_s`, `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is)."""
+    `page_pNN_s`, `usual_pNN_s`, `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is), or
+    `answers_ratio of WORD` (more is of a word that means a hit, less of all others)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""
@@ -184,6 +186,11 @@ class Objective(Record, frozen=True):
     def counts_exits(self) -> bool:
         """Whether some metric that has a claim is of processes that end: each start counts them."""
         return EXITS in self.named
+
+    @property
+    def counts_words(self) -> bool:
+        """Whether some metric that has a claim is of a header's words: each start counts them."""
+        return any(map(word_of_answers, self.named))
 
     @property
     def times_ready(self) -> bool:

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Objective, Replay, Study, Workload
+from httpdyno.model.answers import ANSWERS_OF_ANY, is_among, word_of_answers
 from httpdyno.model.metric import (
     CALL_METRIC,
     FULL_HANDSHAKES,
@@ -25,11 +26,11 @@ from httpdyno.telemetry.census.kind import COUNTED
 def metrics_of(workload: Workload) -> tuple[str, ...]:
     """Return the metrics of a server under a load, and those of its requests that have a name.
 
-    System calls are also those of each kind.
+    System calls are also those of each kind. Answers that say a word are one: any may be theirs.
     """
     names = filter(None, workload.request_names)
     of_one = (metric for name in names for metric in of_request(name))
-    return (*REQUEST_METRICS, *of_one, *map(calls_of_kind, COUNTED))
+    return (*REQUEST_METRICS, *of_one, *map(calls_of_kind, COUNTED), ANSWERS_OF_ANY)
 
 
 def metrics_text(metrics: Sequence[str]) -> str:
@@ -57,11 +58,12 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
         known = [each for each in known if each not in RATES]
     if objective.metric == CALL_METRIC:
         known = []  # no request is made
-    known = [each for each in known if each not in {objective.metric, objective.tie_breaker}]
+    taken = {objective.metric, objective.tie_breaker}
+    known = [each for each in known if each not in taken]
     also = list(objective.also)
     for name in names:
         metric = metric_named(name)
-        if metric not in known:
+        if metric in taken or not is_among(metric, known):
             words = f"`{name}` cannot be told beside the metric"
             raise UsageError(words, hint=metrics_text(known))
         if metric not in {*objective.beside, *also}:
@@ -105,4 +107,6 @@ def server_for(metric: str, study: Study) -> str:
     network = study.server.network
     if metric == LOOKUPS and (network is None or network.resolver is None):
         return "servers with a resolver of names of their own: `[network.resolver]`"
+    if word_of_answers(metric) and not study.counted_header:
+        return 'a study that counts a header: `[workload]` with `count_header = "X-Cache"`'
     return ""

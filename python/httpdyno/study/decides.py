@@ -4,6 +4,7 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Study
+from httpdyno.model.answers import is_among
 from httpdyno.model.metric import CALL_METRIC, RATES, metric_named
 from httpdyno.model.workload import second_metric_of
 from httpdyno.study.also import metrics_of, metrics_text, server_for, workload_for
@@ -27,7 +28,7 @@ def decided_by(study: Study, name: str) -> Study:
     known = [] if objective.metric == CALL_METRIC else [*metrics_of(workload)]
     if workload.is_open_loop:
         known = [each for each in known if each not in RATES]
-    if metric not in known:
+    if not is_among(metric, known):
         raise UsageError(
             f"`{name}` cannot decide study {study.name}",
             hint=f"there are {metrics_text(known)}" if known else f"{objective.metric} decides it",

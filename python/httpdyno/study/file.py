@@ -13,6 +13,7 @@ from typing import Any
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
+from httpdyno.model.answers import is_among
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import CALL_METRIC
@@ -298,7 +299,7 @@ class _Checker:
         self, table: ObjectiveTable, workload: Workload, metrics: Sequence[str]
     ) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
-            if metric not in metrics and (metric or name == "metric"):
+            if not is_among(metric, metrics) and (metric or name == "metric"):
                 raise self.wrong(f"objective.{name}", metric, metrics_text(metrics))
         if table.tie_breaker == table.metric:
             raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")

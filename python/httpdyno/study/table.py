@@ -78,7 +78,10 @@ class ObjectiveTable(Record, frozen=True):
     the server's processes end, told of a thousand requests: each start counts them after its
     windows, under four seconds of load more. `ready_s` is the time from a
     server's spawning until it answers: they come up one after the other then, and less than 0.1 s
-    is not compared. With `[fragments]` it is `cpu_s_per_call`."""
+    is not compared. `answers_ratio of MISS` is the share of the answers whose counted header
+    (`workload.count_header`) began with that word, as the server spells it: more is better of a
+    word that is or ends in `hit`, in small letters or capitals, and less of all others. With
+    `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
+from httpdyno.model.header_words import FIRST_WORD, LONGEST_WORD
 from httpdyno.servers.network import within
 
 _LONGEST_HEAD_BYTES = 1 << 17
@@ -22,10 +23,8 @@ _END = re.compile(rb"\r?\n\r?\n")
 _STATUS = re.compile(rb"HTTP/\d\.\d (\d{3})")
 _FIRST_FINAL = 200
 """What comes below it announces an answer."""
-_FIRST_WORD = re.compile(r"[^\s,;]+")
 _MOST_WORDS = 16
 """A header with more of them is no word of a few, such as an `ETag`."""
-_LONGEST_WORD = 32
 OTHER = "other"
 _ROUND_MS = 100
 _PATIENCE_S = 10.0
@@ -53,8 +52,8 @@ def first_word(head: bytes, name: str) -> str | None:
     """
     for line in head.splitlines()[1:]:
         key, _, value = line.decode("latin-1").partition(":")
-        if key.strip().lower() == name.lower() and (found := _FIRST_WORD.search(value)):
-            return found[0][:_LONGEST_WORD]
+        if key.strip().lower() == name.lower() and (found := FIRST_WORD.search(value)):
+            return found[0][:LONGEST_WORD]
     return None
 
 

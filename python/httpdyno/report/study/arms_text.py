@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
+from httpdyno.model.answers import word_of_answers
 from httpdyno.model.metric import (
     EXITS,
     FULL_HANDSHAKES,
@@ -202,6 +203,8 @@ def _figure(arm: ArmSummary, metric: str) -> float | None:
     if is_of_system_calls(metric):
         calls = arm.system_calls
         return None if calls is None else calls.of(kind_of_calls(metric))
+    if word := word_of_answers(metric):
+        return None if arm.header_words is None else arm.header_words.ratio_of(word)
     ratio = RATIO_OF_METRIC[metric]
     distribution, percentile = distribution_of(ratio)
     # What every study looks at is by percentile, what one names is by the ratio's key.

@@ -167,8 +167,8 @@ class ClaimJson(Record, frozen=True):
     cpu_per_call_ratio: RatioJson | None
     wall_per_call_ratio: RatioJson | None
     request_ratios: dict[str, RatioJson]
-    """Of single requests that the objective names, such as `latency_p90 of search`, and of kinds of
-    system calls, `calls_per_request of open`."""
+    """Of single requests that the objective names, such as `latency_p90 of search`, of kinds of
+    system calls, `calls_per_request of open`, and of answers by words, `answers_ratio of HIT`."""
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int

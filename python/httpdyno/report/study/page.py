@@ -6,7 +6,7 @@ from typing import Any
 
 from httpdyno.foreign_text import readable
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
-from httpdyno.model.metric import MORE_IS_BETTER, SYSTEM_CALLS
+from httpdyno.model.metric import SYSTEM_CALLS, is_more_better
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.age_text import ages_page
@@ -59,7 +59,6 @@ from httpdyno.report.study.verdict_text import (
     of_objective,
     proven_bound_text,
     ratio_bounds_text,
-    ratio_key,
     ratio_text,
     shown_verdict,
     verdict_badge,
@@ -210,7 +209,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     interval = deciding(final)
     if interval is None:
         raise ValueError("a hero needs an interval")
-    more_is_better = ratio_key(decider(final)) in MORE_IS_BETTER
+    more_is_better = is_more_better(decider(final))
     name = metric_name(decider(final))
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
     if outcome.withdrawn:

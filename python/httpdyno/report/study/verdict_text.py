@@ -14,6 +14,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
+from httpdyno.model.answers import word_of_answers
 from httpdyno.model.metric import (
     EXITS,
     FULL_HANDSHAKES,
@@ -85,6 +86,8 @@ def short_name(ratio: str) -> str:
     names[EXITS] = "exits per 1,000"
     if kind := kind_of_calls(ratio):
         return f"{kind} calls"
+    if word := word_of_answers(ratio):
+        return word
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 
@@ -345,7 +348,7 @@ def format_of(metric: str) -> Format:
         return format_count
     if metric == EXITS:
         return format_per_thousand
-    if metric == FULL_HANDSHAKES:
+    if metric == FULL_HANDSHAKES or word_of_answers(metric):
         return format_percent
     if request_of(metric):
         return format_duration
