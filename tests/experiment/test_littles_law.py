@@ -1,4 +1,4 @@
-"""Little's law checks what is credited, and what it contradicts is not claimed."""
+"""Little's law checks what is credited, and what it contradicts is not claimed by that much."""
 
 import numpy as np
 import pytest
@@ -55,17 +55,20 @@ def test_too_few_starts_say_what_time_the_others_take():
     assert told.needed_s == 3 * 1.0, "each took a second"
 
 
-def test_a_window_that_counts_ended_answers_is_caught_and_nothing_is_claimed():
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "inconclusive"), (1.2, "better")])
+def test_a_window_that_counts_ended_answers_is_caught_and_the_interval_has_it_in_it(ratio, verdict):
     # Phases as if all users had begun together: whole answers of each.
     def broken(cycles, n_ended):
         del n_ended
         return structs.replace(cycles, credit=cycles.n_users * (cycles.credit // cycles.n_users))
 
-    starts = steady_starts("constant", 1.2, broken)
+    starts = steady_starts("constant", ratio, broken)
     assert "Little's law" in little_doubt(starts).words
     state = claim(starts, Terms(objective=Objective(), min_starts=6))
-    assert state.verdict == "inconclusive"
+    assert state.verdict == verdict
     assert "Little's law" in state.reason
+    assert state.interval is not None
+    assert state.interval.low <= ratio <= state.interval.high
     arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
     told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
     assert [each.kind for each in told.caveats] == ["little"]

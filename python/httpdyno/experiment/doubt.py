@@ -65,11 +65,11 @@ class Doubt:
         if self.is_unbounded:
             return "so no difference in throughput is claimed"
         most = math.fsum(sorted(self.off_logs.values())[-_PAIR:])
-        whose = "its ratio" if n_arms <= _PAIR else "a ratio of two"
+        whose = "its ratio of throughput" if n_arms <= _PAIR else "a ratio of two"
         wider = f"{'' if n_arms <= _PAIR else 'up to '}{format_percent(math.expm1(most))}"
         return (
-            f"so {whose} of throughput is known no better than by that: its interval is wider by "
-            f"{wider} to either side"
+            f"so {whose} is known no better than by that: its interval is wider by {wider} to "
+            "either side"
         )
 
     def known(self, arm: int) -> float:
