@@ -183,6 +183,8 @@ def test_a_tie_breaker_decides_where_the_wide_interval_proves_that_little_is_los
     state = claim(starts, Terms(objective=objective, min_starts=6))
     assert state.decided_by == ("cpu_s_per_request" if decides else "")
     assert state.verdict == ("better" if decides else "inconclusive")
+    assert "a was credited with 100/s" in state.reason
+    assert state.slack == pytest.approx(-math.log(factor))
 
 
 def test_a_border_is_as_far_as_the_doubt_leaves_it():

@@ -154,11 +154,13 @@ def _by_tie_breaker(
         if first.verdict == "equivalent"
         else f"is proven to lose at most {_percent_up(loss)}"
     )
+    doubt = doubt_about(starts, RATIO_OF_METRIC[objective.metric])
     return replace(
         second,
         interval=first.interval,
+        slack=first.slack,
         decided_by=objective.tie_breaker,
-        reason=f"{names[0]} {state}; {names[1]} decides: {second.reason}",
+        reason=f"{names[0]} {state}{doubt.in_words}; {names[1]} decides: {second.reason}",
     )
 
 
