@@ -1,5 +1,7 @@
 """A factorial: every combination, and what each knob changes with and without each other."""
 
+import math
+
 import pytest
 from msgspec import structs
 from tests.report.plain import plain_text
@@ -9,7 +11,7 @@ from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import factorial_arms, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Knob, SystemCalls
+from httpdyno.model import Cycles, Knob, SystemCalls
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
@@ -243,3 +245,64 @@ def test_a_start_in_which_a_combination_takes_no_calls_is_not_left_out_in_silenc
     assert found.doubt == "some answers take no `open` calls, so there is no ratio to them"
     assert {each.verdict for each in found.effects} == {"inconclusive"}
     assert outcome.configuration == outcome.plan.study.start_configuration()
+
+
+class _Contradicting(FakeBench):
+    """Users' cycles of the last combination make another throughput than what was credited."""
+
+    factor = 1.0
+
+    def measure_start(self, request, save):
+        start = super().measure_start(request, save)
+        windows = []
+        for each in start.windows:
+            seen = each.measurement
+            n, factor = seen.measured_completed, self.factor if each.arm == 3 else 1.0
+            cycles = Cycles(
+                credit=float(n),
+                n_users=8,
+                begun=n,
+                begun_right=n,
+                begun_s=8 * seen.measured_s * factor,
+                begun_s2=0.0,
+                longest_s=0.1,
+            )
+            known = structs.replace(seen, cycles=cycles)
+            windows.append(structs.replace(each, measurement=known))
+        return structs.replace(start, windows=tuple(windows))
+
+
+def _contradicted(factorial, factor):
+    bench = _Contradicting(throughput_per_s=_throughput)
+    bench.factor = factor
+    plan = make_plan(factorial, seed=5)
+    outcome = run_plan(
+        plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
+    )
+    assert outcome.factorial is not None
+    return outcome
+
+
+def test_an_effect_has_in_it_what_its_combinations_may_be_off_by(factorial):
+    """Half of one of four in an effect, all of it in an interaction."""
+    outcome = _contradicted(factorial, 1.1)
+    found, plain = outcome.factorial, _contradicted(factorial, 1.0).factorial
+    assert found.n_starts == plain.n_starts
+    for wide, narrow, part in zip(found.effects, plain.effects, (0.5, 0.5, 1), strict=True):
+        by = part * math.log(1.1)
+        assert math.log(narrow.ratio.low / wide.ratio.low) == pytest.approx(by)
+        assert math.log(wide.ratio.high / narrow.ratio.high) == pytest.approx(by)
+        assert "Little's law" in wide.reason
+    assert found.doubt == ""
+    assert [each.verdict for each in found.effects] == ["better", "better", "worse"]
+    [told] = [each.message for each in outcome.caveats if each.kind == "little"]
+    assert "so a ratio of two is known no better than by that: its interval is wider" in told
+    assert "up to 10 %" in told
+
+
+def test_of_a_doubt_without_a_size_no_effect_is_claimed(factorial):
+    outcome = _contradicted(factorial, 0.0)
+    found = outcome.factorial
+    assert "began in a window, so its throughput cannot be checked" in found.doubt
+    assert {each.verdict for each in found.effects} == {"inconclusive"}
+    assert outcome.configuration == factorial.start_configuration()

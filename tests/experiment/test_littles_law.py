@@ -1,4 +1,4 @@
-"""Little's law checks what is credited, and what it contradicts is not claimed."""
+"""Little's law checks what is credited, and what it contradicts is not claimed by that much."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from msgspec import structs
 from tests.experiment.cycles import LENGTHS, seen_cycles, start_of
 
 from httpdyno.experiment.claim import Terms, claim, comparison
-from httpdyno.experiment.littles_law import little_check, little_doubt
+from httpdyno.experiment.doubt import little_doubt
+from httpdyno.experiment.littles_law import little_check
 from httpdyno.experiment.window_choice import CycleMoments, choose_windows
 from httpdyno.model import Configuration, Cycles, Objective
 
@@ -39,7 +40,7 @@ def steady_starts(kind, ratio, mend=lambda cycles, _n_ended: cycles):
 @pytest.mark.parametrize("kind", LENGTHS)
 def test_a_steady_loop_agrees_and_is_claimed(kind):
     starts = steady_starts(kind, 1.5)
-    assert little_doubt(starts) == ""
+    assert little_doubt(starts).words == ""
     state = claim(starts, Terms(objective=Objective(), min_starts=6))
     assert state.verdict == "better"
     assert state.interval is not None
@@ -54,17 +55,20 @@ def test_too_few_starts_say_what_time_the_others_take():
     assert told.needed_s == 3 * 1.0, "each took a second"
 
 
-def test_a_window_that_counts_ended_answers_is_caught_and_nothing_is_claimed():
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "inconclusive"), (1.2, "better")])
+def test_a_window_that_counts_ended_answers_is_caught_and_the_interval_has_it_in_it(ratio, verdict):
     # Phases as if all users had begun together: whole answers of each.
     def broken(cycles, n_ended):
         del n_ended
         return structs.replace(cycles, credit=cycles.n_users * (cycles.credit // cycles.n_users))
 
-    starts = steady_starts("constant", 1.2, broken)
-    assert "Little's law" in little_doubt(starts)
+    starts = steady_starts("constant", ratio, broken)
+    assert "Little's law" in little_doubt(starts).words
     state = claim(starts, Terms(objective=Objective(), min_starts=6))
-    assert state.verdict == "inconclusive"
+    assert state.verdict == verdict
     assert "Little's law" in state.reason
+    assert state.interval is not None
+    assert state.interval.low <= ratio <= state.interval.high
     arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
     told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
     assert [each.kind for each in told.caveats] == ["little"]
@@ -78,14 +82,14 @@ def test_where_nothing_began_nothing_can_be_checked():
         credit=2.0, n_users=4, begun=0, begun_right=0, begun_s=0, begun_s2=0, longest_s=0
     )
     starts = [start_of(number, [[empty], [empty]], 1.0) for number in range(6)]
-    assert "no cycle of a began" in little_doubt(starts)
+    assert "no cycle of a began" in little_doubt(starts).words
 
 
 def test_answers_that_never_came_are_no_small_matter():
     def cut(cycles, _n_ended):
         return structs.replace(cycles, open_credit=cycles.credit * 0.1, n_open=1)
 
-    assert "might have added 10%" in little_doubt(steady_starts("constant", 1.2, cut))
+    assert "might have added 10%" in little_doubt(steady_starts("constant", 1.2, cut)).words
 
 
 def test_users_who_wait_all_the_time_are_left_out_and_told():
@@ -93,7 +97,7 @@ def test_users_who_wait_all_the_time_are_left_out_and_told():
         return structs.replace(cycles, n_users=cycles.n_users + 3, n_starved=3)
 
     starts = steady_starts("constant", 1.2, starving)
-    assert little_doubt(starts) == ""
+    assert little_doubt(starts).words == ""
     arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
     told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
     assert [each.kind for each in told.caveats] == ["starved_users"]
@@ -105,12 +109,12 @@ def test_fresh_windows_must_hold_many_answers_of_each_user():
         return structs.replace(cycles, is_fresh=True, begun_s=cycles.begun_s * 1.5)
 
     few = steady_starts("constant", 1.2, fresh)
-    assert "begin with the load" in little_doubt(few)
+    assert "begin with the load" in little_doubt(few).words
 
     def many(cycles, _n_ended):
         return structs.replace(fresh(cycles, 0), credit=cycles.credit * 100)
 
-    assert little_doubt(steady_starts("constant", 1.2, many)) == ""
+    assert little_doubt(steady_starts("constant", 1.2, many)).words == ""
 
 
 def test_an_open_loop_has_no_users_to_check():
@@ -126,7 +130,7 @@ def test_an_open_loop_has_no_users_to_check():
         for start in starts
     ]
     assert little_check(open_loop, 0) is None
-    assert "without following" in little_doubt([starts[0], open_loop[1]])
+    assert "without following" in little_doubt([starts[0], open_loop[1]]).words
 
 
 def test_what_a_doubted_throughput_seems_to_keep_is_no_proof_for_a_tie_breaker():

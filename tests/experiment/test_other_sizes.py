@@ -124,12 +124,14 @@ def test_a_sweep_of_something_else_knows_the_throughput_of_the_next_level():
     assert limits(outcome)[2] == "too_few_workers"
 
 
-def test_a_doubt_of_the_curve_takes_it_back():
-    doubted = structs.replace(
-        swept(), final=None, caveats=(Caveat(kind="little", message="unsteady"),)
-    )
-    found = limits(judged_by_sizes(doubted))
-    assert found == {**dict.fromkeys((1, 2, 4, 8, 16), "unknown"), 32: "backend"}
+def test_a_doubt_of_the_curve_takes_it_back_where_nobody_knows_its_size():
+    def doubted(kind):
+        outcome = structs.replace(swept(), final=None, caveats=(Caveat(kind=kind, message="…"),))
+        return limits(judged_by_sizes(outcome))
+
+    unsized = doubted("little_unsized")
+    assert unsized == {**dict.fromkeys((1, 2, 4, 8, 16), "unknown"), 32: "backend"}
+    assert doubted("little") == WORDS, "the intervals have it in them"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import math
 import random
 
 import pytest
+from tests.experiment.test_doubt import NOISE, starts_of, unfollowed
 
 from httpdyno.experiment.turns_claim import (
     FEWEST_PERIODS,
@@ -159,3 +160,24 @@ def test_a_ratio_that_wanders_for_long_is_doubted():
     bounds, doubt = independent_interval(wandering(1, 0.99), alpha=0.05)
     assert bounds is not None
     assert "too few independent ones" in doubt
+
+
+@pytest.mark.parametrize(
+    ("ratio", "factor", "verdict"),
+    [(3.0, 0.9, "better"), (1.05, 0.9, "inconclusive"), (3.0, 1.0, "better")],
+)
+def test_what_littles_law_differs_by_is_in_the_interval(ratio, factor, verdict):
+    def told(periods):
+        return turns_claim(periods, 1, objective=Objective(), workload=Workload(), confidence=0.95)
+
+    claim = told(starts_of(ratio, of_a=(factor, 0.0)))
+    plain = told(starts_of(ratio))
+    wide, narrow = (each.ratios["throughput"] for each in (claim, plain))
+    assert wide.low == pytest.approx(narrow.low * factor)
+    assert wide.high == pytest.approx(narrow.high / factor)
+    assert (claim.verdict, plain.verdict) == (verdict, "better")
+    assert ("Little's law" in claim.reason) is (factor != 1)
+    unsized = told([*starts_of(ratio)[:-1], *unfollowed(starts_of(ratio))[-1:]])
+    assert unsized.verdict == "inconclusive"
+    assert "without following" in unsized.reason
+    assert len(NOISE) == unsized.n_periods

@@ -55,7 +55,8 @@ def placed(
 
     def needed(n_errors: int) -> int | None:
         error = n_errors * spread / math.sqrt(n)
-        wanted = distance_to_border(fmean(ratios), borders, error=error)
+        # No number of starts makes that smaller which all of them are off by.
+        wanted = distance_to_border(fmean(ratios), borders, error=error) - state.slack
         n_figures = starts_needed(spread, wanted, alpha=alpha)
         # Not every start gives a figure.
         return None if n_figures is None else math.ceil(n_figures * len(starts) / n)

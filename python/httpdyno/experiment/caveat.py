@@ -13,7 +13,7 @@ from msgspec import structs
 
 from httpdyno.experiment.call_figures import SAID_APART, said_apart
 from httpdyno.experiment.call_ratios import few_answers
-from httpdyno.experiment.littles_law import little_doubt
+from httpdyno.experiment.doubt import Doubt, little_doubt
 from httpdyno.experiment.memory_shortage import is_short, lack_text, pages_read, wait_ratio
 from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
 from httpdyno.units import format_duration, format_percent
@@ -36,7 +36,10 @@ _MOST_AT_LIMIT = 0.1
 """Of the windows, in which a server met its memory limit."""
 
 _LITTLE = "little"
-"""The kind of a doubt by Little's law."""
+"""The kind of a doubt by Little's law of which the size is known: intervals have it in them."""
+
+_UNSIZED = "little_unsized"
+"""The kind of one that says nothing of a size."""
 
 
 def instances_only(n_instances: int) -> Caveats:
@@ -111,8 +114,11 @@ def within(where: str, caveats: Iterable[Caveat]) -> Caveats:
 
 
 def is_unsteady(caveats: Iterable[Caveat]) -> bool:
-    """Tell whether the figures contradict Little's law, so that they prove nothing."""
-    return any(caveat.kind == _LITTLE for caveat in caveats)
+    """Tell whether nobody knows how far Little's law is broken, so that figures prove nothing.
+
+    Where that is known, intervals of throughput have it in them, and prove what they say.
+    """
+    return any(caveat.kind == _UNSIZED for caveat in caveats)
 
 
 def dropped_starts(reasons: Sequence[str]) -> Caveats:
@@ -250,12 +256,13 @@ def _unsteady(starts: Sequence[StartRecord]) -> Caveats:
     """Return the doubt about the throughput of all arms of these starts that never failed."""
     n_arms = max((len(start.statuses) for start in starts), default=0)
     ran = [a for a in range(n_arms) if all(each.statuses[a] == "complete" for each in starts)]
-    doubt = little_doubt(starts, ran) if len(starts) > 1 else ""
+    doubt = little_doubt(starts, ran) if len(starts) > 1 else Doubt()
     words = (
-        f"{doubt}: the load was not steady, so no difference in throughput is claimed; "
+        f"{doubt.words}: the load was not steady, {doubt.means(n_arms)}; "
         "a longer `method.lead_in` and `method.window` give it time to settle"
     )
-    return _one(_LITTLE, words) if doubt else ()
+    kind = _UNSIZED if doubt.is_unbounded else _LITTLE
+    return _one(kind, words) if doubt.words else ()
 
 
 def _starved_users(windows: Sequence[WindowRecord]) -> Caveats:

@@ -9,7 +9,9 @@ from msgspec import structs
 
 from httpdyno.experiment.block_ratios import noise
 from httpdyno.experiment.caveat import window_caveats
+from httpdyno.experiment.claim_words import FAR, STATUS_WORDS, end_words, reason_words
 from httpdyno.experiment.count_ratios import lost_between_looks, width_words
+from httpdyno.experiment.doubt import doubt_about, with_slack
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
@@ -17,7 +19,6 @@ from httpdyno.experiment.evidence import (
     log_ratios,
     ratio_intervals,
 )
-from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.usable_start import failing_words, forbidden_words
 from httpdyno.model import (
@@ -30,10 +31,9 @@ from httpdyno.model import (
     StartRecord,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATES, RATIO_OF_METRIC, is_more_better
-from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_more_better
+from httpdyno.stats.sequence import ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_guess
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,13 +55,21 @@ class Claim:
     decided_by: str = ""
     """The tie breaker, where it decided."""
     is_doubted: bool = False
-    """The figures contradict each other: nothing may rest on the interval."""
+    """The figures contradict each other by more than lets anything be claimed."""
+    slack: float = 0.0
+    """By how much more than chance does the log ratio may be off, to either side: the interval has
+    it in it. Infinite where nobody knows by how much: then nothing may rest on the interval."""
     may_change: bool = False
     """The metric has spoken, but its tie breaker may still."""
     second: SecondClaim | None = None
     """What the second metric says for itself. It changes nothing of the rest."""
     also: tuple[SecondClaim, ...] = ()
     """What further metrics say, each for itself."""
+
+    @property
+    def by_chance(self) -> RatioInterval | None:
+        """The interval as far as more starts make it narrower: without what all may be off by."""
+        return self.interval and with_slack(self.interval, -self.slack)
 
     @property
     def is_decided(self) -> bool:
@@ -129,8 +137,8 @@ def _by_tie_breaker(
     if first.verdict in {"better", "worse", "not_measured"}:
         return first
     is_told = second.verdict in {"better", "worse"}
-    # What is doubted proves nothing, so not that little is lost either.
-    is_bound = first.interval is not None and not first.is_doubted
+    # What is off by nobody knows how much proves nothing, so not that little is lost either.
+    is_bound = first.interval is not None and math.isfinite(first.slack)
     loss = _loss(first.interval, objective) if first.interval and is_bound else 1.0
     if not is_told or loss > terms.may_lose_ratio:
         return replace(
@@ -146,11 +154,13 @@ def _by_tie_breaker(
         if first.verdict == "equivalent"
         else f"is proven to lose at most {_percent_up(loss)}"
     )
+    doubt = doubt_about(starts, RATIO_OF_METRIC[objective.metric])
     return replace(
         second,
         interval=first.interval,
+        slack=first.slack,
         decided_by=objective.tie_breaker,
-        reason=f"{names[0]} {state}; {names[1]} decides: {second.reason}",
+        reason=f"{names[0]} {state}{doubt.in_words}; {names[1]} decides: {second.reason}",
     )
 
 
@@ -158,11 +168,11 @@ def _failure(starts: Sequence[StartRecord], terms: Terms) -> str:
     """Return in words how the candidate failed; empty where it ran."""
     status, detail = arm_status(starts, 1)
     if status != "complete":
-        return f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
+        return f"the candidate {STATUS_WORDS[status]}: {detail}".rstrip(": ")
     windows = [window for start in starts for window in arm_windows(start, 1)]
     asked = windows, terms.objective, terms.requests
     words = failing_words(*asked) or forbidden_words(*asked)
-    return f"the candidate {_STATUS_WORDS['infeasible']}: {words}" if words else ""
+    return f"the candidate {STATUS_WORDS['infeasible']}: {words}" if words else ""
 
 
 def worst_ratio(interval: RatioInterval, objective: Objective) -> float:
@@ -200,11 +210,12 @@ def _needed(
         return other  # it is equivalent, and only the tie breaker is open
     is_mute = second.is_decided and second.verdict not in {"better", "worse"}
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
-    if first.is_doubted or is_mute or second.interval is None or len(ratios) < 2:  # noqa: PLR2004 - a spread takes two
+    is_bound = math.isfinite(first.slack) and not is_mute and second.interval is not None
+    if not is_bound or len(ratios) < 2:  # noqa: PLR2004 - a spread takes two
         return alone
     spread = stdev(ratios)
     gain = fmean(ratios) if is_more_better(objective.metric) else -fmean(ratios)
-    room = gain - math.log1p(-terms.may_lose_ratio)
+    room = gain - math.log1p(-terms.may_lose_ratio) - first.slack
     room += n_errors * spread / math.sqrt(len(ratios))
     if room <= 0:
         return alone
@@ -212,7 +223,7 @@ def _needed(
     little = _in_starts(starts_needed(spread, room, alpha=alpha), len(ratios), len(starts))
     other = len(starts) if second.is_decided else other
     together = None if little is None or other is None else max(little, other)
-    return min((n for n in (alone, together) if n is not None), default=None)
+    return _soonest(alone, together)
 
 
 _LASTING = 2
@@ -232,7 +243,9 @@ def _claim(
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
     seen = ratio_interval(ratios, confidence=confidence)
     lost = lost_between_looks(starts, name)
-    interval = seen and lost.in_interval(seen)
+    doubt = doubt_about(starts, name)
+    slack = doubt.slack(0, 1)
+    interval = seen and with_slack(lost.in_interval(seen), slack)
     n, n_starts = len(ratios), len(starts)
     if n < min_starts or interval is None:
         some = "" if n == n_starts else f" of {n_starts} gave a figure,"
@@ -245,18 +258,20 @@ def _claim(
             starts_needed=min_starts if n_starts < min_starts else None,
             starts_at_best=more,
             starts_at_luckiest=more,
+            slack=slack,
         )
-    doubt = little_doubt(starts) if metric in RATES else ""
-    if doubt:
-        lasting = _LASTING * min_starts
+    lasting = _LASTING * min_starts
+    until = lasting if n_starts < lasting else None
+    if doubt.is_unbounded:
         return Claim(
             verdict="inconclusive",
-            reason=doubt,
+            reason=doubt.words,
             interval=interval,
             n_starts=n_starts,
-            starts_at_best=lasting if n_starts < lasting else None,
-            starts_at_luckiest=lasting if n_starts < lasting else None,
+            starts_at_best=until,
+            starts_at_luckiest=until,
             is_doubted=True,
+            slack=slack,
         )
     word = verdict(
         interval,
@@ -265,22 +280,35 @@ def _claim(
     )
     spread, margin, alpha = stdev(ratios), objective.margin_ratio, 1 - confidence
     error = spread / math.sqrt(n)
-    # No number of starts makes that smaller which all of them lose.
+    # No number of starts makes that smaller which all of them lose, or are off by.
     wanted = (
-        distance_to_decision(interval, margin_ratio=margin, error=k * error) - lost.log
+        distance_to_decision(interval, margin_ratio=margin, error=k * error) - lost.log - slack
         for k in range(3)
     )
-    needed, at_best, at_luckiest = (starts_needed(spread, each, alpha=alpha) for each in wanted)
-    words = f"{width_words(name, spread, n)}{lost.words}"
+    needed, at_best, at_luckiest = (
+        _in_starts(starts_needed(spread, each, alpha=alpha), n, n_starts) for each in wanted
+    )
+    words = f"{width_words(name, spread, n)}{lost.words}{doubt.in_words}"
+    is_doubted = word == "inconclusive" and bool(doubt.words)
+    if is_doubted:
+        # More starts may bring the decision, or show that chance had made the doubt.
+        at_best, at_luckiest = (_soonest(each, until) for each in (at_best, at_luckiest))
+    told = reason_words(word, interval, objective.margin_ratio, (n, needed))
     return Claim(
         verdict=word,
-        reason=_reason(word, interval, objective, (n, needed)) + words,
+        reason=doubt.words if is_doubted else told + words,
         interval=interval,
         n_starts=n_starts,
-        starts_needed=_in_starts(needed, n, n_starts),
-        starts_at_best=_in_starts(at_best, n, n_starts),
-        starts_at_luckiest=_in_starts(at_luckiest, n, n_starts),
+        starts_needed=needed,
+        starts_at_best=at_best,
+        starts_at_luckiest=at_luckiest,
+        is_doubted=is_doubted,
+        slack=slack,
     )
+
+
+def _soonest(*n_starts: int | None) -> int | None:
+    return min((each for each in n_starts if each is not None), default=None)
 
 
 def _in_starts(n_figures: int | None, n_with: int, n_starts: int) -> int | None:
@@ -292,33 +320,6 @@ def _in_starts(n_figures: int | None, n_with: int, n_starts: int) -> int | None:
         n_starts: Of so many.
     """
     return None if n_figures is None else math.ceil(n_figures * n_starts / max(1, n_with))
-
-
-_STATUS_WORDS = {
-    "refused": "was refused by the server",
-    "crashed": "crashed",
-    "hung": "stopped answering",
-    "unstable": "was unstable",
-    "unlike": "answers unlike the start",
-    "infeasible": "broke a limit",
-}
-
-
-_FAR = "; deciding it would take far too long"
-
-
-def _reason(
-    word: Verdict, interval: RatioInterval, objective: Objective, starts: tuple[int, int | None]
-) -> str:
-    n, needed = starts
-    if word == "equivalent":
-        return f"the whole interval lies within ±{objective.margin_ratio * 100:g} %"
-    if word == "inconclusive":
-        # How much more would decide is told as time, by `needed_s`: nobody buys starts.
-        never = "" if needed else _FAR
-        return f"the interval still holds 1, no difference, after {n} starts{never}"
-    side = "above" if interval.low > 1 else "below"
-    return f"the whole interval lies {side} 1 after {n} starts"
 
 
 def comparison(
@@ -348,8 +349,8 @@ def comparison(
     if state.verdict == "inconclusive" and terms.most_starts is not None:
         needed_s = None  # time did not end it, so more of it would not decide it
         if not state.is_doubted:
-            end = _end_words(state, len(starts), per_start_s, terms.most_starts)
-            reason = f"{reason.replace(_FAR, '')}; {end}"
+            end = end_words(state.starts_at_best, len(starts), per_start_s, terms.most_starts)
+            reason = f"{reason.replace(FAR, '')}; {end}"
     b = arm_summary(starts, 1, configurations[1])
     if state.verdict == "failed" and b.status == "complete":
         b = structs.replace(b, status="infeasible", detail=state.reason)
@@ -378,16 +379,3 @@ def _unmeasured(told: SecondClaim) -> SecondClaim:
     """Return a claim with another word where it was to have more starts, and has not."""
     is_open = told.verdict == "inconclusive"
     return structs.replace(told, verdict="not_measured") if is_open else told
-
-
-def _end_words(state: Claim, n_starts: int, per_start_s: float, most: int) -> str:
-    """Return why a comparison that no time limits ended undecided, with what it would take."""
-    if n_starts >= most:
-        return f"{most} starts are the most"
-    at_best = state.starts_at_best
-    starts = f"more than {FARTHEST:,}" if at_best is None else f"{at_best:,}"
-    more_s = ((FARTHEST if at_best is None else at_best) - n_starts) * per_start_s
-    return (
-        f"out of reach: even at best it takes {starts} starts, {format_guess(more_s)} more, "
-        f"and {most} are the most"
-    )

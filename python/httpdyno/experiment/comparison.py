@@ -214,8 +214,8 @@ def _n_more(
 def _needed(state: Claim, allowance: Allowance) -> int | None:
     """Return the starts after which it is expected to be decided, and as precise as it is to be."""
     precise = allowance.precise_log_ratio
-    if state.is_decided and precise is not None and state.interval is not None:
-        return precise_after(state.interval, state.n_starts, precise)
+    if state.is_decided and precise is not None and state.by_chance is not None:
+        return precise_after(state.by_chance, state.n_starts, precise)
     return state.starts_needed
 
 
@@ -331,9 +331,9 @@ def _may_borrow(
 
 
 def _is_precise(state: Claim, allowance: Allowance) -> bool:
-    if state.interval is None or allowance.precise_log_ratio is None:
+    if state.by_chance is None or allowance.precise_log_ratio is None:
         return True
-    spread = state.interval.high / state.interval.low
+    spread = state.by_chance.high / state.by_chance.low
     return spread <= (1 + allowance.precise_log_ratio) ** 2
 
 

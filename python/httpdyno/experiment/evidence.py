@@ -15,6 +15,7 @@ from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.call_ratios import calls_in
 from httpdyno.experiment.count_ratios import lost_between_looks, no_ratio
+from httpdyno.experiment.doubt import doubt_about, with_slack
 from httpdyno.experiment.exit_ratios import exits_in
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.word_ratios import words_in
@@ -282,7 +283,8 @@ def ratio_intervals(
     """Return every ratio of arm 1 over arm 0 that the starts bound.
 
     Those that something is claimed of share the objective's risk; the others are shown, each with
-    the objective's confidence for itself alone.
+    the objective's confidence for itself alone. Those of throughput are as wide as Little's law
+    asks, whether something is claimed of them or not.
     """
     result = {}
     for metric in dict.fromkeys((*RATIO_OF_METRIC, *sorted(objective.named))):
@@ -298,6 +300,8 @@ def ratio_intervals(
         confidence = objective.confidence_of(metric)
         seen = ratio_interval(log_ratios(starts, name), confidence=confidence)
         interval = seen and lost_between_looks(starts, name).in_interval(seen)
+        slack = doubt_about(starts, name).slack(0, 1)
+        interval = interval and with_slack(interval, slack)
         # An interval without an end says nothing that its absence does not.
         if interval is not None and math.isfinite(interval.high):
             result[name] = interval

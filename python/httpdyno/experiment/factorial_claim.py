@@ -13,6 +13,7 @@ from msgspec import structs
 
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
 from httpdyno.experiment.count_ratios import no_ratio
+from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
@@ -21,7 +22,6 @@ from httpdyno.experiment.evidence import (
     start_figures,
 )
 from httpdyno.experiment.limit import within_limits
-from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.planning import factorial_arms, ladder_steps
 from httpdyno.model import (
     ArmSummary,
@@ -36,7 +36,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.metric import MORE_IS_BETTER, RATIO_OF_METRIC, is_more_better
+from httpdyno.model.metric import RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.factorial import (
     Weights,
     contrast,
@@ -49,6 +49,7 @@ from httpdyno.stats.factorial import (
 )
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.stats.verdict import verdict
+from httpdyno.units import format_percent
 
 SILENT_STARTS = 2
 """Starts without any figure of a combination after which no further one is waited for."""
@@ -121,6 +122,9 @@ class _Shown:
             or _doubt(self._whole, RATIO_OF_METRIC[metric], arms)
             for metric in metrics
         }
+        self._off = {
+            metric: doubt_about(self._whole, RATIO_OF_METRIC[metric], arms) for metric in metrics
+        }
 
     def factorial(self) -> Factorial:
         """Return what is told of them."""
@@ -156,7 +160,7 @@ class _Shown:
     def _effect(self, knob: int) -> Effect:
         weights = effect(len(self._knobs), knob, gone=self._gone.keys())
         of = (self._knobs[knob],)
-        reason = _reason(of, weights, 2 ** (len(self._knobs) - 1))
+        reason = self._reason(of, weights, 2 ** (len(self._knobs) - 1))
         objective = self._study.objective
         interval, word = self._told(weights, objective.metric)
         if not any(weights) or not objective.tie_breaker:
@@ -181,7 +185,7 @@ class _Shown:
     def _interaction(self, one: int, other: int) -> Effect:
         weights = interaction(len(self._knobs), one, other, gone=self._gone.keys())
         of = self._knobs[one], self._knobs[other]
-        reason = _reason(of, weights, 2 ** (len(self._knobs) - _PAIR))
+        reason = self._reason(of, weights, 2 ** (len(self._knobs) - _PAIR))
         interval, word = self._told(weights, self._study.objective.metric)
         return Effect(knobs=of, verdict=word, ratio=interval, reason=reason)
 
@@ -207,7 +211,22 @@ class _Shown:
 
     def _ratio(self, weights: Weights, metric: str, risk: float) -> RatioInterval | None:
         rows = self._logs[metric]
-        return ratio_interval([contrast(weights, row) for row in rows], confidence=1 - risk)
+        seen = ratio_interval([contrast(weights, row) for row in rows], confidence=1 - risk)
+        return seen and with_slack(seen, self._slack(weights, metric))
+
+    def _slack(self, weights: Weights, metric: str) -> float:
+        """Return by how much more than chance does an effect's logarithm may be off."""
+        return self._off[metric].slack_of(dict(enumerate(weights)))
+
+    def _reason(self, of: tuple[str, ...], weights: Weights, n_in_all: int) -> str:
+        """Return over which combinations an effect is, and what its interval has in it."""
+        reason = _reason(of, weights, n_in_all)
+        slack = self._slack(weights, self._study.objective.metric)
+        if not 0 < slack < math.inf:
+            return reason
+        off = format_percent(math.expm1(slack))
+        words = f"the interval has in it that it may be off by {off} (Little's law)"
+        return "; ".join(filter(None, [reason, words]))
 
 
 def is_decided(found: Factorial, study: Study) -> bool:
@@ -262,6 +281,8 @@ class _Ranked:
     """Of each the logarithm of its figure in each start, more being better."""
     best: int
     confidence: float
+    doubt: Doubt
+    """By how much each may be off."""
 
     @classmethod
     def of(
@@ -274,9 +295,10 @@ class _Ranked:
     ) -> "_Ranked":
         sign = 1 if is_more_better(metric) else -1
         logs = all_logs(starts, metric, gone)
+        doubt = doubt_about(starts, RATIO_OF_METRIC[metric], [*able])
         gains = {number: [sign * row[number] for row in logs] for number in able}
         best = max(able, key=lambda number: fmean(gains[number]))
-        return cls(gains=gains, best=best, confidence=1 - risk)
+        return cls(gains=gains, best=best, confidence=1 - risk, doubt=doubt)
 
     def mean(self, number: int) -> float:
         return fmean(self.gains[number])
@@ -293,7 +315,8 @@ class _Ranked:
         if number == self.best:
             return None
         both = zip(self.gains[number], self.gains[self.best], strict=True)
-        return ratio_interval([mine - top for mine, top in both], confidence=self.confidence)
+        seen = ratio_interval([mine - top for mine, top in both], confidence=self.confidence)
+        return seen and with_slack(seen, self.doubt.slack(number, self.best))
 
 
 def _reason(of: tuple[str, ...], weights: Weights, n_in_all: int) -> str:
@@ -339,8 +362,9 @@ def all_logs(
 
 def _doubt(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> str:
     """Return why nothing may be claimed of these figures; empty where it may."""
-    if ratio_name in MORE_IS_BETTER:
-        return little_doubt(starts, arms)
+    doubt = doubt_about(starts, ratio_name, arms)
+    if doubt.is_unbounded:
+        return doubt.words
     if not carries(starts, ratio_name, arms):
         return "a start holds too few requests for this percentile"
     return ""

@@ -3,8 +3,8 @@
 Users over the mean length of their cycles is their rate, whatever the distribution (Little, A proof
 for the queuing formula L = λW, 1961). The credited throughput and this one come from different
 things, answers by their share in the window and lengths of the cycles that began there; where they
-disagree, the load was not stationary, or somebody's figures are wrong. Then nothing is claimed of
-the throughput.
+disagree, the load was not stationary, or somebody's figures are wrong. What that does to a claim of
+the throughput is in `experiment.doubt`.
 """
 
 import math
@@ -57,8 +57,28 @@ class LittleCheck:
         return is_comparable and abs(self.log_ratio) > TOLERANCE + self.chance
 
     @property
+    def off_log(self) -> float:
+        """By how much the logarithm of the credit may be off, as far as the two tell.
+
+        0 where all is well; infinite where nothing tells how far it is off.
+        """
+        if self._unsized:
+            return math.inf
+        unsteady = abs(self.log_ratio) if self.is_unsteady else 0.0
+        return unsteady + (math.log1p(self.open_ratio) if self._is_open else 0.0)
+
+    @property
     def complaint(self) -> str:
         """What is wrong, in a sentence; empty where all is well."""
+        return self._unsized or " and ".join(self._sized)
+
+    @property
+    def _is_open(self) -> bool:
+        return self.open_ratio > TOLERANCE
+
+    @property
+    def _unsized(self) -> str:
+        """What is wrong that tells nothing of how far the credit is off."""
         name = self.name
         if not self.is_whole:
             return f"some windows of {name} were measured without following their users' cycles"
@@ -69,17 +89,23 @@ class LittleCheck:
                 f"windows of {name} that begin with the load hold too few answers of each user "
                 f"to be exact within {FRESH_TOLERANCE:.0%}"
             )
-        if self.open_ratio > TOLERANCE:
-            return (
+        return ""
+
+    @property
+    def _sized(self) -> list[str]:
+        """What is wrong by so much, each in a sentence."""
+        name, found = self.name, []
+        if self._is_open:
+            found.append(
                 f"requests of {name} that had no answer in time might have added "
                 f"{self.open_ratio:.0%} to its throughput"
             )
         if self.is_unsteady:
-            return (
+            found.append(
                 f"{name} was credited with {self.credited_per_s:.4g}/s, but its users' cycles make "
                 f"{self.by_cycles_per_s:.4g}/s (Little's law)"
             )
-        return ""
+        return found
 
 
 def little_check(starts: Sequence[StartRecord], arm: int) -> LittleCheck | None:
@@ -122,13 +148,6 @@ def _fresh_ratio(cycles: Sequence[Cycles]) -> float | None:
         return None
     credit = math.fsum(each.credit for each in fresh)
     return sum(each.n_users for each in fresh) / credit if credit > 0 else math.inf
-
-
-def little_doubt(starts: Sequence[StartRecord], arms: Sequence[int] = (0, 1)) -> str:
-    """Return why the throughput of these arms may not be claimed; empty where it may."""
-    checks = (little_check(starts, arm) for arm in arms)
-    complaints = [check.complaint for check in checks if check is not None]
-    return "; ".join(each for each in complaints if each)
 
 
 def _rates(windows: Sequence[WindowRecord]) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
 from httpdyno.experiment.count_ratios import no_ratio
+from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
     arm_status,
@@ -105,7 +106,7 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level, objective: Ob
     if final is None or interval is None or is_of_words((knee, start)):
         return False
     if final.metric in RATES and caveat.is_unsteady(final.caveats):
-        return False  # its figures contradict each other, so they prove nothing
+        return False  # nobody knows how far its figures are off, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     is_fewer = float(knee) < float(start)
     return is_tie and is_fewer and worst_ratio(interval, objective) >= 1 - MAY_LOSE
@@ -177,7 +178,8 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
             )
         )
         is_late = round_s > curve_left_s
-        if len(usable) >= method.min_starts and (is_late or _is_fine(curve)):
+        doubt = _doubt(usable, study)
+        if len(usable) >= method.min_starts and (is_late or _is_fine(curve, doubt)):
             where = "among the levels" if curve.is_of_words else "on the curve"
             seen = caveat.within(where, caveat.window_caveats(starts))
             return Curve(
@@ -262,11 +264,18 @@ def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartReco
     ]
 
 
-def _is_fine(curve: Sweep) -> bool:
+def _doubt(starts: Sequence[StartRecord], study: Study) -> Doubt:
+    """Return what is wrong with the metric of the levels that run, by Little's law."""
+    runs = [a for a in range(len(sweep_arms(study))) if arm_status(starts, a)[0] == "complete"]
+    return doubt_about(starts, RATIO_OF_METRIC[study.objective.metric], runs)
+
+
+def _is_fine(curve: Sweep, doubt: Doubt) -> bool:
+    """Tell whether more rounds need not make it finer; what they are off by they do not."""
     limit = (1 + FINE_LOG_RATIO) ** 2
     return all(
-        point.low > 0 and point.high / point.low <= limit
-        for point in curve.points
+        point.low > 0 and point.high / point.low <= limit * math.exp(2 * doubt.known(arm))
+        for arm, point in enumerate(curve.points)
         if point.arm.status == "complete"
     )
 
@@ -276,7 +285,8 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
 
     What all levels of a start share (the machine was slow just then) is taken out: a level's
     figure is the log of the metric minus the mean over the levels of that start. Intervals are
-    anytime-valid and hold for all levels together (Bonferroni).
+    anytime-valid and hold for all levels together (Bonferroni); those of throughput, and ratios of
+    it, are wider by what the levels may be off by (`experiment.doubt`), where anybody knows that.
 
     Source:
         Centring within subjects: Cousineau, Tutorials in Quantitative Methods for Psychology 1
@@ -297,18 +307,20 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     grand = fmean(common)
     confidence = 1 - (1 - study.objective.confidence) / len(runs)
     correction = math.sqrt(len(runs) / (len(runs) - 1)) if len(runs) > 1 else 1.0
+    doubt = _doubt(starts, study)
     curves: dict[int, tuple[float, float, float]] = {}
     for arm in runs:
         centred = [value - common[s] for s, value in enumerate(logs[arm])]
         middle = fmean(centred)
         stretched = [middle + (value - middle) * correction for value in centred]
         bounds = mean_interval(stretched, alpha=1 - confidence) or (-math.inf, math.inf)
-        low, high = (_exp(grand + each) for each in bounds)
+        off = doubt.known(arm)
+        low, high = _exp(grand + bounds[0] - off), _exp(grand + bounds[1] + off)
         curves[arm] = _exp(grand + middle), low, high
     more_is_better = is_more_better(study.objective.metric)
     best = (max if more_is_better else min)(runs, key=lambda arm: fmean(logs[arm]))
     against_best = 1 - (1 - study.objective.confidence) / max(1, len(runs) - 1)
-    ratios = {arm: _ratio_to_best(logs, arm, best, against_best) for arm in runs}
+    ratios = {arm: _ratio_to_best(logs, (arm, best), against_best, doubt) for arm in runs}
     known = {levels[arm]: ratio for arm, ratio in ratios.items() if ratio is not None}
     steps = _next_throughputs(starts, runs, against_best)
     points = tuple(
@@ -353,12 +365,14 @@ def _logs(starts: Sequence[StartRecord], arm: int, metric: str) -> list[float]:
 
 
 def _ratio_to_best(
-    logs: dict[int, list[float]], arm: int, best: int, confidence: float
+    logs: dict[int, list[float]], both: tuple[int, int], confidence: float, doubt: Doubt
 ) -> RatioInterval | None:
+    arm, best = both
     if arm == best:
         return None
     pairs = zip(logs[best], logs[arm], strict=True)
-    return ratio_interval([b - a for a, b in pairs], confidence=confidence)
+    seen = ratio_interval([b - a for a, b in pairs], confidence=confidence)
+    return seen and with_slack(seen, doubt.slack(arm, best))
 
 
 def _next_throughputs(
@@ -366,9 +380,10 @@ def _next_throughputs(
 ) -> dict[int, RatioInterval]:
     """Return the throughput of each arm's next one over its own, where the starts bound it."""
     found = {}
+    doubt = doubt_about(starts, "throughput", runs)
     for arm, after in pairwise(runs):
         logs = log_ratios(starts, "throughput", a=arm, b=after)
         ratio = ratio_interval(logs, confidence=confidence)
         if ratio is not None and math.isfinite(ratio.high):
-            found[arm] = ratio
+            found[arm] = with_slack(ratio, doubt.slack(arm, after))
     return found

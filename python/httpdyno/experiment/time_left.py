@@ -38,8 +38,8 @@ def decides_in_s(state: Claim, course: Course) -> float | None:
 def time_left_s(state: Claim, course: Course) -> float:
     """Return the time that the comparison is expected to go on: no more than it may."""
     soon_s = decides_in_s(state, course)
-    if state.is_decided and course.precise_log_ratio is not None and state.interval is not None:
-        needed = precise_after(state.interval, state.n_starts, course.precise_log_ratio)
+    if state.is_decided and course.precise_log_ratio is not None and state.by_chance is not None:
+        needed = precise_after(state.by_chance, state.n_starts, course.precise_log_ratio)
         soon_s = _time_to(needed, course)
     ends_s = [course.allowed_s] if soon_s is None else [course.allowed_s, soon_s]
     if course.most is not None:

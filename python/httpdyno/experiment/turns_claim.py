@@ -13,8 +13,8 @@ from statistics import stdev
 
 from msgspec import structs
 
+from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.evidence import carries, log_ratios
-from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import (
     Objective,
@@ -104,10 +104,11 @@ def turns_claim(
         words = f"a turn holds too few requests for its {what}; a longer `-d` has longer ones"
         return _with(claim, "not_measured", words)
     interval = ratios.get(name)
-    doubt = _doubt(periods, seen, objective, candidate)
-    if doubt or interval is None:
-        return _with(claim, "inconclusive", doubt or "the periods bound nothing yet")
-    return _judged(claim, interval, seen, periods, objective)
+    doubt = doubt_about(periods, name, [0, candidate])
+    trouble = doubt.words if doubt.is_unbounded else independent_interval(seen, alpha=0.05)[1]
+    if trouble or interval is None:
+        return _with(claim, "inconclusive", trouble or "the periods bound nothing yet")
+    return _judged(claim, interval, seen, periods, (objective, doubt))
 
 
 def independent_interval(
@@ -163,23 +164,15 @@ def _intervals(
         seen = log_ratios(periods, name, b=candidate)
         bounds, _ = independent_interval(seen, alpha=1 - confidence)
         if bounds is not None and bounds[1] < math.log(1e6):
-            found[name] = RatioInterval(
+            interval = RatioInterval(
                 ratio=math.exp(math.fsum(seen) / len(seen)),
                 low=math.exp(bounds[0]),
                 high=math.exp(bounds[1]),
                 confidence=confidence,
             )
+            doubt = doubt_about(periods, name, [0, candidate])
+            found[name] = with_slack(interval, doubt.slack(0, candidate))
     return found
-
-
-def _doubt(
-    periods: Sequence[StartRecord], seen: Sequence[float], objective: Objective, candidate: int
-) -> str:
-    if objective.metric == "throughput_per_s":
-        doubt = little_doubt(periods, [0, candidate])
-        if doubt:
-            return doubt
-    return independent_interval(seen, alpha=0.05)[1]
 
 
 def _judged(
@@ -187,16 +180,23 @@ def _judged(
     interval: RatioInterval,
     seen: Sequence[float],
     periods: Sequence[StartRecord],
-    objective: Objective,
+    rules: tuple[Objective, Doubt],
 ) -> TurnsClaim:
+    objective, doubt = rules
     margin, n = objective.margin_ratio, len(seen)
     is_more_better = RATIO_OF_METRIC[objective.metric] in MORE_IS_BETTER
     word = verdict(interval, margin_ratio=margin, more_is_better=is_more_better)
     if word == "equivalent":
-        return _with(claim, word, f"the whole interval lies within ±{margin * 100:g} %")
+        return _with(
+            claim, word, f"the whole interval lies within ±{margin * 100:g} %{doubt.in_words}"
+        )
     if word != "inconclusive":
         side = "above" if interval.low > 1 else "below"
-        return _with(claim, word, f"the whole interval lies {side} 1 after {n} periods")
+        return _with(
+            claim, word, f"the whole interval lies {side} 1 after {n} periods{doubt.in_words}"
+        )
+    if doubt.words:
+        return _with(claim, word, doubt.words)
     wanted = distance_to_decision(interval, margin_ratio=margin)
     needed = starts_needed(stdev(seen), wanted, alpha=1 - interval.confidence)
     words = f"the interval still holds 1, no difference, after {n} periods"

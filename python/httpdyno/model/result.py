@@ -164,7 +164,7 @@ class Comparison(Record, frozen=True):
     needed_s: float | None = None
     """Time that an inconclusive comparison would still need, estimated."""
     is_doubted: bool = False
-    """Whether its figures contradict each other: nothing may rest on the intervals."""
+    """Whether its figures contradict each other by more than lets anything be claimed."""
     duration_s: float = 0.0
     caveats: tuple[Caveat, ...] = ()
 
