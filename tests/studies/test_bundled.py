@@ -133,6 +133,14 @@ def test_a_client_who_is_kept_out_for_want_of_a_name_is_no_gain():
     assert (answer.status, answer.is_right) == (403, False)
 
 
+@pytest.mark.real_server("apache2")
+def test_a_module_that_another_brought_along_is_not_told_as_one_of_the_list():
+    found = started(begun_with(study_of("preload-list"), {"encode": "yes"}))
+    assert found.effective.values["encode"] == "yes"
+    assert found.effective.values["storable"] == "no"
+    assert found.effective.values["came along"] == "Storable.pm, by Encode.pm"
+
+
 ACTING = [name for name in NAMES if any(p.command for p in study_of(name).method.phases)]
 
 
