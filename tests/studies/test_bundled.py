@@ -93,7 +93,8 @@ def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
     assert all(answer.is_right for answer in found.answers), found.answers
     # What is in force is compared with what was asked before any answer; nothing may be left out.
     asked = study.of_server(study.start_configuration())
-    assert found.effective.asked.keys() == asked.values.keys()
+    # A limit that a knob sets is told once more, as what the kernel holds.
+    assert found.effective.asked.keys() - {"limits.memory"} == asked.values.keys()
 
 
 @pytest.mark.real_server("perl")
@@ -131,6 +132,14 @@ def test_a_client_who_is_kept_out_for_want_of_a_name_is_no_gain():
     [candidate] = [each for each in study.candidates if each.name == "host and dead"]
     [answer] = started(begun_with(study, candidate.values)).answers
     assert (answer.status, answer.is_right) == (403, False)
+
+
+@pytest.mark.real_server("apache2")
+def test_a_module_that_another_brought_along_is_not_told_as_one_of_the_list():
+    found = started(begun_with(study_of("preload-list"), {"encode": "yes"}))
+    assert found.effective.values["encode"] == "yes"
+    assert found.effective.values["storable"] == "no"
+    assert found.effective.values["came along"] == "Storable.pm, by Encode.pm"
 
 
 ACTING = [name for name in NAMES if any(p.command for p in study_of(name).method.phases)]
