@@ -34,7 +34,7 @@ LOADING = (
 )
 """Tests that load something and look at what came of it."""
 CALM = (
-    *("tests/stats", "tests/report", "tests/model"),
+    *("tests/stats", "tests/model"),
     *("tests/advice", "tests/book", "tests/study"),
     *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
@@ -54,7 +54,6 @@ PATIENT = (
     "tests/servers/test_misbehaving.py",
     "tests/servers/test_companions.py",
     "tests/servers/test_script_server.py",
-    "tests/store",
     "tests/studies",
 )
 """Tests that mostly wait for what they started, and say nothing of how long it took."""
@@ -69,13 +68,16 @@ PRETENDING = (
     "tests/adopt",
     *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
     *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
+    *("tests/report", "tests/store", "tests/real/test_exits.py"),
 )
-"""Tests of what edits, whose servers and programs are mostly made up."""
+"""Tests of what edits, whose servers and programs are mostly made up; and of those that may have
+anything beside them as many as make this lane as long as the others."""
 SERVING = tuple(
     f"tests/real/test_{name}.py"
     for name in (
-        *("apache_seats", "apache_site", "attack", "cell", "command", "command_sites", "inspect"),
-        *("inspect_perl", "nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
+        *("apache", "apache_seats", "apache_site", "attack", "cell", "census", "command"),
+        *("command_sites", "gunicorn_cost", "inspect", "inspect_perl", "inspect_pool"),
+        *("nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
         *("own_site", "php_fpm_seats", "production_gunicorn", "rule_claims", "site_seed"),
         *("stand_ins", "stock_rules", "stock_sites", "study_check", "uvicorn", "vary"),
         "wall_sites",
