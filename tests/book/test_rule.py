@@ -78,6 +78,11 @@ def test_what_was_seen_instead_is_told_only_where_the_effect_is_not_there():
 @given(was=RATIOS.filter(lambda each: abs(math.log(each)) > 0.1), now=RATIOS, width=RATIOS)
 def test_the_other_way_round_is_the_same_word(was, now, width):
     low, high = now, now * max(width, 1 / width)
+    # At a border it is how 1 / x is rounded that decides.
+    if any(
+        math.isclose(end, edge, rel_tol=JUST) for end in (low, high) for edge in borders(then(was))
+    ):
+        return
     assert judged(then(was), low, high) == judged(then(1 / was), 1 / high, 1 / low)
 
 
