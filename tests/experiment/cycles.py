@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from httpdyno.experiment.window_choice import WindowChoice
@@ -86,3 +87,17 @@ def start_of(number: int, arms: list[list[Cycles]], measured_s: float) -> StartR
         statuses=tuple("complete" for _ in arms),
         windows=windows,
     )
+
+
+def cheaper(starts):
+    """Return the starts with half the CPU time of arm 0 for arm 1."""
+    return [
+        structs.replace(
+            start,
+            windows=tuple(
+                structs.replace(w, telemetry=structs.replace(w.telemetry, cpu_s=0.1 - 0.05 * w.arm))
+                for w in start.windows
+            ),
+        )
+        for start in starts
+    ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from tests.experiment.cycles import start_of
+from tests.experiment.cycles import cheaper, start_of
 
 from httpdyno.experiment.border import placed
 from httpdyno.experiment.caveat import is_unsteady, window_caveats
@@ -170,16 +170,7 @@ def test_a_doubt_without_a_size_lets_nothing_be_claimed(ratio):
 @pytest.mark.parametrize(("factor", "decides"), [(0.95, True), (0.85, False)])
 def test_a_tie_breaker_decides_where_the_wide_interval_proves_that_little_is_lost(factor, decides):
     objective = Objective(tie_breaker="cpu_s_per_request")
-    starts = [
-        structs.replace(
-            start,
-            windows=tuple(
-                structs.replace(w, telemetry=structs.replace(w.telemetry, cpu_s=0.1 - 0.05 * w.arm))
-                for w in start.windows
-            ),
-        )
-        for start in starts_of(1.0, of_a=(factor, 0.0), noise=[each / 10 for each in NOISE])
-    ]
+    starts = cheaper(starts_of(1.0, of_a=(factor, 0.0), noise=[each / 10 for each in NOISE]))
     state = claim(starts, Terms(objective=objective, min_starts=6))
     assert state.decided_by == ("cpu_s_per_request" if decides else "")
     assert state.verdict == ("better" if decides else "inconclusive")

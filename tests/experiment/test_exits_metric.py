@@ -54,12 +54,11 @@ def test_where_none_end_there_is_no_ratio_and_both_figures_are_told():
     found = compared([counted(number, of(0), of(2)) for number in range(6)])
     assert (found.verdict, EXITS in found.ratios) == ("not_measured", False)
     assert found.reason == (
-        "a has 0.00 process exits per 1,000 requests and b has 2.00 process exits per 1,000 "
-        "requests, and in 6 of 6 starts of one of them no process ended, so there is no ratio of "
-        "that"
+        "a has 0.00 and b has 2.00 process exits per 1,000 requests, and in 6 of 6 starts one of "
+        "them none, so there is no ratio of them"
     )
     none = compared([counted(number, of(0), of(0)) for number in range(6)])
-    assert none.reason == "no process ended, so there is no ratio of that"
+    assert none.reason == "no process ended, so there is no ratio of them"
 
 
 def test_what_could_not_be_counted_is_said():

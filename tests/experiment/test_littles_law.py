@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from msgspec import structs
-from tests.experiment.cycles import LENGTHS, seen_cycles, start_of
+from tests.experiment.cycles import LENGTHS, cheaper, seen_cycles, start_of
 
 from httpdyno.experiment.claim import Terms, claim, comparison
 from httpdyno.experiment.doubt import little_doubt
@@ -138,16 +138,7 @@ def test_what_a_doubted_throughput_seems_to_keep_is_no_proof_for_a_tie_breaker()
         return structs.replace(cycles, credit=cycles.credit * 1.1)
 
     objective = Objective(tie_breaker="cpu_s_per_request")
-    cheaper_starts = [
-        structs.replace(
-            start,
-            windows=tuple(
-                structs.replace(w, telemetry=structs.replace(w.telemetry, cpu_s=0.1 - 0.05 * w.arm))
-                for w in start.windows
-            ),
-        )
-        for start in steady_starts("constant", 1.0, broken)
-    ]
+    cheaper_starts = cheaper(steady_starts("constant", 1.0, broken))
     state = claim(cheaper_starts, Terms(objective=objective, min_starts=6))
     assert state.verdict == "inconclusive"
     assert "Little's law" in state.reason

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from httpdyno.experiment.call_ratios import calls_in, uncounted
 from httpdyno.experiment.exit_ratios import no_exits
+from httpdyno.experiment.nought import NoughtWords, nought_words
 from httpdyno.experiment.word_ratios import no_ratio_of_words
 from httpdyno.model import RatioInterval, StartRecord
 from httpdyno.model.answers import word_of_answers
@@ -36,7 +37,6 @@ from httpdyno.units import format_duration, format_number
 _NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
 _ALIKE = 1e-12
 """Standard deviations of a log ratio below this are the arithmetic's."""
-_PAIR = 2
 _FEW = 0.1
 """Below, two digits are told, wherever they stand."""
 
@@ -213,35 +213,20 @@ def _has_unanswered(start: StartRecord, arm: int, users: str) -> bool:
 
 
 def _none_words(counts: Sequence[Sequence[float | None]], names: Sequence[str], what: str) -> str:
-    """Return why counts make no ratio; empty where they do.
-
-    A start in which an arm has none has no logarithm: an interval of the others would be of those
-    that came out otherwise.
+    """Return why counts of what an answer takes make no ratio; empty where they do.
 
     Args:
-        counts: Those of an answer of each arm, None where they were not counted;
-            (n_arms, n_starts).
-        names: Of the arms; (n_arms,), or empty.
+        counts: As `nought_words` has its figures.
+        names: Likewise.
         what: They are of.
     """
-    known = [[n for n in each if n is not None] for each in counts]
-    every = [n for each in known for n in each]
-    if all(every):
-        return ""
-    if not any(every):
-        return f"no answer takes any {what}, so there is no ratio of them"
-    named = [*zip(names, known, strict=True)] if names else []
-    if len(named) != _PAIR:
-        without = ", ".join(name for name, each in named if not all(each))
-        those = f" (those with {without})" if without else ""
-        return f"some answers take no {what}{those}, so there is no ratio to them"
-    means = [f"{name} takes {_number(math.fsum(each) / len(each))}" for name, each in named if each]
-    in_starts = [*zip(*counts, strict=True)]
-    n_none = sum(any(n == 0 for n in each) for each in in_starts)
-    return (
-        f"{' and '.join(means)} {what} for an answer, and in {n_none} of {len(in_starts)} starts "
-        "one of them none, so there is no ratio of them"
+    words = NoughtWords(
+        none=f"no answer takes any {what}",
+        some=f"some answers take no {what}",
+        figure=lambda name, mean: f"{name} takes {_number(mean)}",
+        what=f"{what} for an answer",
     )
+    return nought_words(counts, names, words)
 
 
 def _number(mean: float) -> str:

@@ -1,8 +1,8 @@
 """Ends of a server's processes as figures of starts; pure."""
 
-from collections.abc import Mapping, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 
+from httpdyno.experiment.nought import NoughtWords, nought_words
 from httpdyno.model import ProcessExits, StartRecord
 from httpdyno.units import format_per_thousand
 
@@ -21,38 +21,26 @@ def no_exits(starts: Sequence[StartRecord], arms: Sequence[int], names: Sequence
         arms: That are to have the figure.
         names: Of these arms, in their order; empty where nobody is to be named.
     """
-    ran = {arm: [s for s in starts if s.statuses[arm] == "complete"] for arm in arms}
-    counts = {arm: [exits_in(start, arm) for start in ran[arm]] for arm in arms}
-    for arm, found in counts.items():
-        if found and not any(found):
-            why = _why(ran[arm], arm)
-            return f"ends of processes could not be counted in {len(found)} starts: {why}"
-    known = {arm: [each for each in found if each is not None] for arm, found in counts.items()}
-    n_none = {arm: sum(not each.n for each in found) for arm, found in known.items()}
-    if not any(n_none.values()):
-        return ""
-    if not any(each.n for found in known.values() for each in found):
-        return "no process ended, so there is no ratio of that"
-    means = _means(known, dict(zip(arms, names, strict=False)))
-    most = max(n_none, key=lambda arm: n_none[arm])
-    return (
-        f"{means}in {n_none[most]} of {len(known[most])} starts of one of them no process ended, "
-        "so there is no ratio of that"
-    )
+    counts = [[_per_request(start, arm) for start in starts] for arm in arms]
+    for arm, found in zip(arms, counts, strict=True):
+        n_ran = sum(start.statuses[arm] == "complete" for start in starts)
+        if n_ran and all(each is None for each in found):
+            why = _why(starts, arm)
+            return f"ends of processes could not be counted in {n_ran} starts: {why}"
+    return nought_words(counts, names, _WORDS)
 
 
-def _means(known: Mapping[int, Sequence[ProcessExits]], names: Mapping[int, str]) -> str:
-    told = [
-        f"{names[arm]} has {exits_text(fmean(each.per_request or 0.0 for each in found))}"
-        for arm, found in known.items()
-        if arm in names and found
-    ]
-    return f"{' and '.join(told)}, and " if told else ""
+_WORDS = NoughtWords(
+    none="no process ended",
+    some="in some starts no process ended",
+    figure=lambda name, mean: f"{name} has {format_per_thousand(mean)}",
+    what="process exits per 1,000 requests",
+)
 
 
-def exits_text(per_request: float) -> str:
-    """Return ends of processes for an answer as people tell of them: of a thousand requests."""
-    return f"{format_per_thousand(per_request)} process exits per 1,000 requests"
+def _per_request(start: StartRecord, arm: int) -> float | None:
+    found = exits_in(start, arm) if start.statuses[arm] == "complete" else None
+    return None if found is None else found.per_request
 
 
 def _why(starts: Sequence[StartRecord], arm: int) -> str:

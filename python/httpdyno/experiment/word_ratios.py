@@ -1,17 +1,12 @@
-"""First words of a header as figures of starts, and what makes no ratio of them; pure.
-
-A start in which no answer of an arm says the word has no logarithm, so where there is one there is
-no ratio: an interval of the other starts would be of those that came out otherwise.
-"""
+"""First words of a header as figures of starts, and what makes no ratio of them; pure."""
 
 import math
 from collections.abc import Iterable, Sequence
 
+from httpdyno.experiment.nought import NoughtWords, nought_words
 from httpdyno.model import HeaderWords, StartRecord
 from httpdyno.model.answers import word_of_answers
 from httpdyno.units import format_percent
-
-_PAIR = 2
 
 
 def words_in(start: StartRecord, arm: int) -> HeaderWords | None:
@@ -62,34 +57,19 @@ def _uncounted(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
 def _none_words(
     counted: Sequence[Sequence[HeaderWords | None]], word: str, names: Sequence[str]
 ) -> str:
-    shares = [[_share(each, word) for each in seen] for seen in counted]
-    known = [[share for share in each if share is not None] for each in shares]
-    every = [share for each in known for share in each]
     says = f"`{word}` in {_header(counted)}"
-    if all(every):
-        return ""
-    if not any(every):
-        return f"no answer has {says}, so there is no ratio of them"
-    named = [*zip(names, known, strict=True)] if names else []
-    if len(named) != _PAIR:
-        without = ", ".join(name for name, each in named if not all(each))
-        those = f" (those with {without})" if without else ""
-        return f"in some starts no answer has {says}{those}, so there is no ratio to them"
-    parts = [f"{format_percent(_mean(each))} of {name}'s" for name, each in named if each]
-    in_starts = [*zip(*shares, strict=True)]
-    n_none = sum(any(share == 0 for share in each) for each in in_starts)
-    return (
-        f"{' and '.join(parts)} answers have {says}, and in {n_none} of {len(in_starts)} starts "
-        "one of them has none of those, so there is no ratio of them"
+    words = NoughtWords(
+        none=f"no answer has {says}",
+        some=f"in some starts no answer has {says}",
+        figure=lambda name, mean: f"{format_percent(mean)} of {name}'s",
+        what=f"answers have {says}",
+        one_none="one of them has none of those",
     )
+    return nought_words([[_share(each, word) for each in seen] for seen in counted], names, words)
 
 
 def _share(found: HeaderWords | None, word: str) -> float | None:
     return None if found is None else found.ratio_of(word)
-
-
-def _mean(shares: Sequence[float]) -> float:
-    return math.fsum(shares) / len(shares)
 
 
 def _header(counted: Iterable[Iterable[HeaderWords | None]]) -> str:
