@@ -21,7 +21,7 @@ _OF_REQUESTS = {
     SYSTEM_CALLS: (SYSTEM_CALLS, "system calls per request"),
     FULL_HANDSHAKES: (FULL_HANDSHAKES, "full TLS handshakes per request"),
     LOOKUPS: (LOOKUPS, "lookups per request"),
-    EXITS: (EXITS, "process exits per request"),
+    EXITS: (EXITS, "process exits per 1,000 requests"),
     READY: ("ready", "time until it is ready"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),

@@ -6,12 +6,12 @@ from typing import Any
 
 from httpdyno.foreign_text import readable
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
-from httpdyno.model.metric import SYSTEM_CALLS, is_more_better
+from httpdyno.model.metric import EXITS, LOOKUPS, SYSTEM_CALLS, is_more_better
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.age_text import ages_page
 from httpdyno.report.study.also_text import also_clauses
-from httpdyno.report.study.arms_text import full_handshakes_text, lookups_text, rows_page
+from httpdyno.report.study.arms_text import figure_text, full_handshakes_text, rows_page
 from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.calls_text import offered_text, tiles_of
 from httpdyno.report.study.effective import effective_table
@@ -302,7 +302,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ),
         ("memory", _memory(a), _memory(b)),
         *_bytes_tile(a, b),
-        *_lookups_tile(a, b),
+        *_count_tiles(a, b),
         *_handshakes_tile(a, b),
         *_calls_tile(a, b),
         *_header_tile(a, b),
@@ -322,11 +322,10 @@ def _bytes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     return [("bytes per request", *sizes)] if is_other else []
 
 
-def _lookups_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
-    """Return the names looked up at a request, where both servers have a resolver."""
-    if a.lookups_per_request is None or b.lookups_per_request is None:
-        return []
-    return [("lookups per request", lookups_text(a), lookups_text(b))]
+def _count_tiles(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
+    """Return names looked up, and processes that ended, where both servers have a count."""
+    both = {metric: (figure_text(a, metric), figure_text(b, metric)) for metric in (LOOKUPS, EXITS)}
+    return [(metric_name(each), *told) for each, told in both.items() if NOTHING not in told]
 
 
 def _handshakes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
