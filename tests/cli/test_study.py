@@ -1,6 +1,7 @@
 """`httpdyno study`, `tune` and `compare` up to the point where servers are started."""
 
 import json
+import re
 import shutil
 from typing import Any
 
@@ -15,6 +16,7 @@ from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.planning import make_plan
+from httpdyno.model import Configuration
 from httpdyno.store import Store
 
 
@@ -44,7 +46,19 @@ def test_a_study_can_be_shown_at_80_columns(capsys, monkeypatch, name):
     assert run(["study", "show", name]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    assert all(knob.name in out.replace("\n", "") for knob in open_study(name).knobs[:1])
+    study = open_study(name)
+    assert all(knob.name in out.replace("\n", "") for knob in study.knobs[:1])
+    sets = (Configuration(values=each.values).label() for each in study.candidates)
+    parts = {part for each in sets for part in each.split(", ") if " " not in part}
+    assert parts <= set(re.split(r"[\s,]+", out)), "a number that is cut is another one"
+
+
+def test_a_study_is_shown_with_its_hard_limits_and_no_unit_of_no_levels(capsys):
+    assert run(["study", "show", "lesser-evil"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "limits memory {knob.ceiling}" in lines
+    [limit] = [line for line in lines if line.startswith("limit_kb ")]
+    assert limit.startswith("limit_kb 0 Apache2::SizeLimit")
 
 
 def test_a_study_is_shown_with_its_phases_and_which_of_them_decides(capsys):

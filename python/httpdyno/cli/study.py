@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -235,6 +236,7 @@ def _facts(study: Study) -> Table:
             if study.fragments is not None
             else (
                 ("server", _server_text(study)),
+                ("limits", study.limit_words if study.limits else ""),
                 ("first", ", ".join(f"{each.method} {each.path}" for each in load.first)),
                 ("requests", requests),
                 ("load", workload_text(load)),
@@ -281,7 +283,7 @@ def _knobs(knobs: tuple[Knob, ...]) -> Table:
     for name in ("knob", "start", "levels", "what it does"):
         table.add_column(name, overflow="fold")
     for knob in knobs:
-        unit = f" {knob.unit}" if knob.unit else ""
+        unit = f" {knob.unit}" if knob.unit and knob.levels else ""
         table.add_row(
             Text(knob.name, "cyan"),
             level_text(knob.start),
@@ -292,13 +294,18 @@ def _knobs(knobs: tuple[Knob, ...]) -> Table:
 
 
 def _candidates(candidates: tuple[Candidate, ...]) -> Table:
+    sets = [Configuration(values=each.values).label() for each in candidates]
+    # A number that is cut reads as another one.
+    longest = max(cell_len(part) for each in sets for part in f"{each},".split(" "))
     table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, header_style="dim")
-    for name in ("candidate", "sets", "what it does"):
-        table.add_column(name, overflow="fold")
-    for candidate in candidates:
-        table.add_row(
-            Text(candidate.name, "cyan"),
-            Text(Configuration(values=candidate.values).label()),
-            Text(candidate.title or candidate.why),
-        )
+    table.add_column("candidate", overflow="fold")
+    table.add_column("sets", overflow="fold", min_width=min(longest, _MOST_SETS))
+    table.add_column("what it does", overflow="fold")
+    for candidate, label in zip(candidates, sets, strict=True):
+        name, what = Text(candidate.name, "cyan"), Text(candidate.title or candidate.why)
+        table.add_row(name, Text(label), what)
     return table
+
+
+_MOST_SETS = 40
+"""Half of a terminal: the rest is for what it does."""
