@@ -33,9 +33,9 @@ def below() -> list[int]:
     found: list[int] = []
     waiting = [os.getpid()]
     while waiting:
-        children = _children(waiting.pop())
-        found += children
-        waiting += children
+        found_here = children(waiting.pop())
+        found += found_here
+        waiting += found_here
     return found
 
 
@@ -54,7 +54,8 @@ def send(pids: list[int], number: int) -> None:
             os.close(handle)
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """Return the children of a process; none where it is gone."""
     if not _KERNEL_LISTS_CHILDREN:
         return _scanned_children(pid)
     found: list[int] = []

@@ -12,6 +12,10 @@ instead means that httpdyno is gone, by whatever signal: then the server is aske
 does not is killed. The keeper says `ready PID` before the go and `exit STATUS` when the server's
 first process has ended; its own exit code says whether nothing is left. After the go the server's
 process says `calls` with the listener of its calls, or why there is none, where it was asked to.
+
+A server of a copy is in a namespace of processes, where what lost its parent does not come to the
+keeper. So the keeper has a minder in there, which starts the server, takes what lost its parent, and
+ends when it has no child any more; all that is to be seen and ended stays below the keeper.
 """
 
 import _signal as signal  # what `signal` makes enums of, whose modules are a third of the start
@@ -23,14 +27,11 @@ import time
 from _collections_abc import Callable, Sequence  # `collections` takes longer to import
 
 from httpdyno.servers.becoming import end_with_parent, execute, go_into_user_namespace
-from httpdyno.servers.below import below, send, suppress
+from httpdyno.servers.below import below, children, send, suppress
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STDERR = 2
-_PR_CAPBSET_DROP = 24
-_RIGHTS_OVER_THE_MACHINE = (16, 17, 21, 22, 25, 27)
-"""Kernel modules, raw devices, administration (mounts, the host's name), reboot, clock and new
-devices: none stays in a namespace, or it leads out of one, and no server has use for it."""
+_PR_SET_PDEATHSIG = 1
 _NOT_LAUNCHED = 127
 _GRACEFUL_S = 1.0
 """How long a server may take to end by itself when httpdyno is gone."""
@@ -45,13 +46,17 @@ _RESTORED = (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 class Entry:
     """What a process goes into and becomes before it is the server."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the fields of a record
         self,
         namespaces: Sequence[str] = (),
         owner: tuple[int, ...] = (),
         limits: Sequence[tuple[int, int, int]] = (),
         mapped: tuple[int, ...] = (),
         told: Sequence[str] = (),
+        *,
+        processes: str = "",
+        users: str = "",
+        is_confined: bool = False,
     ) -> None:
         self.namespaces = namespaces
         """Their files in `/proc`, in the order in which they are entered."""
@@ -63,18 +68,26 @@ class Entry:
         """The user and the group that it takes itself for, in a user namespace of its own."""
         self.told = told
         """Kinds of calls (`calls/filter.py`) that httpdyno is told of, from here on."""
+        self.processes = processes
+        """The file of the namespace of processes that it is in; empty is the keeper's."""
+        self.users = users
+        """The file of the user namespace whose root it may be; empty is the keeper's."""
+        self.is_confined = is_confined
+        """Whether it gives up what leads out of a copy (`confinement.py`)."""
 
     def packed(self) -> str:
         """Return it as a text."""
         limits = (":".join(str(n) for n in limit) for limit in self.limits)
         owner, mapped = (map(str, numbers) for numbers in (self.owner, self.mapped))
-        parts = (self.namespaces, owner, limits, mapped, self.told)
-        return ";".join(" ".join(part) for part in parts)
+        lists = (self.namespaces, owner, limits, mapped, self.told)
+        texts = (self.processes, self.users, "confined" if self.is_confined else "")
+        return ";".join([*(" ".join(part) for part in lists), *texts])
 
     @classmethod
     def read(cls, text: str) -> "Entry":
         """Return what `packed` gave."""
-        namespaces, owner, limits, mapped, told = (part.split() for part in text.split(";"))
+        *lists, processes, users, confined = text.split(";")
+        namespaces, owner, limits, mapped, told = (part.split() for part in lists)
         each = (limit.split(":") for limit in limits)
         return cls(
             namespaces=namespaces,
@@ -82,6 +95,9 @@ class Entry:
             limits=[(int(kind), int(soft), int(hard)) for kind, soft, hard in each],
             mapped=tuple(int(n) for n in mapped),
             told=told,
+            processes=processes,
+            users=users,
+            is_confined=bool(confined),
         )
 
     def enter(self, control: int) -> None:
@@ -93,30 +109,39 @@ class Entry:
         Raises:
             OSError: It is not there any more, or this process may not.
         """
-        libc = ctypes.CDLL(None, use_errno=True)
         if self.told:
             # Only a rehearsal needs it, and a start is to be short. Inside it may not be seen.
             from httpdyno.servers.calls.filter import put_on_and_tell  # noqa: PLC0415
+        if self.is_confined:
+            from httpdyno.servers import confinement  # noqa: PLC0415
         # All are opened first: the way to them may not be seen from inside.
-        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in self.namespaces]
-        for handle in handles:
-            if libc.setns(handle, 0) != 0:
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        if self.namespaces and os.geteuid() == 0:
-            for right in _RIGHTS_OVER_THE_MACHINE:
-                libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
+        files = (*self.namespaces, *([self.users] if self.users else ()))
+        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in files]
         for kind, soft, hard in self.limits:
             resource.setrlimit(kind, (soft, hard))
+        if self.users:
+            # While this process is root of the machine: what its own root may not raise any more.
+            confinement.raise_limits()
+        for handle in handles:
+            _enter(handle)
         if self.mapped:
             go_into_user_namespace(*self.mapped)
+        if self.is_confined:
+            confinement.gain_nothing()
         if self.told:
             # While it still may without giving up what programs of another user's rights need.
             put_on_and_tell(self.told, control)
-        if self.owner:
-            user, group, *others = self.owner
+        if self.is_confined:
+            confinement.cut_rights()
+        # Who came into another user namespace is nobody there yet.
+        if owner := self.owner or ((0, 0) if self.users else ()):
+            user, group, *others = owner
             os.setgroups(others)
             os.setgid(group)
             os.setuid(user)
+        if self.is_confined:
+            # At last, since it refuses what is done above as well.
+            confinement.refuse_calls()
 
 
 class Job:
@@ -198,15 +223,30 @@ class _Keeper:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(wakes_up)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        self._root = 0
+        self._child = 0
+        """The server's first process, or its minder."""
+        self._has_minder = False
+        self._told, self._tells = os.pipe()
+        """By which a minder tells how the server's first process ended."""
+        os.set_blocking(self._told, False)
         self._is_over = False
         """Whether the server's first process has ended."""
 
     def keep(self) -> int:
         """Start the server, wait until its end is asked for; return the exit code."""
         go_read, go_write = os.pipe()
-        self._root = os.fork()
-        if self._root == 0:
+        if processes := self._job.entry.processes:
+            self._has_minder = True
+            try:
+                # For its children: this process stays where it is.
+                _enter(os.open(processes, os.O_RDONLY | os.O_CLOEXEC))
+            except OSError as error:
+                _say_not_run(self._job, error)
+                return _NOT_LAUNCHED
+        self._child = os.fork()
+        if self._child == 0:
+            if self._has_minder:
+                os._exit(_mind(self._job, self._control, go_read, self._tells))
             os._exit(_become(self._job, self._control, go_read))
         os.close(go_read)
         _let_go_of_files()
@@ -215,7 +255,7 @@ class _Keeper:
                 _write_to(go_write, b"g")
                 os.close(go_write)
         if said == b"" and not self._is_over:
-            os.kill(self._root, self._job.stop)
+            send(children(self._child) if self._has_minder else [self._child], self._job.stop)
             self._wait(lambda: self._is_over, _GRACEFUL_S)
         is_clean = self._end_all()
         for group in (self._job.group, *self._job.limits):
@@ -228,6 +268,7 @@ class _Keeper:
         poller = select.poll()
         poller.register(self._control, select.POLLIN)
         poller.register(self._wakes, select.POLLIN)
+        poller.register(self._told, select.POLLIN)
         while True:
             handles = [handle for handle, _ in poller.poll()]
             self._has_children()
@@ -242,7 +283,7 @@ class _Keeper:
         asked: set[int] = set()
 
         def ask() -> bool:
-            new = [pid for pid in below() if pid not in asked]
+            new = [pid for pid in self._below() if pid not in asked]
             asked.update(new)
             send(new, signal.SIGTERM)
             return not self._has_children()
@@ -250,7 +291,7 @@ class _Keeper:
         def kill() -> bool:
             if self._job.group:
                 _write(f"{self._job.group}/cgroup.kill", b"1")
-            send(below(), signal.SIGKILL)
+            send(self._below(), signal.SIGKILL)
             return not self._has_children()
 
         return self._wait(ask, _TERM_S) or self._wait(kill, _KILL_S)
@@ -260,15 +301,22 @@ class _Keeper:
         while not is_done():
             if time.monotonic() > deadline_s:
                 return False
-            select.select([self._wakes], [], [], _POLL_S)
+            select.select([self._wakes, self._told], [], [], _POLL_S)
             self._has_children()
         return True
+
+    def _below(self) -> list[int]:
+        """Return all that came from it, without a minder: it ends when it is the last."""
+        return [pid for pid in below() if not (self._has_minder and pid == self._child)]
 
     def _has_children(self) -> bool:
         """Reap those that ended; return whether there are others."""
         with suppress(BlockingIOError):
             while os.read(self._wakes, 1024):
                 pass
+        with suppress(BlockingIOError):
+            if told := os.read(self._told, 64):
+                self._tell_end(int(told))
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -276,9 +324,12 @@ class _Keeper:
                 return False
             if pid == 0:
                 return True
-            if pid == self._root:
-                self._is_over = True
-                _write_to(self._control, f"exit {status}\n".encode())
+            if pid == self._child and not self._has_minder:
+                self._tell_end(status)
+
+    def _tell_end(self, status: int) -> None:
+        self._is_over = True
+        _write_to(self._control, f"exit {status}\n".encode())
 
 
 def main(control: int) -> int:
@@ -290,6 +341,30 @@ def main(control: int) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     job = Job.read(control)
     return _NOT_LAUNCHED if job is None else _Keeper(control, job).keep()
+
+
+def _mind(job: Job, control: int, go: int, tells: int) -> int:
+    """Start the server, and take what it leaves, until nothing is left; return the exit code."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # What it minds is asked to end by that, and comes to the namespace's first process.
+    libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    root = os.fork()
+    if root == 0:
+        os.close(tells)
+        return _become(job, control, go)
+    os.close(control)
+    os.close(go)
+    _let_go_of_files()
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            return 0
+        if pid == root:
+            _write_to(tells, b"%d" % status)
 
 
 def _become(job: Job, control: int, go: int) -> int:
@@ -308,7 +383,9 @@ def _become(job: Job, control: int, go: int) -> int:
         _enter_groups(job)
         # Before the go, while httpdyno still makes what it needs.
         module = __import__(job.command[0], fromlist=["main"]) if job.is_module else None
-        _write_to(control, f"ready {os.getpid()}\n".encode())
+        # Its number where httpdyno is: in a namespace of processes it has another one.
+        pid = os.readlink("/proc/self") if job.entry.processes else str(os.getpid())  # noqa: PTH115
+        _write_to(control, f"ready {pid}\n".encode())
         if os.read(go, 1) == b"" or os.getppid() != keeper:
             return _NOT_LAUNCHED
         job.entry.enter(control)
@@ -329,9 +406,26 @@ def _become(job: Job, control: int, go: int) -> int:
             return int(module.main(*job.command[1:]))
         execute(job.command, job.environment)
     except OSError as error:
-        where = f" in {job.folder}" if job.folder else ""
-        os.write(2, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
+        _say_not_run(job, error)
     return _NOT_LAUNCHED
+
+
+def _say_not_run(job: Job, error: OSError) -> None:
+    where = f" in {job.folder}" if job.folder else ""
+    os.write(_STDERR, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
+
+
+def _enter(namespace: int) -> None:
+    """Go into a namespace that is open, and close it.
+
+    Raises:
+        OSError: This process may not.
+    """
+    failed = ctypes.CDLL(None, use_errno=True).setns(namespace, 0) != 0
+    number = ctypes.get_errno()
+    os.close(namespace)
+    if failed:
+        raise OSError(number, os.strerror(number))
 
 
 def _enter_groups(job: Job) -> None:

@@ -1,33 +1,48 @@
 """The program that makes a cell and holds it: its namespaces end with it and its last server.
 
 A keeper runs it in the process that it forked, so with the standard library only. It does the steps
-in a file, says `made` and what could not be had, or `no` and why, to a FIFO, and waits for its end.
+in a file, says `made`, of what kind it is and what could not be had, or `no` and why, to a FIFO, and
+waits for its end.
+
+A cell that is apart has processes, a root and, where that can be, a root user of its own. Its first
+process is a child of the holder's: it makes the cell, takes what others leave in it, and all of it
+ends with it. Outside of it the holder keeps the way in.
 """
 
+import _signal as signal
+import ctypes
 import os
 import select
 from _collections_abc import Callable
 
-from httpdyno.servers.cell import mount, network
+from httpdyno.servers.cell import apart, mount, network
 from httpdyno.servers.cell.step import Step, unpacked
 
+APART, BY_USER = "apart", "by-user"
+"""Options: processes and a root of its own; made by who is not root of the machine."""
+USERS = 9
+"""The number of the open user namespace of a cell whose root is nobody outside."""
+OWN_USERS = "users"
 NAMESPACES = mount.CLONE_NEWNS | mount.CLONE_NEWNET | mount.CLONE_NEWIPC
 _EMPTY = "/dev/null"
+_PR_SET_PDEATHSIG = 1
 
 
 class _Maker:
-    def __init__(self, options: str) -> None:
-        self._options = options
+    def __init__(self, *, by_user: bool) -> None:
+        self._options = "userxattr" if by_user else ""
         self._held: dict[str, int] = {}
         self._gone: set[str] = set()
         self._kept: list[str] = []
         self.notices: list[str] = []
 
-    def make(self, steps: list[Step]) -> None:
-        """Go into namespaces of its own and do the steps there."""
-        on_host = network.settings()
-        mount.unshare(NAMESPACES)
-        mount.keep_private()
+    def make(self, steps: list[Step], on_host: dict[str, str]) -> None:
+        """Do the steps in the new namespaces that this process is in.
+
+        Args:
+            steps: In order.
+            on_host: The kernel's network settings there.
+        """
         network.open_loopback()
         self.notices += [f"kernel setting {each} of the host" for each in network.adopt(on_host)]
         network.put(network.PORT_START, "0")
@@ -104,17 +119,65 @@ class _Maker:
 def main(steps: str, answer: str, options: str) -> int:
     """Make a cell and hold it; return the exit code where it cannot be made."""
     said = os.open(answer, os.O_WRONLY)
-    maker = _Maker(options)
+    words = options.split()
     try:
         with open(steps, "rb") as file:  # noqa: PTH123
-            content = file.read()
-        maker.make(unpacked(content))
+            content = unpacked(file.read())
+        on_host = network.settings()
+        kinds = ""
+        users = None
+        if APART in words and BY_USER not in words:
+            users = _own_users()
+            kinds = OWN_USERS if users is not None else ""
+        mount.unshare(NAMESPACES | (mount.CLONE_NEWPID if APART in words else 0))
+        mount.keep_private()
+        first = os.fork() if APART in words else 0
+    except OSError as error:
+        return _refused(said, error)
+    if first:
+        os.close(said)
+        _, status = os.waitpid(first, 0)
+        return os.waitstatus_to_exitcode(status)
+    maker = _Maker(by_user=BY_USER in words)
+    try:
+        if APART in words:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left to it leaves no trace
+            at = os.path.dirname(answer)  # noqa: PTH120 - pathlib takes longer to import
+            maker.notices += apart.move_into_clone(at, users, as_one=BY_USER in words)
+            if users is not None:
+                apart.become_nobody()
+            _end_with_holder()
+        maker.make(content, on_host)
         os.chdir("/")
     except OSError as error:
-        what = error.filename or "be made"
-        os.write(said, f"no\0cannot {what}: {error.strerror}".encode(errors="replace"))
-        return 1
-    os.write(said, "\0".join(["made", *maker.notices]).encode())
+        return _refused(said, error)
+    os.write(said, "\0".join(["made", kinds, *maker.notices]).encode(errors="replace"))
     os.close(said)
     while True:
         select.select([], [], [])
+
+
+def _own_users() -> int | None:
+    """Return the user namespace of a copy's own, at its number; None where none can be had."""
+    try:
+        users = apart.owners()
+    except OSError:
+        return None
+    if not apart.can_map("/", users):
+        os.close(users)
+        return None
+    os.dup2(users, USERS)
+    os.close(users)
+    return USERS
+
+
+def _end_with_holder() -> None:
+    """Have the kernel end the cell's first process, and so all of it, when its holder ends."""
+    # Where the holder ended just now, the keeper of both ends this one as all that is left.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+
+
+def _refused(said: int, error: OSError) -> int:
+    what = error.filename or "be made"
+    os.write(said, f"no\0cannot {what}: {error.strerror}".encode(errors="replace"))
+    return 1

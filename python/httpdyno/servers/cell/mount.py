@@ -11,7 +11,9 @@ from _collections_abc import Sequence
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWIPC = 0x0800_0000
 CLONE_NEWUSER = 0x1000_0000
+CLONE_NEWPID = 0x2000_0000
 CLONE_NEWNET = 0x4000_0000
+DETACH = 2
 
 _RDONLY, _NOSUID, _NODEV, _NOEXEC = 1, 2, 4, 8
 _REMOUNT, _BIND, _REC, _PRIVATE = 1 << 5, 1 << 12, 1 << 14, 1 << 18
@@ -19,9 +21,11 @@ _NOATIME, _NODIRATIME, _RELATIME = 1 << 10, 1 << 11, 1 << 21
 _STAT_RELATIME = 1 << 12
 """What `statvfs` calls relatime; it has the other flags as `mount` does."""
 _SAME = _NOSUID | _NODEV | _NOEXEC | _NOATIME | _NODIRATIME
-_LIVING = ("/proc", "/sys", "/dev/pts")
+_LIVING = ("/proc", "/sys", "/dev")
 """What the kernel shows here is no file of theirs; these get rules of their own."""
-_KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
+_KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+_KERNEL_SECRETS = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug")
+"""What tells of the whole machine's memory, keys and processes."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -32,7 +36,7 @@ def unshare(kinds: int) -> None:
     Raises:
         OSError: They cannot be had.
     """
-    _checked(_libc.unshare(kinds), "make namespaces")
+    checked(_libc.unshare(kinds), "make namespaces")
 
 
 def keep_private() -> None:
@@ -106,14 +110,35 @@ def freeze_kernel() -> list[str]:
             continue
         except OSError as error:
             refused.append(f"{path} ({error.strerror})")
+    for path in _KERNEL_SECRETS:
+        if os.path.exists(path):  # noqa: PTH110
+            bind("/dev/null", path, is_read_only=True)
     return refused
 
 
 def mount_points() -> list[str]:
     """Return where something is mounted, in the order that it was."""
+    return list(mounted())
+
+
+def mounted() -> dict[str, str]:
+    """Return the kinds of file systems by where they are mounted, as far as this process sees."""
     with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123 - pathlib takes longer to import
         lines = file.read().splitlines()
-    return list(dict.fromkeys(unescaped(line.split()[4]) for line in lines))
+    found = {}
+    for line in lines:
+        left, _, right = line.partition(b" - ")
+        found[unescaped(left.split()[4])] = os.fsdecode(right.split()[0])
+    return found
+
+
+def file_system(kind: str, target: str, flags: int, data: str) -> None:
+    """Mount a new file system of the kernel's own.
+
+    Raises:
+        OSError: It cannot be mounted.
+    """
+    _mount((kind, target), flags, f"mount {kind}", kind=kind, data=data)
 
 
 def unescaped(field: bytes) -> str:
@@ -138,10 +163,15 @@ def _mount(
     paths: tuple[str, str], flags: int, what: str, *, kind: str = "", data: str = ""
 ) -> None:
     source, target, kind_, data_ = (os.fsencode(text) for text in (*paths, kind, data))
-    _checked(_libc.mount(source, target, kind_, ctypes.c_ulong(flags), data_), what)
+    checked(_libc.mount(source, target, kind_, ctypes.c_ulong(flags), data_), what)
 
 
-def _checked(result: int, what: str) -> None:
+def checked(result: int, what: str) -> None:
+    """Raise what the last call of the C library failed with, where it did.
+
+    Raises:
+        OSError: It did; its file name is what could not be done.
+    """
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what)

@@ -13,14 +13,13 @@ from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.door import CannotError
-from httpdyno.servers.cell.making import MADE_S, STEPS, made, namespaces_of, network_held
+from httpdyno.servers.cell.making import MADE_S, STEPS, Held, made, network_held
 from httpdyno.servers.cell.plan import FOLDER, Plan, planned
 from httpdyno.servers.cell.step import packed
 from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.keeper import Entry
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said
-from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 SOURCE = str(Path(httpdyno.__file__).parent.parent)
 """Where programs of httpdyno's own find their modules."""
@@ -35,7 +34,7 @@ class CellSeat:
         self,
         place: Place,
         plan: Plan,
-        process: ServerProcess,
+        held: Held,
         notices: tuple[str, ...],
         bounds: Bounds,
     ) -> None:
@@ -45,7 +44,8 @@ class CellSeat:
         """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
         self._place = place
         self._plan = plan
-        self._holder = process
+        self._held = held
+        self._holder = held.process
         self._bounds = bounds
 
     def bounds(self) -> Bounds:
@@ -110,13 +110,11 @@ class CellSeat:
         """
         if not self._holder.is_alive():
             raise AdapterError("the cell is gone: its holder has ended")
-        entry = Entry(
-            namespaces=namespaces_of(self._holder.pid),
-            owner=owner(user) if user and self.is_root else (),
-            limits=numbered(limits or {}),
-            mapped=() if self.is_root else outside_ids(),
-            told=(REACH,) if self.watch else (),
-        )
+        entry = self._held.entry()
+        entry.owner = owner(user) if user and self.is_root else ()
+        entry.limits = numbered(limits or {})
+        entry.told = (REACH,) if self.watch else ()
+        entry.is_confined = True
         process = ServerProcess.spawn(
             command,
             place=self._place,
@@ -187,19 +185,24 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     plans: list[Plan] = []
     try:
         # The plan takes about as long as the start of an interpreter.
-        held = made(place, place.folder / FOLDER, lambda: plans.append(_written(place, wish)))
+        held = made(
+            place,
+            place.folder / FOLDER,
+            lambda: plans.append(_written(place, wish)),
+            is_apart=True,
+        )
     except CannotError as error:
         return NotRunning(status="refused", detail=f"cell: cannot {error}")
     except OSError as error:
         return NotRunning(status="refused", detail=f"cell: cannot {_no_layers(error)}")
     if isinstance(held, str):
         return NotRunning(status="refused", detail=f"cell: {held}")
-    (plan,), (process, notices) = plans, held
+    (plan,) = plans
     bounds = Bounds(
         doors=tuple(door.to for door in wish.doors),
         folders=(str(place.folder), str(place.memory_folder)),
     )
-    return CellSeat(place, plan, process, (*plan.notices, *notices), bounds)
+    return CellSeat(place, plan, held, (*plan.notices, *held.notices), bounds)
 
 
 def _written(place: Place, wish: CellWish) -> Plan:

@@ -127,7 +127,7 @@ def open_network(place: Place, texts: NetworkTexts) -> OpenNetwork:
     if isinstance(held, str):
         remove_place(home)
         raise AdapterError(f"no network of its own can be had: {held}")
-    network = OpenNetwork(home, held[0])
+    network = OpenNetwork(home, held.process)
     try:
         if texts.table:
             (home.folder / _TABLE).write_text(texts.table, encoding="ascii")

@@ -1,0 +1,163 @@
+"""The kernel's filter that refuses calls by which a process could get out of a copy.
+
+It is put on between fork and exec, so with the standard library only, and stays on all that comes
+from that process. No server that serves pages needs any of these calls: they make and enter
+namespaces, mount, look into other processes, or change the kernel.
+
+Source:
+    Linux, Documentation/userspace-api/seccomp_filter.rst; capabilities(7) for what each right
+    would allow; the numbers are those of the kernel's own tables.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+from collections.abc import Sequence
+
+Instruction = tuple[int, int, int, int]
+"""Code, how many to skip if so and if not, operand."""
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO = 0x7FFF_0000, 0x0005_0000
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_SET_FILTER = 1
+_X32_BIT = 0x4000_0000
+"""Calls of 64-bit machines by their 32-bit numbering have it; nothing uses them."""
+_NEW_NAMESPACES = 0x7E02_0000
+"""All of `CLONE_NEW…` that `clone` takes: mounts, control groups, names, IPC, users, processes and
+network."""
+_CLONE3 = 435
+"""The same number on all machines. Its flags are in memory, where a filter cannot look: without it
+the C library goes back to `clone`."""
+
+REFUSED = (
+    *("mount", "umount", "umount2", "pivot_root", "open_tree", "open_tree_attr", "move_mount"),
+    *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"),
+    *("setns", "unshare"),
+    *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "perf_event_open"),
+    *("keyctl", "add_key", "request_key"),
+    *("bpf", "userfaultfd", "open_by_handle_at", "syslog", "acct", "quotactl", "quotactl_fd"),
+    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module"),
+    *("reboot", "swapon", "swapoff", "iopl", "ioperm", "sethostname", "setdomainname"),
+    *("settimeofday", "stime", "clock_settime", "clock_settime64"),
+)
+"""Calls that are refused, `clone` with a new namespace beside them."""
+
+_SAME_EVERYWHERE = {
+    "open_tree": 428,
+    "move_mount": 429,
+    "fsopen": 430,
+    "fsconfig": 431,
+    "fsmount": 432,
+    "fspick": 433,
+    "pidfd_getfd": 438,
+    "mount_setattr": 442,
+    "quotactl_fd": 443,
+    "open_tree_attr": 467,
+}
+_X86_64 = {
+    **{"mount": 165, "umount2": 166, "pivot_root": 155, "setns": 308, "unshare": 272},
+    **{"ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "perf_event_open": 298},
+    **{"keyctl": 250, "add_key": 248, "request_key": 249, "bpf": 321, "userfaultfd": 323},
+    **{"open_by_handle_at": 304, "syslog": 103, "acct": 163, "quotactl": 179},
+    **{"kexec_load": 246, "kexec_file_load": 320, "init_module": 175, "finit_module": 313},
+    **{"delete_module": 176, "reboot": 169, "swapon": 167, "swapoff": 168, "iopl": 172},
+    **{"ioperm": 173, "sethostname": 170, "setdomainname": 171, "settimeofday": 164},
+    **{"clock_settime": 227, "clone": 56},
+}
+_I386 = {
+    **{"mount": 21, "umount": 22, "umount2": 52, "pivot_root": 217, "setns": 346, "unshare": 310},
+    **{"ptrace": 26, "process_vm_readv": 347, "process_vm_writev": 348, "perf_event_open": 336},
+    **{"keyctl": 288, "add_key": 286, "request_key": 287, "bpf": 357, "userfaultfd": 374},
+    **{"open_by_handle_at": 342, "syslog": 103, "acct": 51, "quotactl": 131, "kexec_load": 283},
+    **{"init_module": 128, "finit_module": 350, "delete_module": 129, "reboot": 88, "swapon": 87},
+    **{"swapoff": 115, "iopl": 110, "ioperm": 101, "sethostname": 74, "setdomainname": 121},
+    **{"settimeofday": 79, "stime": 25, "clock_settime": 264, "clock_settime64": 404},
+    **{"clone": 120},
+}
+_AARCH64 = {
+    **{"mount": 40, "umount2": 39, "pivot_root": 41, "setns": 268, "unshare": 97, "ptrace": 117},
+    **{"process_vm_readv": 270, "process_vm_writev": 271, "perf_event_open": 241, "keyctl": 219},
+    **{"add_key": 217, "request_key": 218, "bpf": 280, "userfaultfd": 282, "syslog": 116},
+    **{"open_by_handle_at": 265, "acct": 89, "quotactl": 60, "kexec_load": 104, "clone": 220},
+    **{"kexec_file_load": 294, "init_module": 105, "finit_module": 273, "delete_module": 106},
+    **{"reboot": 142, "swapon": 224, "swapoff": 225, "sethostname": 161, "setdomainname": 162},
+    **{"settimeofday": 170, "clock_settime": 112},
+}
+_TABLES = {
+    "x86_64": ((0xC000_003E, _X86_64), (0x4000_0003, _I386)),
+    "aarch64": ((0xC000_00B7, _AARCH64),),
+}
+"""Machine → `AUDIT_ARCH_…` and numbers of its own calls, and of those of 32 bits it also takes."""
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+
+
+def complaint() -> str:
+    """Return why calls cannot be refused here; empty where they can."""
+    machine = platform.machine()
+    return "" if machine in _TABLES else f"the calls of {machine} are not known"
+
+
+def program(machine: str) -> list[Instruction]:
+    """Return the filter for a kind of machine, as `uname -m` calls it. Pure.
+
+    Calls of an architecture that is not in the table do not exist (`ENOSYS`).
+
+    Raises:
+        KeyError: Its calls are not known.
+    """
+    made: list[Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE_AT)]
+    for mark, numbers in _TABLES[machine]:
+        block = _of_one(numbers)
+        # A conditional jump reaches 255 instructions, and a block is much shorter.
+        made += [(_EQUAL, 0, len(block), mark), *block]
+    return [*made, (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+
+
+def _of_one(numbers: dict[str, int]) -> list[Instruction]:
+    """Return what is done with calls of one numbering; it always returns."""
+    refused = {**_SAME_EVERYWHERE, **numbers}
+    asked = [refused[name] for name in REFUSED if name in refused]
+    tail: list[Instruction] = [
+        (_EQUAL, 0, 1, _CLONE3),
+        (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
+        (_EQUAL, 0, 2, numbers["clone"]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
+        (_ANY_BIT, 1, 0, _NEW_NAMESPACES),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+    refusal = len(tail) - 1
+    head: list[Instruction] = [(_LOAD, 0, 0, _NUMBER_AT)]
+    # Each is one comparison that jumps to the last instruction.
+    tests = [(_AT_LEAST, _X32_BIT), *((_EQUAL, number) for number in asked)]
+    for at, (code, operand) in enumerate(tests):
+        head.append((code, len(tests) - at - 1 + refusal, 0, operand))
+    return [*head, *tail]
+
+
+def put_on() -> None:
+    """Put the filter on this thread, which has given up to gain rights (`PR_SET_NO_NEW_PRIVS`).
+
+    Raises:
+        OSError: The kernel has none, or its calls are not known.
+    """
+    machine = platform.machine()
+    if machine not in _TABLES:
+        raise OSError(errno.EOPNOTSUPP, complaint())
+    put_program_on(_SECCOMP[machine], program(machine))
+
+
+def put_program_on(system: int, made: Sequence[Instruction]) -> None:
+    """Put a filter on this thread, by the number that seccomp(2) has here.
+
+    Raises:
+        OSError: The kernel does not take it.
+    """
+    content = b"".join(struct.pack("=HBBI", *each) for each in made)
+    kept = ctypes.create_string_buffer(content, len(content))
+    head = struct.pack("@HP", len(made), ctypes.addressof(kept))
+    if ctypes.CDLL(None, use_errno=True).syscall(system, _SET_FILTER, 0, head) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "refuse calls")

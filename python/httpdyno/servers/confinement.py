@@ -1,0 +1,84 @@
+"""What a process that is part of a copy gives up before it is a server. Standard library only.
+
+A copy runs what others wrote. So whatever it is, root too: it gains no rights by programs that it
+runs (setuid, file capabilities), has none of those that lead out of namespaces or into the kernel,
+owns nothing that was open or known before, and cannot ask for what `calls.refusal` names.
+"""
+
+import ctypes
+import os
+import resource
+
+from httpdyno.servers.below import suppress
+from httpdyno.servers.calls import refusal
+
+KEPT_RIGHTS = {
+    "CHOWN": 0,
+    "DAC_OVERRIDE": 1,
+    "FOWNER": 3,
+    "FSETID": 4,
+    "KILL": 5,
+    "SETGID": 6,
+    "SETUID": 7,
+    "SETPCAP": 8,
+    "NET_BIND_SERVICE": 10,
+    "IPC_LOCK": 14,
+    "SYS_CHROOT": 18,
+    "SYS_NICE": 23,
+    "SYS_RESOURCE": 24,
+}
+"""Capabilities that root in a copy keeps, as servers that start as root use them: to become their
+users, to own their files, to listen at low ports, to raise their limits. All others go."""
+_PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 38, 23, 24
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_JOIN_SESSION_KEYRING = 1
+_MOST_RIGHTS = 64
+_EVERY_PRIORITY = 40
+"""As `RLIMIT_NICE` counts: down to a niceness of -20."""
+
+
+def cut_rights() -> None:
+    """Let no program that is run from here on have other rights than `KEPT_RIGHTS`.
+
+    The rights in force go as a program is run; who has none over them here has none to lose.
+    """
+    libc = ctypes.CDLL(None)
+    kept = frozenset(KEPT_RIGHTS.values())
+    for right in range(_MOST_RIGHTS):
+        if right not in kept and libc.prctl(_PR_CAPBSET_READ, right, 0, 0, 0) == 1:
+            libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
+
+
+def raise_limits() -> None:
+    """Raise what root may raise beyond its limits, while this process may: root of a copy may not.
+
+    Only up to where it could be raised is changed, not what is in force. Who may not raise it here
+    could not as root of the machine either.
+    """
+    with open("/proc/sys/fs/nr_open", "rb") as file:  # noqa: PTH123
+        most_files = int(file.read())
+    for kind, most in (
+        (resource.RLIMIT_NOFILE, most_files),
+        (resource.RLIMIT_NICE, _EVERY_PRIORITY),
+        (resource.RLIMIT_MEMLOCK, resource.RLIM_INFINITY),
+    ):
+        with suppress(ValueError):
+            resource.setrlimit(kind, (resource.getrlimit(kind)[0], most))
+
+
+def gain_nothing() -> None:
+    """Have no program that is run from here on gain rights, and know no key of this session."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        libc.syscall(number, _JOIN_SESSION_KEYRING, None, 0, 0, 0)
+
+
+def refuse_calls() -> None:
+    """Refuse what leads out; last, since it refuses what is done here as well.
+
+    Raises:
+        OSError: The kernel has no such filters.
+    """
+    refusal.put_on()
