@@ -42,6 +42,9 @@ class FakeEyes:
     def memory(self, address, n_bytes):
         return self.at.get(address, b"")[:n_bytes]
 
+    def thread_numbered(self, number):
+        return number
+
     def file_lock(self, descriptor):
         return Lock(f"file {descriptor}", holder=77)
 

@@ -17,8 +17,8 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.registry import adapter_names, load_adapter, load_target
-from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
-from httpdyno.servers.cell.wall import limits_of_wall
+from httpdyno.servers.cell.possible import cell_complaint, limits_of_cell, wall_complaint
+from httpdyno.servers.cell.wall import LIMITS_OF_OPEN, limits_of_wall
 from httpdyno.servers.limit_group import limited_by, limits_complaint
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.noise import Noise, measure_noise
@@ -37,6 +37,7 @@ _BUSY_LOAD_PER_CPU = 0.5
 _NOISY_SPREAD_RATIO = 1.3
 _NOISY_NOT_RUNNING_RATIO = 0.05
 _LIMITS = {"memory": ServerLimits(memory="any"), "cpu": ServerLimits(cpu="any")}
+_LIMITS_OF = {"cell": limits_of_cell, "wall": limits_of_wall, "open": lambda: LIMITS_OF_OPEN}
 _TOOLS = {"strace": "shows a server's system calls; `apt-get install strace`"}
 
 
@@ -119,7 +120,11 @@ def _document(
         "servers": {name: version or None for name, version in _versions().items()},
         "tools": {name: shutil.which(name) for name in _TOOLS},
         "isolation": {
-            name: {"possible": not complaint, "why_not": complaint or None}
+            name: {
+                "possible": not complaint,
+                "why_not": complaint or None,
+                "does_not_hold": None if complaint else _LIMITS_OF[name]() or None,
+            }
             for name, complaint in _isolations().items()
         },
         "hard_limits": {
@@ -194,13 +199,15 @@ def _lacking(missing: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
 
 def _isolations() -> dict[str, str]:
     """Return for each kind of private copy why it cannot be had; empty where it can."""
-    return {"cell": cell_complaint(), "wall": wall_complaint()}
+    return {"cell": cell_complaint(), "wall": wall_complaint(), "open": ""}
 
 
 def _isolation_rows() -> list[tuple[str, str]]:
     found = _isolations()
-    can = {"cell": "possible", "wall": f"possible; {limits_of_wall()}"}
-    return [(name, complaint or can[name]) for name, complaint in found.items()]
+    return [
+        (name, complaint or "; ".join(["possible", *filter(None, [_LIMITS_OF[name]()])]))
+        for name, complaint in found.items()
+    ]
 
 
 def _limit_complaints() -> dict[str, str]:

@@ -14,8 +14,8 @@ first process has ended; its own exit code says whether nothing is left. After t
 process says `calls` with the listener of its calls, or why there is none, where it was asked to.
 
 A server of a copy is in a namespace of processes, where what lost its parent does not come to the
-keeper. So the keeper has a minder in there, which starts the server, takes what lost its parent, and
-ends when it has no child any more; all that is to be seen and ended stays below the keeper.
+keeper. So the keeper has a minder in there: it starts the server, takes what lost its parent, and
+ends when it has no child any more. All that is to be seen and ended stays below the keeper.
 """
 
 import _signal as signal  # what `signal` makes enums of, whose modules are a third of the start
@@ -114,18 +114,7 @@ class Entry:
             from httpdyno.servers.calls.filter import put_on_and_tell  # noqa: PLC0415
         if self.is_confined:
             from httpdyno.servers import confinement  # noqa: PLC0415
-        # All are opened first: the way to them may not be seen from inside.
-        files = (*self.namespaces, *([self.users] if self.users else ()))
-        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in files]
-        for kind, soft, hard in self.limits:
-            resource.setrlimit(kind, (soft, hard))
-        if self.users:
-            # While this process is root of the machine: what its own root may not raise any more.
-            confinement.raise_limits()
-        for handle in handles:
-            _enter(handle)
-        if self.mapped:
-            go_into_user_namespace(*self.mapped)
+        self._go_in()
         if self.is_confined:
             confinement.gain_nothing()
         if self.told:
@@ -142,6 +131,22 @@ class Entry:
         if self.is_confined:
             # At last, since it refuses what is done above as well.
             confinement.refuse_calls()
+
+    def _go_in(self) -> None:
+        # All are opened first: the way to them may not be seen from inside.
+        files = (*self.namespaces, *([self.users] if self.users else ()))
+        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in files]
+        for kind, soft, hard in self.limits:
+            resource.setrlimit(kind, (soft, hard))
+        if self.users:
+            from httpdyno.servers.confinement import raise_limits  # noqa: PLC0415
+
+            # While this process is root of the machine: what its own root may not raise any more.
+            raise_limits()
+        for handle in handles:
+            _enter(handle)
+        if self.mapped:
+            go_into_user_namespace(*self.mapped)
 
 
 class Job:

@@ -12,9 +12,8 @@ Source:
 import ctypes
 import errno
 import os
-import platform
 import struct
-from collections.abc import Sequence
+from _collections_abc import Sequence  # `collections` takes longer to import
 
 Instruction = tuple[int, int, int, int]
 """Code, how many to skip if so and if not, operand."""
@@ -57,35 +56,37 @@ _SAME_EVERYWHERE = {
     "quotactl_fd": 443,
     "open_tree_attr": 467,
 }
-_X86_64 = {
-    **{"mount": 165, "umount2": 166, "pivot_root": 155, "setns": 308, "unshare": 272},
-    **{"ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "perf_event_open": 298},
-    **{"keyctl": 250, "add_key": 248, "request_key": 249, "bpf": 321, "userfaultfd": 323},
-    **{"open_by_handle_at": 304, "syslog": 103, "acct": 163, "quotactl": 179},
-    **{"kexec_load": 246, "kexec_file_load": 320, "init_module": 175, "finit_module": 313},
-    **{"delete_module": 176, "reboot": 169, "swapon": 167, "swapoff": 168, "iopl": 172},
-    **{"ioperm": 173, "sethostname": 170, "setdomainname": 171, "settimeofday": 164},
-    **{"clock_settime": 227, "clone": 56},
-}
-_I386 = {
-    **{"mount": 21, "umount": 22, "umount2": 52, "pivot_root": 217, "setns": 346, "unshare": 310},
-    **{"ptrace": 26, "process_vm_readv": 347, "process_vm_writev": 348, "perf_event_open": 336},
-    **{"keyctl": 288, "add_key": 286, "request_key": 287, "bpf": 357, "userfaultfd": 374},
-    **{"open_by_handle_at": 342, "syslog": 103, "acct": 51, "quotactl": 131, "kexec_load": 283},
-    **{"init_module": 128, "finit_module": 350, "delete_module": 129, "reboot": 88, "swapon": 87},
-    **{"swapoff": 115, "iopl": 110, "ioperm": 101, "sethostname": 74, "setdomainname": 121},
-    **{"settimeofday": 79, "stime": 25, "clock_settime": 264, "clock_settime64": 404},
-    **{"clone": 120},
-}
-_AARCH64 = {
-    **{"mount": 40, "umount2": 39, "pivot_root": 41, "setns": 268, "unshare": 97, "ptrace": 117},
-    **{"process_vm_readv": 270, "process_vm_writev": 271, "perf_event_open": 241, "keyctl": 219},
-    **{"add_key": 217, "request_key": 218, "bpf": 280, "userfaultfd": 282, "syslog": 116},
-    **{"open_by_handle_at": 265, "acct": 89, "quotactl": 60, "kexec_load": 104, "clone": 220},
-    **{"kexec_file_load": 294, "init_module": 105, "finit_module": 273, "delete_module": 106},
-    **{"reboot": 142, "swapon": 224, "swapoff": 225, "sethostname": 161, "setdomainname": 162},
-    **{"settimeofday": 170, "clock_settime": 112},
-}
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """Return calls by their names."""
+    pairs = (each.partition("=") for each in text.split())
+    return {name: int(number) for name, _, number in pairs}
+
+
+_X86_64 = _numbers(
+    "mount=165 umount2=166 pivot_root=155 setns=308 unshare=272 ptrace=101 process_vm_readv=310 "
+    "process_vm_writev=311 perf_event_open=298 keyctl=250 add_key=248 request_key=249 bpf=321 "
+    "userfaultfd=323 open_by_handle_at=304 syslog=103 acct=163 quotactl=179 kexec_load=246 "
+    "kexec_file_load=320 init_module=175 finit_module=313 delete_module=176 reboot=169 swapon=167 "
+    "swapoff=168 iopl=172 ioperm=173 sethostname=170 setdomainname=171 settimeofday=164 "
+    "clock_settime=227 clone=56"
+)
+_I386 = _numbers(
+    "mount=21 umount=22 umount2=52 pivot_root=217 setns=346 unshare=310 ptrace=26 "
+    "process_vm_readv=347 process_vm_writev=348 perf_event_open=336 keyctl=288 add_key=286 "
+    "request_key=287 bpf=357 userfaultfd=374 open_by_handle_at=342 syslog=103 acct=51 "
+    "quotactl=131 kexec_load=283 init_module=128 finit_module=350 delete_module=129 reboot=88 "
+    "swapon=87 swapoff=115 iopl=110 ioperm=101 sethostname=74 setdomainname=121 settimeofday=79 "
+    "stime=25 clock_settime=264 clock_settime64=404 clone=120"
+)
+_AARCH64 = _numbers(
+    "mount=40 umount2=39 pivot_root=41 setns=268 unshare=97 ptrace=117 process_vm_readv=270 "
+    "process_vm_writev=271 perf_event_open=241 keyctl=219 add_key=217 request_key=218 bpf=280 "
+    "userfaultfd=282 syslog=116 open_by_handle_at=265 acct=89 quotactl=60 kexec_load=104 "
+    "clone=220 kexec_file_load=294 init_module=105 finit_module=273 delete_module=106 reboot=142 "
+    "swapon=224 swapoff=225 sethostname=161 setdomainname=162 settimeofday=170 clock_settime=112"
+)
 _TABLES = {
     "x86_64": ((0xC000_003E, _X86_64), (0x4000_0003, _I386)),
     "aarch64": ((0xC000_00B7, _AARCH64),),
@@ -96,7 +97,7 @@ _SECCOMP = {"x86_64": 317, "aarch64": 277}
 
 def complaint() -> str:
     """Return why calls cannot be refused here; empty where they can."""
-    machine = platform.machine()
+    machine = os.uname().machine
     return "" if machine in _TABLES else f"the calls of {machine} are not known"
 
 
@@ -144,7 +145,7 @@ def put_on() -> None:
     Raises:
         OSError: The kernel has none, or its calls are not known.
     """
-    machine = platform.machine()
+    machine = os.uname().machine
     if machine not in _TABLES:
         raise OSError(errno.EOPNOTSUPP, complaint())
     put_program_on(_SECCOMP[machine], program(machine))

@@ -58,8 +58,7 @@ def owners() -> int:
     may_end, ends = os.pipe()
     pid = os.fork()
     if pid == 0:
-        went = _libc.unshare(mount.CLONE_NEWUSER)
-        os.write(goes_in, b"y" if went == 0 else bytes([ctypes.get_errno()]))
+        os.write(goes_in, _gone_into_users())
         os.close(ends)
         os.read(may_end, 1)
         os._exit(0)
@@ -78,16 +77,33 @@ def owners() -> int:
         os.waitpid(pid, 0)
 
 
-def can_map(path: str, users: int) -> bool:
-    """Whether the file system at a path can be seen with its owners mapped."""
-    tree = _cloned(path)
+def _gone_into_users() -> bytes:
+    """Go into a user namespace; return `y`, or the number of the error."""
+    # Who is in a chroot gets none: it must be left, in mounts of this process's own.
+    own = _libc.unshare(mount.CLONE_NEWNS) or os.open(f"{_PROC}/self/ns/mnt", os.O_RDONLY)
+    went = _libc.setns(own, mount.CLONE_NEWNS) or _libc.unshare(mount.CLONE_NEWUSER)
+    return b"y" if went == 0 else bytes([ctypes.get_errno()])
+
+
+def owners_of_root() -> int:
+    """Return `owners`, where what is at the root can be seen by them.
+
+    Raises:
+        OSError: None can be had, or the file system there knows no other owners than its own.
+    """
+    users = owners()
     try:
-        _set(tree, _MAPPED, users)
-    except OSError:
-        return False
-    finally:
-        os.close(tree)
-    return True
+        tree = _cloned("/")
+        try:
+            _set(tree, _MAPPED, users)
+        finally:
+            os.close(tree)
+    except OSError as error:
+        os.close(users)
+        kind = mount.mounted().get("/", "this file system")
+        what = f"show owners of {kind} at / as others"
+        raise OSError(error.errno, error.strerror, what) from error
+    return users
 
 
 def move_into_clone(at: str, users: int | None, *, as_one: bool = False) -> list[str]:
@@ -199,9 +215,9 @@ def _make_devices(at: str, devices: dict[str, int]) -> None:
         _set(tree, _NO_SETUID, None)
         _moved(tree, f"{at}/{name}")
     for name, to in _LINKS.items():
-        os.symlink(to, f"{at}/{name}")
+        os.symlink(to, f"{at}/{name}")  # noqa: PTH211 - pathlib takes longer to import
     for name in ("pts", "shm"):
-        os.mkdir(f"{at}/{name}")  # noqa: PTH102 - pathlib takes longer to import
+        os.mkdir(f"{at}/{name}")  # noqa: PTH102 - likewise
     mount.file_system("devpts", f"{at}/pts", _NO_SETUID | _NO_PROGRAMS, "newinstance,ptmxmode=0666")
 
 

@@ -3,23 +3,48 @@
 import os
 import sys
 
+from httpdyno.servers import confinement
 from httpdyno.servers.becoming import become_root_of_namespace
-from httpdyno.servers.cell import holder, landlock, mount, network
+from httpdyno.servers.cell import apart, holder, landlock, mount, network
+
+_AT = "/sys"
+"""Any folder that is there: in namespaces of this process's own nobody else sees it covered."""
 
 
 def cell() -> int:
-    """Make the least that a cell needs, and print what cannot be had; return the exit code."""
+    """Make what a cell needs, and print what cannot be had; return the exit code.
+
+    Where a cell can be had, what is printed is why root in it is root outside; nothing where it is
+    nobody.
+    """
+    is_root = os.geteuid() == 0
     try:
-        if os.geteuid() != 0:
+        if not is_root:
             become_root_of_namespace()
-        mount.unshare(holder.NAMESPACES)
+        users, notice = holder.own_users() if is_root else (None, "")
+        mount.unshare(holder.NAMESPACES | mount.CLONE_NEWPID)
         mount.keep_private()
-        network.open_loopback()
-        mount.bind("/dev/null", "/dev/zero", is_read_only=True)
+        first = os.fork()
     except OSError as error:
-        sys.stdout.write(f"cannot {error.filename or 'be made'}: {error.strerror}")
+        sys.stdout.write(f"cannot {holder.why(error)}")
         return 1
-    return 0
+    if first:
+        return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+    try:
+        apart.move_into_clone(_AT, users, as_one=not is_root)
+        if users is not None:
+            apart.become_nobody()
+        network.open_loopback()
+        mount.freeze([])
+        confinement.gain_nothing()
+        confinement.refuse_calls()
+    except OSError as error:
+        sys.stdout.write(f"cannot {holder.why(error)}")
+        sys.stdout.flush()
+        os._exit(1)
+    sys.stdout.write(notice)
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def wall() -> int:

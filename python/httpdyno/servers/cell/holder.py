@@ -1,8 +1,8 @@
 """The program that makes a cell and holds it: its namespaces end with it and its last server.
 
 A keeper runs it in the process that it forked, so with the standard library only. It does the steps
-in a file, says `made`, of what kind it is and what could not be had, or `no` and why, to a FIFO, and
-waits for its end.
+in a file and waits for its end. To a FIFO it says `made`, of what kind and what it lacks, or
+`no` and why.
 
 A cell that is apart has processes, a root and, where that can be, a root user of its own. Its first
 process is a child of the holder's: it makes the cell, takes what others leave in it, and all of it
@@ -124,11 +124,9 @@ def main(steps: str, answer: str, options: str) -> int:
         with open(steps, "rb") as file:  # noqa: PTH123
             content = unpacked(file.read())
         on_host = network.settings()
-        kinds = ""
-        users = None
+        users, notice = None, ""
         if APART in words and BY_USER not in words:
-            users = _own_users()
-            kinds = OWN_USERS if users is not None else ""
+            users, notice = own_users()
         mount.unshare(NAMESPACES | (mount.CLONE_NEWPID if APART in words else 0))
         mount.keep_private()
         first = os.fork() if APART in words else 0
@@ -139,6 +137,7 @@ def main(steps: str, answer: str, options: str) -> int:
         _, status = os.waitpid(first, 0)
         return os.waitstatus_to_exitcode(status)
     maker = _Maker(by_user=BY_USER in words)
+    maker.notices += [notice] if notice else []
     try:
         if APART in words:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left to it leaves no trace
@@ -151,24 +150,22 @@ def main(steps: str, answer: str, options: str) -> int:
         os.chdir("/")
     except OSError as error:
         return _refused(said, error)
+    kinds = "" if users is None else OWN_USERS
     os.write(said, "\0".join(["made", kinds, *maker.notices]).encode(errors="replace"))
     os.close(said)
     while True:
         select.select([], [], [])
 
 
-def _own_users() -> int | None:
-    """Return the user namespace of a copy's own, at its number; None where none can be had."""
+def own_users() -> tuple[int | None, str]:
+    """Return the user namespace of a copy's own, at its number, or in words why there is none."""
     try:
-        users = apart.owners()
-    except OSError:
-        return None
-    if not apart.can_map("/", users):
-        os.close(users)
-        return None
+        users = apart.owners_of_root()
+    except OSError as error:
+        return None, f"root in it is root outside, with few rights (cannot {why(error)})"
     os.dup2(users, USERS)
     os.close(users)
-    return USERS
+    return USERS, ""
 
 
 def _end_with_holder() -> None:
@@ -178,6 +175,10 @@ def _end_with_holder() -> None:
 
 
 def _refused(said: int, error: OSError) -> int:
-    what = error.filename or "be made"
-    os.write(said, f"no\0cannot {what}: {error.strerror}".encode(errors="replace"))
+    os.write(said, f"no\0cannot {why(error)}".encode(errors="replace"))
     return 1
+
+
+def why(error: OSError) -> str:
+    """Return what could not be done, after `cannot`, and why."""
+    return f"{error.filename or 'be made'}: {error.strerror}"

@@ -40,6 +40,11 @@ def keeps_tcp() -> bool:
     return version() >= _TCP_FROM
 
 
+def keeps_processes() -> bool:
+    """Whether rules can keep a process from signals to others and from abstract sockets here."""
+    return version() >= _SCOPES_FROM
+
+
 def restrict(writable: Iterable[str], binds: Iterable[int], connects: Iterable[int]) -> None:
     """Give up writing elsewhere than below these paths, and TCP but at these ports.
 

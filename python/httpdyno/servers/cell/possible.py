@@ -38,28 +38,40 @@ def cell_complaint() -> str:
 
     Who is not root needs a user namespace for it: `run_anew_in_user_namespace`.
     """
-    complaint = _tried("cell")
+    complaint, _ = _tried("cell")
     return f"a cell {complaint}{_why()}" if complaint else ""
+
+
+@cache
+def limits_of_cell() -> str:
+    """Return what a cell does not keep from a copy here; empty where that is nothing. Tried once.
+
+    Of a cell that can be had.
+    """
+    return _tried("cell")[1]
 
 
 @cache
 def wall_complaint() -> str:
     """Return why no wall can be made by this process; empty when one can. Tried once."""
-    complaint = _tried("wall")
+    complaint, _ = _tried("wall")
     return f"a wall {complaint}" if complaint else ""
 
 
-def _tried(kind: str) -> str:
+@cache
+def _tried(kind: str) -> tuple[str, str]:
+    """Return why it cannot be had, and what it lacks where it can."""
     command = [sys.executable, "-I", "-S", "-c", _TRY.format(kind), SOURCE]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
             command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be tried: {error}"
+        return f"cannot be tried: {error}", ""
+    said = done.stdout.strip()
     if done.returncode == 0:
-        return ""
-    return done.stdout.strip() or f"cannot be tried: {done.stderr.strip()[-200:]}"
+        return "", said
+    return said or f"cannot be tried: {done.stderr.strip()[-200:]}", ""
 
 
 def _why() -> str:

@@ -169,7 +169,11 @@ class WallSeat:
             log=log,
             output_to=output_to,
             folder=folder,
-            entry=Entry(limits=numbered(limits or {}), told=(REACH, WRITE) if self.watch else ()),
+            entry=Entry(
+                limits=numbered(limits or {}),
+                told=(REACH, WRITE) if self.watch else (),
+                is_confined=True,
+            ),
             limits=within,
             is_module=True,
         )
@@ -313,5 +317,11 @@ def limits_of_wall() -> str:
     open_ways = ["UDP", "unix sockets that stand in the file system", "owners and times of files"]
     # Rules are of connect(2), and of TCP alone.
     some = "TCP that is multipath or has data in its first packet"
-    open_ways.insert(0, some if landlock.keeps_tcp() else "TCP")
-    return f"a wall does not keep a copy from {', '.join(open_ways[:-1])} and {open_ways[-1]}"
+    ways = ["reading files", some if landlock.keeps_tcp() else "TCP", *open_ways]
+    if not landlock.keeps_processes():
+        ways += ["signals to processes of its user", "abstract unix sockets"]
+    return f"a wall does not keep a copy from {', '.join(ways[:-1])} and {ways[-1]}"
+
+
+LIMITS_OF_OPEN = "keeps a copy from nothing but gaining rights; only where a study asks for it"
+"""What is to be known of an open seat."""

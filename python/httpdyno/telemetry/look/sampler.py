@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from httpdyno.telemetry.look import file_lock
@@ -36,6 +37,8 @@ class Sampler:
         self._refused = False
         self._holders: dict[file_lock.FileId, int] | None = None
         self._unsure: list[tuple[Member, int, Call]] = []
+        self._by_own_number: dict[int, int] = {}
+        """Threads in a namespace of processes of their own, by what they are called there."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -138,6 +141,31 @@ class Sampler:
             self._holders = file_lock.holders(content(_LOCKS.encode()).decode())
         return self._holders.get(file)
 
+    def thread_numbered(self, member: Member, number: int) -> int:
+        """Return the thread that a process knows by a number, as a futex has it."""
+        if _n_names(member.pid) == 1:
+            return number
+        if number not in self._by_own_number:
+            self._by_own_number = {
+                _names(each.pid, thread)[-1]: thread
+                for each in self._roster.members.values()
+                for thread in each.threads
+            }
+        return self._by_own_number.get(number, number)
+
+
+def _names(pid: int, thread: int) -> list[int]:
+    """Return what a thread is called in each namespace of processes, from here inwards."""
+    for line in content(b"/proc/%d/task/%d/status" % (pid, thread)).splitlines():
+        if line.startswith(b"NSpid:"):
+            return [int(name) for name in line.split()[1:]]
+    return [thread]
+
+
+@lru_cache(maxsize=1024)
+def _n_names(pid: int) -> int:
+    return len(_names(pid, pid))
+
 
 def _alive(at: Seen, member: Member, thread: int) -> Seen | None:
     """Leave out a first thread that has ended before the others."""
@@ -186,3 +214,6 @@ class _ThreadEyes:
             return Lock(f"file {self._member.pid}:{descriptor}")
         file = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
         return Lock(f"file {file}", holder=self._sampler.holder(file))
+
+    def thread_numbered(self, number: int) -> int:
+        return self._sampler.thread_numbered(self._member, number)

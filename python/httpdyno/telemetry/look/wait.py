@@ -90,6 +90,9 @@ class Eyes(Protocol):
     def file_lock(self, descriptor: int) -> Lock:
         """Return the lock on a file."""
 
+    def thread_numbered(self, number: int) -> int:
+        """Return the thread that its process knows by a number; the number where none is found."""
+
 
 IDLE, OTHER, SLEEP = Seen("idle"), Seen("other"), Seen("sleep")
 _UNCLEAR = Seen("idle", is_unclear=True)
@@ -238,15 +241,19 @@ def _at_futex(call: Call, eyes: Eyes) -> Seen:
     lock = Lock(f"futex {address:x}", scope="thread" if is_private else "process")
     if command in _FUTEX_LOCK_PI:
         word = int.from_bytes(eyes.memory(address, 4), sys.byteorder)
-        return Seen("lock", lock=lock._replace(holder=word & _HOLDER or None))
+        return Seen("lock", lock=lock._replace(holder=_holder(word, eyes)))
     if timeout:
         return _until(call, eyes, lock)
     if command == _FUTEX_WAIT:
         if value == _CONTENDED and not 0 <= address - call.stack_pointer < _OWN_STACK_BYTES:
             return Seen("lock", lock=lock)
         if value & _HAS_WAITERS and value & _HOLDER:
-            return Seen("lock", lock=lock._replace(holder=value & _HOLDER))
+            return Seen("lock", lock=lock._replace(holder=_holder(value, eyes)))
     return _UNCLEAR
+
+
+def _holder(word: int, eyes: Eyes) -> int | None:
+    return eyes.thread_numbered(word & _HOLDER) if word & _HOLDER else None
 
 
 def _until(call: Call, eyes: Eyes, lock: Lock) -> Seen:
