@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,14 @@ from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+DEADLINE_S = 10.0
+
+
+def wait_until(condition):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
 
 
 @contextmanager

@@ -2,11 +2,10 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.servers.cell.cells import ENVIRONMENT, made_cells, said_by
+from tests.servers.cell.cells import DEADLINE_S, ENVIRONMENT, made_cells, said_by, wait_until
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.cell.possible import possible
@@ -15,20 +14,11 @@ from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
 
-DEADLINE_S = 10.0
-
 
 @pytest.fixture
 def cells():
     with made_cells() as made:
         yield made
-
-
-def wait_until(condition):
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
 
 
 @pytest.mark.real_server("setpriv")
