@@ -31,6 +31,7 @@ from httpdyno.servers.live_process import (
     child_pids,
     end_all,
     marked_processes,
+    process_info,
     processes_in,
     session_members,
 )
@@ -161,8 +162,11 @@ class ServerProcess:
 
     @property
     def keeper_pid(self) -> int:
-        """The parent of the root process and of all that came from it and lost its own parent."""
-        return self._kept.keeper_pid
+        """The parent of the root process and of all that came from it and lost its own parent.
+
+        That is its keeper, or in a copy its keeper's minder.
+        """
+        return self._kept.parent_pid or self._kept.keeper_pid
 
     @property
     def group(self) -> Path | None:
@@ -276,6 +280,7 @@ class _Kept:
         self.group = group
         self.limited = limited
         self.pid = 0
+        self.parent_pid = 0
         self.started_ticks = 0
         self._keeper: subprocess.Popen[bytes] | None = None
         self._control, self._theirs = socket.socketpair()
@@ -321,6 +326,8 @@ class _Kept:
             words = log_text(log, from_end=True).strip()
             raise AdapterError(f"no process can be started: {words or 'its keeper ended'}")
         self.pid = int(said.split()[1])
+        info = process_info(self.pid)
+        self.parent_pid = info.parent if info else 0
 
     def say(self, words: bytes) -> None:
         self._control.sendall(words)

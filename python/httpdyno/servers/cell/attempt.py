@@ -6,6 +6,7 @@ import sys
 from httpdyno.servers import confinement
 from httpdyno.servers.becoming import become_root_of_namespace
 from httpdyno.servers.cell import apart, holder, landlock, mount, network
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 _AT = "/sys"
 """Any folder that is there: in namespaces of this process's own nobody else sees it covered."""
@@ -17,9 +18,9 @@ def cell() -> int:
     Where a cell can be had, what is printed is why root in it is root outside; nothing where it is
     nobody.
     """
-    is_root = os.geteuid() == 0
+    is_root = is_root_of_the_machine()
     try:
-        if not is_root:
+        if os.geteuid() != 0:
             become_root_of_namespace()
         users, notice = holder.own_users() if is_root else (None, "")
         mount.unshare(holder.NAMESPACES | mount.CLONE_NEWPID)
