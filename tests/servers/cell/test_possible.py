@@ -7,12 +7,9 @@ from httpdyno.servers.cell import landlock, possible
 
 @pytest.fixture(autouse=True)
 def not_remembered():
-    functions = (possible.possible, possible.cell_complaint, possible.wall_complaint)
-    for function in functions:
-        function.cache_clear()
+    possible._tried.cache_clear()
     yield
-    for function in functions:
-        function.cache_clear()
+    possible._tried.cache_clear()
 
 
 def test_what_is_tried_is_what_the_kernel_has():

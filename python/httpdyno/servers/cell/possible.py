@@ -22,7 +22,6 @@ _RESTRICTIONS = {
 """Settings with which ordinary users get no user namespaces, on Ubuntu, Debian and all."""
 
 
-@cache
 def possible() -> tuple[Literal["cell", "wall", ""], str]:
     """Return the safest isolation that can be had here, and why no safer one."""
     if not (complaint := cell_complaint()):
@@ -32,7 +31,6 @@ def possible() -> tuple[Literal["cell", "wall", ""], str]:
     return ("", f"{complaint}, and {no_wall}")
 
 
-@cache
 def cell_complaint() -> str:
     """Return why no cell can be made by this user; empty when one can. Tried once.
 
@@ -42,7 +40,6 @@ def cell_complaint() -> str:
     return f"a cell {complaint}{_why()}" if complaint else ""
 
 
-@cache
 def limits_of_cell() -> str:
     """Return what a cell does not keep from a copy here; empty where that is nothing. Tried once.
 
@@ -51,7 +48,6 @@ def limits_of_cell() -> str:
     return _tried("cell")[1]
 
 
-@cache
 def wall_complaint() -> str:
     """Return why no wall can be made by this process; empty when one can. Tried once."""
     complaint, _ = _tried("wall")
