@@ -266,6 +266,8 @@ class SiteServer:
         logs: dict[str, None] = {}
         sysctls: dict[str, str] = {}
         hidden: dict[str, bytes] = {}
+        patterns: dict[str, None] = {}
+        served: dict[str, None] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
             private: tuple[Edit, ...] = each.adapter.private(survey, own, begun)
@@ -276,10 +278,14 @@ class SiteServer:
             logs |= dict.fromkeys(log.path for log in survey.logs if log.path.startswith("/"))
             sysctls |= each.changes.sysctls
             hidden |= own.stand_ins
+            patterns |= dict.fromkeys(own.patterns)
+            served |= dict.fromkeys(own.served)
         return CellWish(
             files=files,
             hidden_files=hidden,
             writes=tuple(writes),
+            served=tuple(served),
+            patterns=tuple(patterns),
             logs=tuple(logs),
             doors=self._site.doors,
             sysctls=sysctls,
