@@ -72,6 +72,7 @@ def covers(  # noqa: PLR0913 - all that decides it
     closed: Mapping[str, Callable[[str], bool]] | None = None,
     is_filled: Callable[[str], bool] = lambda _: False,
     is_hidden: Callable[[str], bool] = lambda _: False,
+    is_locked: bool = False,
 ) -> Covers:
     """Return how these folders, with all in them, are seen.
 
@@ -85,6 +86,8 @@ def covers(  # noqa: PLR0913 - all that decides it
         is_filled: Whether a folder's layer is a copy of it, which is its user's own all over. In a
             folder of which that cannot be said it keeps a layer to itself.
         is_hidden: Whether this user may not look into a folder, so that nothing in it is seen.
+        is_locked: Whether no overlay can leave out a mount that is in its folder, as it is in a
+            user namespace.
     """
     found = Covers()
     real = {os.path.realpath(path) for path in asked}
@@ -95,7 +98,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         if os.path.isdir(path)  # noqa: PTH112 - of a text
         and not any(path == each or is_below(path, each) for each in left_out)
     }
-    coverer = _Coverer(found, mounted, own, own_layers, closed or {}, is_hidden)
+    coverer = _Coverer(found, mounted, own, own_layers, closed or {}, is_hidden, is_locked)
     for path in folders:
         coverer.cover(path)
     for path in sorted(own_layers & found.over):
@@ -135,6 +138,7 @@ class _Coverer:
         asked: Collection[str],
         closed: Mapping[str, Callable[[str], bool]],
         is_hidden: Callable[[str], bool],
+        is_locked: bool,
     ) -> None:
         self._found = found
         self._mounted = mounted
@@ -142,6 +146,7 @@ class _Coverer:
         self._asked = asked
         self._closed = closed
         self._is_hidden = is_hidden
+        self._is_locked = is_locked
         # Folders of runs hold nothing but other copies.
         self._runs = {os.path.dirname(os.path.dirname(each)) for each in own}  # noqa: PTH120
 
@@ -151,13 +156,20 @@ class _Coverer:
             self._found.shown.add(folder)
         elif folder in self._mounted and not self._is_covered(self._mounted[folder]):
             return
-        elif folder in self._runs or folder in self._closed or self._is_around_place(folder):
+        elif self._is_anew(folder):
             self._make_anew(folder)
         else:
             self._cover_all(folder)
 
-    def _is_around_place(self, folder: str) -> bool:
-        """Whether a layer of it would lie in the folder itself, as those on disk do."""
+    def _is_anew(self, folder: str) -> bool:
+        """Whether it keeps its names, or the kernel takes no overlay over it.
+
+        A layer on disk would lie in the folder itself where the place does.
+        """
+        if folder in self._runs or folder in self._closed:
+            return True
+        if self._is_locked and mounts_below(folder, self._mounted):
+            return True
         is_around = any(is_below(each, folder) for each in self._own)
         return is_around and any(folder == e or is_below(folder, e) for e in self._asked)
 
@@ -200,6 +212,8 @@ class _Coverer:
         if len(folders) > _MOST_BESIDE:
             del self._found.anew[folder]
             self._found.crowded.add(folder)
+            if self._is_locked and mounts_below(folder, self._mounted):
+                self._found.doubtful.add(folder)
             self._cover_all(folder)
             return
         others = [entry for entry in beside if not entry.is_dir(follow_symlinks=False)]

@@ -1,6 +1,7 @@
 """The plan of a cell: layers are made in the place, and steps say how they are put over theirs."""
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,7 @@ from httpdyno.servers.user_namespace import is_root_of_the_machine
 FOLDER = ".cell"
 """In the place, on disk and in memory."""
 _IN_MEMORY = ("tmpfs", "ramfs")
+_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _MOST_BOUND = 64
 """Of files beside those of a configuration; where there are more they are copied, if small."""
 _EMPTY_FOR_USERS = ("/tmp", "/var/tmp")  # noqa: S108 - what is in there is nothing of a site's
@@ -107,6 +109,9 @@ class _Planner:
         plan.steps += [*self._out_of_sight({to for to, _ in doors}), *bound]
         plan.steps += [("sysctl", *pair) for pair in wish.sysctls.items()]
         plan.steps.append(("forbid",))
+        if not self._is_root:
+            for layers in self._layers.values():
+                _lessen(layers)
         return plan
 
     def _covers(self, files: Iterable[str]) -> Covers:
@@ -120,6 +125,7 @@ class _Planner:
             closed=closed,
             is_filled=self._is_filled,
             is_hidden=self._is_hidden,
+            is_locked=not self._is_root,
         )
         # Who opens files at each request pays for an overlay; what is safe without one has none.
         kept = (*files, *self._asked, *closed, *self._own)
@@ -318,6 +324,18 @@ class _Planner:
         step = (verb, str(len(self._holds)), path)
         self._holds.append(step)
         return f"@{step[1]}"
+
+
+def _lessen(layers: Layers) -> None:
+    """Let a user write in layers, which are all his own, no more than he may write in theirs."""
+    if layers.is_filled:
+        return
+    for layer in (layers.upper, layers.placed):
+        for folder, _, names in os.walk(layer):
+            for own in (Path(folder), *(Path(folder, name) for name in names)):
+                theirs = os.path.join(layers.target, own.relative_to(layer))  # noqa: PTH118
+                if os.path.exists(theirs) and not os.access(theirs, os.W_OK):  # noqa: PTH110
+                    own.chmod(own.stat().st_mode & ~_WRITE)
 
 
 def _stands(path: str, text: bytes) -> bool:

@@ -28,7 +28,7 @@ class CellWish:
     those of `files`. One that ends in `/` stands for all below it.
     """
     logs: Sequence[str] = ()
-    """Files that are appended to at each request. One that stands in a folder that is written is
+    """Files that are appended to at each request. One that stands there is
     empty in the cell, and written as fast as theirs; what is no such file is left out.
     """
     doors: Sequence[Door] = ()
