@@ -41,6 +41,8 @@ class CellSeat:
     ) -> None:
         self.watch: Callable[[ServerProcess], None] | None = None
         """Told of each process that is started; while it is there, their calls are told."""
+        self.told: tuple[str, ...] = (REACH,)
+        """Which kinds of calls these are."""
         self.notices = notices
         """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
         self._place = place
@@ -115,7 +117,7 @@ class CellSeat:
             owner=owner(user) if user and self.is_root else (),
             limits=numbered(limits or {}),
             mapped=() if self.is_root else outside_ids(),
-            told=(REACH,) if self.watch else (),
+            told=self.told if self.watch else (),
         )
         process = ServerProcess.spawn(
             command,
