@@ -8,6 +8,7 @@ program has sent without naming an address in a call, and they are what is left 
 tells no calls.
 """
 
+import os
 import select
 import socket
 import threading
@@ -17,6 +18,7 @@ from contextlib import ExitStack, closing, suppress
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from httpdyno.foreign_text import kept_text, readable, visible
 from httpdyno.servers.calls import listener as calls
 from httpdyno.servers.calls.asked import Reach, reaches, writes
 from httpdyno.servers.calls.caller import Caller
@@ -149,7 +151,7 @@ class Attempts:
                 names = dict.fromkeys((*note.names, *([name] if name else ())))
                 notes[kind, to] = note._replace(names=tuple(names))
         return tuple(
-            f"{kind} {to}".lstrip() + _asked(note.names)
+            _shown(f"{kind} {to}".lstrip() + _asked(note.names))
             for (kind, to), note in notes.items()
             if note.verdict == verdict and not (verdict == "refused" and to in _NAME_SERVICE)
         )
@@ -241,6 +243,11 @@ class Attempts:
 
     def _pids(self) -> Iterable[int]:
         return [each.pid for process in self._processes for each in process.members()]
+
+
+def _shown(text: str) -> str:
+    """Return what a program named as a text that can be stored, and that steers no terminal."""
+    return visible(readable(kept_text(os.fsencode(text)))).replace("\n", "\\u000a")
 
 
 def _asked(names: tuple[str, ...]) -> str:
