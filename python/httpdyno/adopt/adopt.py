@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.adopt.burst import BURST_S
-from httpdyno.adopt.gather import EVERYTHING, Gathered
+from httpdyno.adopt.gather import Gathered
 from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.pool_look import PoolLooks
 from httpdyno.adopt.propose import Wanted, named, propose
@@ -127,8 +127,7 @@ def adopt(
         ready_status=request.ready_status,
         before=request.before,
     )
-    widely = msgspec.structs.replace(site, writes=(*site.writes, *EVERYTHING))
-    server = SiteServer(widely, snapshot, adapters, make_seat)
+    server = SiteServer(site, snapshot, adapters, make_seat)
     infos = server.knobs()
     named(gathered, infos, request.wanted)  # what makes no sense is said before anything runs
     report = rehearse_site(

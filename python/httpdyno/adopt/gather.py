@@ -5,7 +5,6 @@ what is measured, and its copy is what the front's copy reaches. All other backe
 a copy cannot reach them.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,10 +20,6 @@ from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.site.stand_in import StandIns, stand_ins
 
-_OF_ROOT = ("/root",) if os.access("/root", os.R_OK | os.W_OK) else ()
-# Over a folder that an ordinary user may not look into there is no layer.
-EVERYTHING = ("/var", "/srv", "/home", *_OF_ROOT, "/opt", "/usr/local")
-"""What a copy may write in until it is known what it does: copy-on-write."""
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
 
@@ -96,7 +91,7 @@ def gather_running(
         if begun.kind != "cell":
             return _with(made, as_read)
         writes = [folder for found in as_read.members for folder in found.survey.writes]
-        wish = CellWish(writes=(*EVERYTHING, *writes), hidden_files=made.contents)
+        wish = CellWish(writes=writes, hidden_files=made.contents)
         seat = make_seat.finish(begun, place, wish)
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.adopt.gather import EVERYTHING
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import ChangeSet, Configuration, Listener, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning
@@ -51,7 +50,7 @@ def with_listener(
         begun = make_seat.begin(place)
         if begun.kind != "cell":
             raise _unknown("only in a cell it would be seen", WAY_OUT)
-        seat = make_seat.finish(begun, place, CellWish(writes=EVERYTHING))
+        seat = make_seat.finish(begun, place, CellWish())
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
         try:

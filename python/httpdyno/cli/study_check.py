@@ -13,6 +13,7 @@ from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import JsonOption, StudyArgument
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
+from httpdyno.experiment.caveat import tried_words
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.experiment.one_start import (
     Answered,
@@ -130,6 +131,7 @@ def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[s
         "budget_s": plan.study.budget_s,
         "uncompared": list(record.uncompared) if record else [],
         "varied": list(record.varied) if record else [],
+        "tried": list(_tried(found, record)),
     }
 
 
@@ -143,6 +145,12 @@ def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> Renderabl
     ]
     if found.n_left_out:
         parts.append(Text(f"{found.n_left_out:,} more requests of the log were not asked"))
+    if tried := _tried(found, record):
+        parts += [
+            Text(),
+            Text(tried_words(tried), "yellow"),
+            Text("open a door in the study if that is to be measured too: `[[site.doors]]`"),
+        ]
     unverified = found.effective.unverified
     if unverified:
         parts += [
@@ -158,6 +166,10 @@ def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> Renderabl
         parts += [Text(), Text(f"{say}: correct the requests, or what answers them")]
         return Group(*parts)
     return Group(*parts, *_unlike(record), Text(), *_costs(plan, record))
+
+
+def _tried(found: OneStart, record: StartRecord | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*found.tried, *(record.tried if record else ()))))
 
 
 def _ready(found: OneStart) -> str:

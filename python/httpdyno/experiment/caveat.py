@@ -93,6 +93,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_client_limited(windows),
         *_unverified_knobs(starts),
         *_uncompared(starts),
+        *_tried(starts),
         *_steal(windows),
         *_missed_cpu(windows),
         *_short_memory(starts),
@@ -304,6 +305,21 @@ def _unverified_knobs(starts: Sequence[StartRecord]) -> Caveats:
         "the study has no `effective_path`"
     )
     return _one("unverified_knobs", words) if names else ()
+
+
+def tried_words(tried: Iterable[str]) -> str:
+    """Return in words that private copies were refused what they tried to reach.
+
+    Args:
+        tried: What, as starts tell it; not empty.
+    """
+    what = ", ".join(dict.fromkeys(tried))
+    return f"private copies tried to reach {what}, and were refused: it is in no figure"
+
+
+def _tried(starts: Sequence[StartRecord]) -> Caveats:
+    tried = [each for start in starts for each in start.tried]
+    return _one("tried_outside", tried_words(tried)) if tried else ()
 
 
 def _uncompared(starts: Sequence[StartRecord]) -> Caveats:

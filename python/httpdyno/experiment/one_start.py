@@ -31,6 +31,7 @@ from httpdyno.servers.adapter import (
     Running,
     ServerAdapter,
     network_trouble,
+    tried_by,
 )
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import new_run_root
@@ -64,6 +65,8 @@ class OneStart:
     answers: tuple[Answered, ...]
     n_left_out: int = 0
     """Requests of a replayed log that were not asked."""
+    tried: tuple[str, ...] = ()
+    """What a private copy tried to reach outside, and was refused."""
     prepare_s: float = 0.0
     """What of `ready_s` went into a site's `prepare`; of other servers it is not told apart."""
 
@@ -80,11 +83,13 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
     with one_server(adapter, study, study.start_configuration()) as up:
         running = up.running
         visitor = Visitor(running=running, workload=load)
+        answers = tuple(_answered(visitor, each) for each in requests[:MOST_OF_LOG])
         return OneStart(
             version=version,
             ready_s=up.ready_s,
             effective=up.effective,
-            answers=tuple(_answered(visitor, each) for each in requests[:MOST_OF_LOG]),
+            answers=answers,
+            tried=tried_by(running),
             prepare_s=running.prepare_s if isinstance(running, Prepared) else 0.0,
             n_left_out=max(0, len(requests) - MOST_OF_LOG),
         )

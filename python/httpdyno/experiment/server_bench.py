@@ -253,6 +253,7 @@ class ServerBench:
                 log_lines=logs_of(start),
                 uncompared=self._sameness.uncompared(),
                 varied=self._sameness.varied(),
+                tried=tuple(dict.fromkeys(each for arm in start for each in arm.tried)),
                 windows=tuple(window for window in windows if window.start == request.start),
             )
             for number, (request, start) in enumerate(zip(requests, starts, strict=True))

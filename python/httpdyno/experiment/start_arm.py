@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
-from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble
+from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble, tried_by
 from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd, own_statsd
 from httpdyno.servers.live_process import children_of
 from httpdyno.telemetry.log_tail import LogTail
@@ -35,6 +35,8 @@ class Arm:
     """Its error logs since then; None where it does not say where they are."""
     log_lines: LogLines | None = None
     """What came into them until its load was over."""
+    tried: tuple[str, ...] = ()
+    """What it tried to reach outside, and was refused."""
     statsd: OwnStatsd = NO_STATSD
     """What it sends of itself."""
 
@@ -64,9 +66,11 @@ class Arm:
         self.statsd = own_statsd(self.running)
 
     def read_log(self) -> None:
-        """Keep what came into its error logs; while it is up, once nothing is timed any more."""
+        """Keep what came into its error logs, and what it tried to reach; while it is up, once nothing is timed any more."""
         if self.log_tail is not None:
             self.log_lines = self.log_tail.lines()
+        if self.running is not None:
+            self.tried = tried_by(self.running)
 
     def fail(self, status: TrialStatus, detail: str) -> None:
         """See it as failed, with the words why."""

@@ -95,6 +95,8 @@ class StartRecord(Record, frozen=True):
     each time."""
     varied: tuple[str, ...] = ()
     """In which words of what was compared its answers differ, a sentence each."""
+    tried: tuple[str, ...] = ()
+    """What private copies tried to reach outside, and were refused: `unix:/run/db.sock`."""
     windows: tuple[WindowRecord, ...] = ()
 
     @property

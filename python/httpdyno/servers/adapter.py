@@ -194,6 +194,19 @@ def lookups_of(running: Running) -> Callable[[], int | None] | None:
 
 
 @runtime_checkable
+class Enclosed(Protocol):
+    """A server that is kept from what is outside."""
+
+    def tried(self) -> tuple[str, ...]:
+        """Return what it tried to reach there and could not; while it runs."""
+
+
+def tried_by(running: Running) -> tuple[str, ...]:
+    """Return what a server tried to reach outside of what it is kept in; empty where it is not."""
+    return running.tried() if isinstance(running, Enclosed) else ()
+
+
+@runtime_checkable
 class Logged(Protocol):
     """A server that says where its errors go."""
 

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from httpdyno.servers.calls.filter import MACHINES, REACH, WRITE, program
+from httpdyno.servers.calls.filter import MACHINES, REACH, REACH_FILE, WRITE, program
 
 ALLOW, TELL = 0x7FFF_0000, 0x7FC0_0000
 KERNEL_NUMBERS = {
@@ -59,6 +59,15 @@ def test_numbers_are_the_kernels(machine):
         ("sendto", (3, 1, 1 << 16, 0, 1 << 40, 16), (REACH,), TELL),
         ("sendto", (3, 1, 1500, 0, 0, 0), (REACH,), TELL),
         ("sendto", (3, 1, 1501, 0, 0, 0), (REACH,), ALLOW),
+        # While time is measured, of those to the internet none waits, nor of those to nobody.
+        ("connect", (3, 0x7F00, 16), (REACH_FILE,), ALLOW),
+        ("connect", (3, 0x7F00, 28), (REACH_FILE,), ALLOW),
+        ("connect", (3, 0x7F00, 110), (REACH_FILE,), TELL),
+        ("sendto", (3, 1, 9, 0, 0x7F00, 16), (REACH_FILE,), ALLOW),
+        ("sendto", (3, 1, 9, 0, 0, 0), (REACH_FILE,), ALLOW),
+        ("sendto", (3, 1, 9, 0, 0x7F00, 20), (REACH_FILE,), TELL),
+        ("sendmsg", (3, 0x7F00, 0), (REACH_FILE,), ALLOW),
+        ("openat", (0, 1, CREATE), (REACH_FILE,), ALLOW),
         ("openat", (0, 1, os.O_RDONLY), (WRITE,), ALLOW),
         ("openat", (0, 1, os.O_RDONLY | os.O_CLOEXEC), (WRITE,), ALLOW),
         ("openat", (0, 1, CREATE), (WRITE,), TELL),

@@ -2,9 +2,12 @@
 
 import ctypes
 import hashlib
+import json
 import os
 import shutil
 import socket
+import struct
+import subprocess
 import sys
 import threading
 import time
@@ -20,6 +23,7 @@ from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
 
@@ -125,7 +129,7 @@ def test_two_copies_listen_at_the_same_port_and_any_address(cells):
 CONTAINED = """
 import errno, json, os, socket, sys
 site, udp_port, tcp_port, *places = sys.argv[1:]
-found = {"refused": []}
+found = {"refused": [], "written": []}
 for place in places:
     with open(place, "w") as file:
         file.write("was here")
@@ -149,8 +153,12 @@ tried("outside, v6", socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 443))
 tried("datagram", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(udp_port)), b"x")
 tried("socket file", socket.AF_UNIX, socket.SOCK_STREAM, f"{site}/backend.sock")
 tried("abstract", socket.AF_UNIX, socket.SOCK_STREAM, "\\0" + site)
-found["writable"] = [path for path in ("/", "/etc", "/usr", "/boot", "/dev", "/proc/sys/vm",
-                     "/sys/kernel") if os.path.isdir(path) and os.access(path, os.W_OK)]
+for place in ("/etc", "/usr", "/boot", "/proc/sys/vm", "/sys/kernel"):
+    try:
+        open(f"{place}/{os.path.basename(places[0])}", "w").close()
+        found["written"].append(place)
+    except OSError:
+        pass
 print(json.dumps(found))
 """
 
@@ -179,7 +187,7 @@ def test_what_a_copy_writes_and_reaches_stays_in_its_cell(cells, site, own_folde
                 each.accept()
         with pytest.raises(BlockingIOError):
             udp.recv(1)
-    # A socket file of theirs is as if it had not been there.
+    # A socket file of theirs that is found by name is as if it had not been there.
     assert dict(found["refused"]) == {
         "theirs": "ECONNREFUSED",
         "outside": "ECONNREFUSED",
@@ -188,7 +196,9 @@ def test_what_a_copy_writes_and_reaches_stays_in_its_cell(cells, site, own_folde
         "socket file": "ENOENT",
         "abstract": "ECONNREFUSED",
     }
-    assert found["writable"] == []
+    # Who may write there writes a copy; what the kernel shows is no file.
+    assert set(found["written"]) <= {"/etc", "/usr", "/boot"}
+    names += [f"{place}/{folder.parent.name}" for place in found["written"]]
     assert tree(folder) == before
     assert [name for name in names if os.path.lexists(name)] == []
     changed = [str(folder / "conf" / "main.conf"), str(folder / "conf" / "link.conf")]
@@ -210,11 +220,8 @@ print(json.dumps({
 """
 
 
-@pytest.mark.parametrize("is_written", [False, True])
-def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
-    cells, session_folder, is_written
-):
-    # Outside of what is always written, such as /tmp: then its folder stays read-only.
+def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(cells, session_folder):
+    # Outside of what is asked for, such as /tmp.
     folder = Path("/var/lib") / session_folder.name
     conf = folder / "conf"
     conf.mkdir(parents=True, mode=0o755)
@@ -226,7 +233,7 @@ def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
         (conf / "other.conf").write_text("other")
         before = tree(folder)
         files = {str(conf / "link.conf"): b"edited", str(conf / "added.conf"): b"added"}
-        seat = cells(files=files, writes=[str(folder)] if is_written else [])
+        seat = cells(files=files)
         found = said_by(seat, SEEN, str(conf))
         assert tree(folder) == before
     finally:
@@ -241,29 +248,101 @@ def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
         "link": "main.conf",
         "new": "",
         "folder": "0o755",
-        "is_writable": is_written,
+        "is_writable": True,
     }
     assert seat.written() == ()
 
 
-def test_a_folder_whose_files_stand_as_they_are_wished_is_seen_as_it_is(cells, session_folder):
-    # Outside of what is always written, such as /tmp.
+def test_pages_are_seen_as_they_are_where_only_root_can_put_anything_there(cells, session_folder):
     folder = Path("/var/lib") / session_folder.name
-    same, other = folder / "same", folder / "other"
+    safe, others, piped = (folder / name for name in ("safe", "others", "piped"))
     try:
-        for each in (same, other):
-            each.mkdir(parents=True)
-            (each / "file").write_bytes(b"as found")
-        files = {f"{same}/file": b"as found", f"{other}/file": b"changed"}
-        said = cells(files=files).run(
-            ["/bin/sh", "-c", f"cat /proc/self/mountinfo; cat {same}/file {other}/file"],
-            environment=ENVIRONMENT,
-        )
+        for each in (safe, others, piped):
+            (each / "deep").mkdir(parents=True)
+            (each / "deep" / "page").write_bytes(b"as found")
+        (others / "deep").chmod(0o777)
+        os.mkfifo(piped / "deep" / "fifo")
+        served = [str(each) for each in (safe, others, piped)]
+        mounts = ["/bin/cat", "/proc/self/mountinfo"]
+        said = [cells(served=served).run(mounts, environment=ENVIRONMENT).output]
+        # One that a file is put into is no such folder.
+        files = {f"{safe}/deep/page": b"changed"}
+        said.append(cells(served=served, files=files).run(mounts, environment=ENVIRONMENT).output)
     finally:
         shutil.rmtree(folder)
-    assert said.output.endswith("as foundchanged"), said
-    assert f" {other} " in said.output
-    assert f" {same} " not in said.output
+    shown = [[f" {each} " in each_said for each in served] for each_said in said]
+    assert shown == [[is_root_of_the_machine(), False, False], [False] * 3]
+
+
+RIGHTS = """
+import grp, json, os, sys
+found = {}
+for user, groups in ((65534, []), (65533, []), (65533, [65500])):
+    if os.fork() == 0:
+        os.setgroups(groups); os.setgid(65533); os.setuid(user)
+        print(json.dumps([os.access(each, os.W_OK) for each in sys.argv[1:]]), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_who_may_write_is_as_on_the_site(cells, session_folder):
+    if not is_root_of_the_machine():
+        pytest.skip("only root may give folders to others")
+    folder = Path("/var/lib") / session_folder.name
+    names = ("owned", "grouped", "sticky", "listed", "closed")
+    paths = [str(folder / name) for name in names]
+    try:
+        for path in paths:
+            Path(path).mkdir(parents=True)
+        os.chown(paths[0], 65534, 65534)
+        os.chown(paths[1], 0, 65500)
+        os.chmod(paths[1], 0o2775)
+        os.chmod(paths[2], 0o1777)
+        # user::rwx user:65534:rwx group::r-x mask::rwx other::r-x, as setfacl writes it.
+        entries = [(1, 7, 0xFFFFFFFF), (2, 7, 65534), (4, 5, 0xFFFFFFFF), (16, 7, 0xFFFFFFFF)]
+        entries.append((32, 5, 0xFFFFFFFF))
+        rules = b"".join(struct.pack("<HHI", *each) for each in entries)
+        os.setxattr(paths[3], "system.posix_acl_access", struct.pack("<I", 2) + rules)
+        command = [sys.executable, "-I", "-S", "-c", RIGHTS, *paths]
+        real = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        # Folders that are covered by themselves have the same rights as those that are seen.
+        copies = [cells(writes=writes).run(command, environment={}) for writes in ([], paths)]
+    finally:
+        shutil.rmtree(folder)
+    assert [json.loads(line) for line in real.splitlines()] == [
+        [True, False, True, True, False],
+        [False, False, True, False, False],
+        [False, True, True, False, False],
+    ]
+    assert [each.output for each in copies] == [real, real], copies
+
+
+def test_what_matches_a_pattern_later_is_not_seen(cells, own_folders):
+    folder = own_folders / "site"
+    for name in ("conf.d", "empty", "sites/a", "sites/b"):
+        (folder / name).mkdir(parents=True)
+    (folder / "all").write_text("all")
+    files = ("conf.d/a.conf", "conf.d/key.pem", "conf.d/gone.conf", "sites/a/x.conf")
+    for name in files:
+        (folder / name).write_text("as found")
+    (folder / "conf.d" / "link.conf").symlink_to("../all")
+    known = ["conf.d/a.conf", "conf.d/gone.conf", "conf.d/link.conf", "sites/a/x.conf"]
+    texts = {f"{folder}/{name}": (folder / name).read_bytes() for name in known}
+    patterns = [f"{folder}/{each}" for each in ("conf.d/*.conf", "empty/", "sites/*/*.conf")]
+    # Between the reading and the start.
+    (folder / "conf.d" / "gone.conf").unlink()
+    (folder / "conf.d" / "new.conf").write_text("new")
+    seat = cells(files=texts, patterns=patterns)
+    # And in mid-start.
+    for name in ("conf.d/later.conf", "empty/later", "sites/b/later.conf", "sites/a/later.conf"):
+        (folder / name).write_text("later")
+    look = "find . ! -type d | sort; cat conf.d/*"
+    said = seat.run(["sh", "-c", look], environment=ENVIRONMENT, folder=str(folder))
+    seen = ["all", "conf.d/a.conf", "conf.d/gone.conf", "conf.d/key.pem", "conf.d/link.conf"]
+    seen.append("sites/a/x.conf")
+    lines = [f"./{name}\n" for name in seen]
+    assert said.output == "".join(lines) + "as found" * 3 + "all", said
 
 
 def test_a_folder_that_is_to_be_written_and_is_not_there_is_made(cells, session_folder):

@@ -2,96 +2,110 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.cell.cover import covers
+from httpdyno.servers.cell.cover import covers, top_folders
 from httpdyno.servers.cell.host import Mounted
 
 
 @pytest.fixture
 def top(own_folders):
     folder = own_folders / "top"
-    for name in ("a/deep", "b", "runs/run-1/0001", "runs/run-1/0002"):
+    for name in ("a/deep", "b", "disk/httpdyno-0/run-1/0001", "disk/httpdyno-0/run-1/0002"):
         (folder / name).mkdir(parents=True)
     (folder / "file").write_text("")
     (folder / "link").symlink_to("a")
     return str(folder)
 
 
-def covered(top, writes, *points, place="/nowhere"):
-    """Return what is covered, without the folder that all is in."""
+PLACE = "/disk/httpdyno-0/run-1/0001"
+
+
+def covered(top, asked=(), points=(), place="", **others):
+    """Return the covers of a folder, paths without it."""
     mounted = {"/": Mounted(point="/", kind="ext4")}
     for point in points:
         path, _, kind = point.partition(":")
         mounted[top + path] = Mounted(point=top + path, kind=kind or "tmpfs")
-    own = (top + place,)
-    found = covers([top + each for each in writes], mounted, own)
+    asked = [top + each for each in asked]
+    own = top + place if place else "/nowhere/httpdyno-0/run-1/0001"
+    found = covers([top], mounted, (own,), asked=asked, **others)
 
     def short(paths):
         return sorted(path.removeprefix(top) for path in paths)
 
     anew = {path.removeprefix(top): short(e.path for e in es) for path, es in found.anew.items()}
-    return short(found.over), anew, short(found.shown)
+    return short(found.over), anew, short(found.shown), short(found.unseen), short(found.doubtful)
 
 
 @pytest.mark.parametrize(
-    ("writes", "points", "over", "shown"),
+    ("asked", "points", "over", "shown", "unseen", "doubtful"),
     [
-        (["/a"], [], ["/a"], []),
-        (["/a", "/a/deep", "/b"], [], ["/a", "/b"], []),
-        (["/link", "/a"], [], ["/a"], []),
-        (["/missing", "/file"], [], [], []),
+        ([], [], [""], [], [], []),
+        (["/a"], [], ["", "/a"], [], [], []),
+        (["/a", "/a/deep", "/b"], [], ["", "/a", "/b"], [], [], []),
+        (["/link", "/a"], [], ["", "/a"], [], [], []),
+        (["/missing", "/file"], [], [""], [], [], []),
         # A mount in it has a cover of its own, since the outer one does not show it.
-        (["/a"], ["/a/deep"], ["/a", "/a/deep"], []),
-        # A file that is mounted, and what the kernel shows, cannot be covered.
-        (["/a"], ["/a/deep:cgroup2", "/file"], ["/a"], ["/a/deep"]),
+        ([], ["/a", "/a/deep"], ["", "/a", "/a/deep"], [], [], []),
+        # What the kernel shows there leads to processes; a file that is mounted is one.
+        ([], ["/a:proc", "/a/deep", "/file"], [""], ["/file"], ["/a"], []),
+        ([], ["/a:vfat", "/b:fuse.sshfs"], ["", "/b"], ["/a"], [], ["/b"]),
     ],
 )
-def test_a_folder_that_is_written_is_covered_once_and_mounts_in_it_too(
-    top, writes, points, over, shown
+def test_all_is_covered_once_and_each_mount_in_it(
+    top, asked, points, over, shown, unseen, doubtful
 ):
-    assert covered(top, writes, *points) == (over, {}, shown)
+    assert covered(top, asked, points) == (over, {}, shown, unseen, doubtful)
 
 
-def test_where_the_place_is_inside_the_folders_beside_it_are_covered(top):
-    over, anew, shown = covered(top, [""], place="/runs/run-1/0001")
-    assert over == ["/a", "/b"]
+def test_where_the_place_is_inside_its_run_is_made_anew(top):
+    over, anew, *_ = covered(top, place=PLACE)
     # Other copies are not shown.
-    assert anew == {"": ["/file", "/link"], "/runs": [], "/runs/run-1": []}
-    assert shown == []
+    assert (over, anew) == ([""], {"/disk/httpdyno-0": []})
 
 
-@pytest.mark.parametrize(("n", "n_written", "n_shown"), [(64, 64, 0), (65, 0, 65), (641, 0, 0)])
-def test_of_many_folders_beside_the_place_none_can_be_written(top, n, n_written, n_shown):
+def test_of_a_folder_with_layers_on_disk_and_the_place_in_it_each_folder_is_covered(top):
+    over, anew, *_ = covered(top, [""], place=PLACE)
+    assert over == ["/a", "/b"]
+    assert anew == {"": ["/file", "/link"], "/disk": [], "/disk/httpdyno-0": []}
+
+
+@pytest.mark.parametrize(("n", "over"), [(63, 64), (64, 2)])
+def test_of_many_folders_beside_the_place_none_has_a_layer_of_its_own(top, n, over):
     for number in range(n):
-        Path(top, "many", f"{number}").mkdir(parents=True)
-    over, anew, shown = covered(top, ["/many"], place="/many/runs/run-1/0001")
-    assert (len(over), len(shown)) == (n_written, n_shown)
-    assert "/many" in anew
+        Path(top, "disk", f"{number}").mkdir()
+    found = covered(top, ["/disk"], place=PLACE)
+    assert (len(found[0]), "/disk" in found[1]) == (over, over > n)
+
+
+def test_a_folder_that_keeps_its_names_is_made_anew(top):
+    for name in ("one", "two"):
+        Path(top, "a", name).write_text("")
+    closed = {f"{top}/a": lambda name: name != "two"}
+    assert covered(top, closed=closed)[:2] == (["", "/a/deep"], {"/a": ["/a/one"]})
 
 
 def test_the_place_itself_and_what_the_kernel_shows_are_not_covered(top):
-    place = "/runs/run-1/0001"
-    Path(f"{top}{place}/in").mkdir()
-    assert covered(top, [place, f"{place}/in"], place=place) == ([], {}, [])
-    assert covers(["/proc", "/sys/kernel", "/dev/shm"], {}, ()).over == set()
+    assert not {"/proc", "/sys", "/dev"} & set(top_folders())
+    Path(f"{top}{PLACE}/in").mkdir()
+    over, *_ = covered(top, [PLACE, f"{PLACE}/in"], place=PLACE)
+    assert over == [""]
 
 
 def test_a_folder_that_is_copied_for_its_user_is_no_part_of_one_that_is_not(top):
-    mounted = {"/": Mounted(point="/", kind="ext4")}
-    inner = f"{top}/a/deep"
+    def over(*filled):
+        filled = [f"{top}{each}" for each in filled]
+        return covered(top, ["/a", "/a/deep"], is_filled=filled.__contains__)[0]
 
-    def found(*filled):
-        writes = [f"{top}/a", inner]
-        return covers(writes, mounted, ("/nowhere",), is_filled=filled.__contains__).over
-
-    assert found(inner) == {f"{top}/a", inner}
-    assert found(inner, f"{top}/a") == {f"{top}/a"}
-    assert found() == {f"{top}/a"}
+    assert over("/a/deep") == ["", "/a", "/a/deep"]
+    assert over("/a/deep", "/a") == ["", "/a"]
+    assert over() == ["", "/a"]
 
 
-def test_what_is_shown_in_a_covered_folder_is_not_covered(top):
-    mounted = {"/": Mounted(point="/", kind="ext4")}
-    own = (f"{top}/runs/run-1/0001",)
-    found = covers([top], mounted, own, with_beside=False)
-    assert found.shown == {f"{top}/a", f"{top}/b"}
-    assert found.owner(f"{top}/a/file") == ""
-    assert found.owner(f"{top}/file") == top
+def test_what_a_user_may_not_look_into_is_no_matter(top):
+    over, _, shown, *_ = covered(top, ["/a"], is_hidden=lambda path: path.endswith("/a"))
+    assert (over, shown) == ([""], ["/a"])
+
+
+def test_where_mounts_cannot_be_left_out_what_is_around_them_is_made_anew(top):
+    over, anew, *_ = covered(top, points=["/a/deep"], is_locked=True)
+    assert (over, anew) == (["/a/deep", "/b", "/disk"], {"": ["/file", "/link"], "/a": []})

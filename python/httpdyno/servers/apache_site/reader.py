@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+from collections.abc import Iterator
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
@@ -34,6 +35,8 @@ CERTIFICATES = frozenset(
     }
 )
 """Directives that name what only root may read, often; Apache does not start without."""
+_PAGES = {"documentroot": 0, "alias": 1}
+"""Directives that name a folder of pages, and which of their words does."""
 
 
 def read_files(member: Member) -> MemberFiles:
@@ -57,7 +60,14 @@ def read_files(member: Member) -> MemberFiles:
             unreadable[file] = None
     real = {path: target for path in texts if (target := os.path.realpath(path)) != path}
     tls = tls_files(walk.directives, walk.server_root)
-    return MemberFiles(texts=texts, real=real, unreadable=tuple(unreadable), tls=tls)
+    return MemberFiles(
+        texts=texts,
+        real=real,
+        unreadable=tuple(unreadable),
+        tls=tls,
+        patterns=tuple(dict.fromkeys(walk.patterns)),
+        served=tuple(dict.fromkeys(_served(walk))),
+    )
 
 
 def walk_of(member: Member, texts: dict[str, bytes], files: Files | None = None) -> Walked:
@@ -75,6 +85,13 @@ def walk_of(member: Member, texts: dict[str, bytes], files: Files | None = None)
         variables={**own_variables(member), **written_variables(envvars, member)},
         defines=said.defines,
     )
+
+
+def _served(walk: Walked) -> Iterator[str]:
+    for each in walk.directives:
+        given = words(each.arguments)
+        if (name := each.name.lower()) in _PAGES and len(given) > _PAGES[name]:
+            yield posixpath.join(walk.server_root, given[_PAGES[name]])
 
 
 def _content(path: str) -> bytes:

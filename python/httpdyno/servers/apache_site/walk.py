@@ -40,6 +40,8 @@ class Walked:
     loads: list[tuple[str, str, int]] = field(default_factory=list)
     """Of each of these its name, and the file and the line that load it."""
     server_root: str = ""
+    patterns: list[str] = field(default_factory=list)
+    """Includes of wildcards, absolute; one of a whole folder ends in `/`."""
     unknown: list[str] = field(default_factory=list)
     """Includes that name a variable which nobody sets."""
 
@@ -228,6 +230,10 @@ class _Walk:
             self.said.unknown.append(f"{place}: `{pattern}`")
             return
         path = self._absolute(pattern)
+        if is_pattern(path):
+            self.said.patterns.append(path)
+        elif self._files.is_folder(path):
+            self.said.patterns.append(f"{path.rstrip('/')}/")
         for hit in included(path, self._files):
             if not self._files.is_there(hit) and not is_pattern(pattern):
                 is_needed = name == "include" and self._counts and self._is_certain

@@ -16,8 +16,9 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 
-REACH, WRITE = "reach", "write"
-"""Kinds of calls: those that name an address, and those that change a file that they name."""
+REACH, REACH_FILE, WRITE = "reach", "reach-file", "write"
+"""Kinds of calls: those that name an address, those of them whose address is not as long as one of
+the internet, and those that change a file that they name."""
 _LOAD, _EQUAL, _GREATER, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 _ALLOW, _TELL = 0x7FFF_0000, 0x7FC0_0000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
@@ -99,6 +100,10 @@ MACHINES = {
     ),
 }
 _REACHING = ("connect", "sendto", "sendmsg", "sendmmsg")
+_LENGTHS = {"connect": 2, "sendto": 5}
+"""Which argument is the length of the address."""
+_INTERNET_BYTES = (0, 16, 28)
+"""Of no address, and of those of IPv4 and IPv6. A path may be as long: then it is not told."""
 _FLAGS = {"open": 1, "openat": 2}
 """Which argument says whether it opens for writing."""
 
@@ -123,6 +128,11 @@ def program(machine: Machine, kinds: Sequence[str]) -> list[Instruction]:
     for name, number in machine.numbers.items():
         if (REACH if name in _REACHING else WRITE) in kinds:
             block = _block(name)
+        elif name in _LENGTHS and REACH_FILE in kinds:
+            block = _file_block(_LENGTHS[name])
+        else:
+            block = []
+        if block:
             made += [(_EQUAL, 0, len(block), number), *block]
     return [*made, (_RETURN, 0, 0, _ALLOW)]
 
@@ -148,6 +158,19 @@ def _block(name: str) -> list[Instruction]:
             (_RETURN, 0, 0, _ALLOW),
         ]
     return [(_RETURN, 0, 0, _TELL)]
+
+
+def _file_block(length: int) -> list[Instruction]:
+    """Return what is done at one call, by the argument that is the length of its address."""
+    internet = [
+        (_EQUAL, len(_INTERNET_BYTES) - n, 0, n_bytes) for n, n_bytes in enumerate(_INTERNET_BYTES)
+    ]
+    return [
+        (_LOAD, 0, 0, _argument(length)),
+        *internet,
+        (_RETURN, 0, 0, _TELL),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
 
 
 def _argument(n: int) -> int:

@@ -8,6 +8,7 @@ program has sent without naming an address in a call, and they are what is left 
 tells no calls.
 """
 
+import os
 import select
 import socket
 import threading
@@ -17,6 +18,7 @@ from contextlib import ExitStack, closing, suppress
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from httpdyno.foreign_text import kept_text, readable, visible
 from httpdyno.servers.calls import listener as calls
 from httpdyno.servers.calls.asked import Reach, reaches, writes
 from httpdyno.servers.calls.caller import Caller
@@ -34,9 +36,11 @@ from httpdyno.servers.cell.packets import Packets
 from httpdyno.servers.process import ServerProcess
 
 _WAIT_S = 0.1
-_OUTCOME_S = 0.02
+_OUTCOME_S, _BRIEF_OUTCOME_S = 0.02, 0.002
 """For a connection to a unix socket, which is taken or refused at once."""
 _LOOK_S = 0.001
+_MOST_BRIEFLY = 100
+"""While time is measured, of so many calls it is read whom they name."""
 _MOST = 1000
 """As many are told apart; a program may try endlessly many."""
 _RANKS: tuple[Verdict, ...] = ("unsure", "refused", "own", "reached")
@@ -50,6 +54,8 @@ class Watched(Protocol):
 
     watch: Callable[[ServerProcess], None] | None
     """Told of each process that is started; while it is there, their calls are told."""
+    told: tuple[str, ...]
+    """Which kinds of calls these are."""
 
     @property
     def kind(self) -> str:
@@ -71,9 +77,20 @@ class _Note(NamedTuple):
 class Attempts:
     """Names what is tried in a seat while it is entered; what runs there ends before it is left."""
 
-    def __init__(self, seat: Watched) -> None:
+    def __init__(self, seat: Watched, *, kind: str = "") -> None:
+        """Take what is watched.
+
+        Args:
+            seat: What is tried in it.
+            kind: The only kind of calls that is told, while time is measured; empty for all.
+        """
         self._seat = seat
-        self._packets = Packets(seat.network) if seat.kind == "cell" else None
+        self._is_brief = bool(kind)
+        if kind:
+            seat.told = (kind,)
+        self._n_heard = 0
+        is_seen = seat.kind == "cell" and not self._is_brief
+        self._packets = Packets(seat.network) if is_seen else None
         self._notes: dict[tuple[str, str], _Note] = {}
         self._complaint = ""
         self._processes: list[ServerProcess] = []
@@ -134,7 +151,7 @@ class Attempts:
                 names = dict.fromkeys((*note.names, *([name] if name else ())))
                 notes[kind, to] = note._replace(names=tuple(names))
         return tuple(
-            f"{kind} {to}".lstrip() + _asked(note.names)
+            _shown(f"{kind} {to}".lstrip() + _asked(note.names))
             for (kind, to), note in notes.items()
             if note.verdict == verdict and not (verdict == "refused" and to in _NAME_SERVICE)
         )
@@ -162,6 +179,11 @@ class Attempts:
             call = calls.received(listener)
         except OSError:  # it waits no more
             return
+        self._n_heard += 1
+        if self._is_brief and self._n_heard > _MOST_BRIEFLY:
+            with suppress(OSError):
+                calls.go_on(listener, call)
+            return
         with ExitStack() as stack:
             unsure: list[tuple[Reach, socket.socket | None]] = []
             try:
@@ -173,7 +195,10 @@ class Attempts:
                 with suppress(OSError):
                     calls.go_on(listener, call)
             for reach, shared in unsure:
-                self._note(self._key(reach), _outcome(shared), reach.name)
+                key = self._key(reach)
+                if not (self._is_brief and key in self._notes):
+                    patience_s = _BRIEF_OUTCOME_S if self._is_brief else _OUTCOME_S
+                    self._note(key, _outcome(shared, patience_s), reach.name)
 
     def _noted(
         self, caller: Caller, listener: int, call: Call, stack: ExitStack
@@ -220,17 +245,22 @@ class Attempts:
         return [each.pid for process in self._processes for each in process.members()]
 
 
+def _shown(text: str) -> str:
+    """Return what a program named as a text that can be stored, and that steers no terminal."""
+    return visible(readable(kept_text(os.fsencode(text)))).replace("\n", "\\u000a")
+
+
 def _asked(names: tuple[str, ...]) -> str:
     if not names:
         return ""
     return f" (for the name{'s' * (len(names) > 1)} {', '.join(names)})"
 
 
-def _outcome(shared: socket.socket | None) -> Verdict:
+def _outcome(shared: socket.socket | None, patience_s: float) -> Verdict:
     """Return whether somebody took it; a datagram's receiver was there."""
     if shared is None:
         return "reached"
-    deadline_s = time.monotonic() + _OUTCOME_S
+    deadline_s = time.monotonic() + patience_s
     while not is_connected(shared):
         if time.monotonic() > deadline_s:
             return "refused"

@@ -1,12 +1,16 @@
-"""Which folders of theirs get layers over them, so that a copy can write there. Pure but for looks.
+"""How each folder of theirs is seen in a cell: through an overlay, and rarely as it is.
 
-A folder that is written is covered by an overlay, and so is each mount in it. Where the copy's own
-place is inside of it, the kernel takes no overlay, since a layer would lie in another: then the
-folder is made anew, and each folder in it is covered by itself.
+What is seen through an overlay can be written there, and no socket or FIFO in it leads anywhere: to
+the kernel each is another file than theirs, also one that comes to be later. So that is how all of
+the tree is seen. Each mount has a cover of its own, since that of what is around does not show it.
+Where the copy's own place is inside of a folder, the kernel takes no overlay, since a layer would
+lie in another: then the folder is made anew, and each folder in it is covered by itself. So is one
+whose names are to stay as they were.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from httpdyno.servers.cell.host import Mounted, mount_of
@@ -14,25 +18,40 @@ from httpdyno.servers.cell.host import Mounted, mount_of
 _OF_THE_KERNEL = (
     *("proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "mqueue", "debugfs", "tracefs"),
     *("securityfs", "bpf", "nsfs", "fusectl", "autofs", "binfmt_misc", "configfs", "pstore"),
+    *("rpc_pipefs", "efivarfs", "hugetlbfs", "selinuxfs", "smackfs"),
 )
+"""What these show leads to processes, not to files; outside of `_NOT_COVERED` it is not seen."""
+_WITHOUT_SOCKETS = ("vfat", "msdos", "exfat", "iso9660", "udf")
+"""These hold neither socket nor FIFO, and the kernel takes the first of them into no overlay."""
+_COVERED = (
+    *("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "f2fs", "squashfs", "erofs"),
+    *("overlay", "zfs", "bcachefs", "jfs", "nilfs2", "rootfs", "unknown"),
+)
+"""What the kernel takes into an overlay; of others only the kernel knows."""
 _NOT_COVERED = ("/proc", "/sys", "/dev")
-_WRITTEN_BESIDE, _SHOWN_BESIDE = 64, 640
-"""Folders beside the place: of more than so many none can be written, or none is seen at all. Each
-is a mount of its own, and a file that the holder has open meanwhile."""
+_HARMLESS = {os.makedev(1, n) for n in (3, 5, 7, 8, 9)}
+"""The devices null, zero, full, random and urandom."""
+_MOST_BESIDE = 64
+"""Folders that are covered one by one. Each is a mount of its own, and files that the holder has
+open meanwhile."""
 
 
 @dataclass(kw_only=True, slots=True)
 class Covers:
-    """What is covered, each path without links on the way."""
+    """How all of the tree is seen, each path without links on the way."""
 
     over: set[str] = field(default_factory=set)
     """Folders that an overlay over theirs makes writable."""
     anew: dict[str, list["os.DirEntry[str]"]] = field(default_factory=dict)
     """Folders that are made anew → what else is shown in them."""
+    crowded: set[str] = field(default_factory=set)
+    """Folders around the place with so much in them that their layers must lie elsewhere."""
     shown: set[str] = field(default_factory=set)
-    """Mounts in covered folders that are shown as they are."""
-    beside: set[str] = field(default_factory=set)
-    """Folders that are covered for being beside the place only."""
+    """What is seen as it is, read-only."""
+    doubtful: set[str] = field(default_factory=set)
+    """Folders that are covered if the kernel lets us, and else are not seen."""
+    unseen: dict[str, str] = field(default_factory=dict)
+    """Mounts that are not seen → why."""
 
     def owner(self, path: str) -> str:
         """Return the nearest covered folder that a path is in; empty where none is.
@@ -44,40 +63,58 @@ class Covers:
         return "" if nearest in self.shown else nearest
 
 
-def covers(
-    writes: Iterable[str],
+def covers(  # noqa: PLR0913 - all that decides it
+    folders: Iterable[str],
     mounted: Mapping[str, Mounted],
     own: tuple[str, ...],
     *,
-    with_beside: bool = True,
+    asked: Iterable[str] = (),
+    closed: Mapping[str, Callable[[str], bool]] | None = None,
     is_filled: Callable[[str], bool] = lambda _: False,
+    is_hidden: Callable[[str], bool] = lambda _: False,
+    is_locked: bool = False,
 ) -> Covers:
-    """Return what has to be covered so that these folders can be written.
+    """Return how these folders, with all in them, are seen.
 
     Args:
-        writes: Folders; those that are not there are left out.
+        folders: Such as `top_folders` has them.
         mounted: All mounts, by their points.
         own: The folders of the copy's place.
-        with_beside: Whether folders beside the place can be written too, or are only shown.
+        asked: Folders in them that have layers of their own, on disk where they are; what is no
+            folder is left out.
+        closed: Folders that keep their names → whether one of them is shown.
         is_filled: Whether a folder's layer is a copy of it, which is its user's own all over. In a
             folder of which that cannot be said it keeps a layer to itself.
+        is_hidden: Whether this user may not look into a folder, so that nothing in it is seen.
+        is_locked: Whether no overlay can leave out a mount that is in its folder, as it is in a
+            user namespace.
     """
     found = Covers()
-    for path in writes:
-        real = os.path.realpath(path)
-        is_left_out = any(each == real or is_below(real, each) for each in (*_NOT_COVERED, *own))
-        if os.path.isdir(real) and not is_left_out:  # noqa: PTH112 - of a text
-            _cover(real, found, mounted, own)
-    if not with_beside:
-        found.shown |= found.beside - {os.path.realpath(path) for path in writes}
-        found.over -= found.shown
-    for path in sorted(found.over):
-        above = Covers(over=found.over - {path}, anew=found.anew).owner(path)
+    real = {os.path.realpath(path) for path in asked}
+    left_out = (*_NOT_COVERED, *own)
+    own_layers = {
+        path
+        for path in real
+        if os.path.isdir(path)  # noqa: PTH112 - of a text
+        and not any(path == each or is_below(path, each) for each in left_out)
+    }
+    coverer = _Coverer(found, mounted, own, own_layers, closed or {}, is_hidden, is_locked)
+    for path in folders:
+        coverer.cover(path)
+    for path in sorted(own_layers & found.over):
+        above = Covers(over=own_layers & found.over - {path}, anew=found.anew).owner(path)
         is_more = above in found.over and is_filled(path) and not is_filled(above)
         is_of_it = above in found.over and mount_of(path, mounted) == mount_of(above, mounted)
         if is_of_it and not is_more:
             found.over.discard(path)
     return found
+
+
+def top_folders() -> list[str]:
+    """Return the folders in `/`, without links and those of the kernel."""
+    with os.scandir("/") as entries:
+        found = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
+    return sorted(path for path in found if path not in _NOT_COVERED)
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -90,41 +127,107 @@ def mounts_below(folder: str, mounted: Mapping[str, Mounted]) -> list[Mounted]:
     return sorted((m for m in mounted.values() if is_below(m.point, folder)), key=lambda m: m.point)
 
 
-def _cover(
-    folder: str, found: Covers, mounted: Mapping[str, Mounted], own: tuple[str, ...]
-) -> None:
-    if any(is_below(each, folder) for each in own):
-        _make_anew(folder, found, mounted, own)
-        return
-    found.over.add(folder)
-    for each in mounts_below(folder, mounted):
-        is_folder = os.path.isdir(each.point)  # noqa: PTH112
-        if is_folder and not each.kind.startswith((*_OF_THE_KERNEL, "fuse")):
-            found.over.add(each.point)
+class _Coverer:
+    """Adds to covers; pure but for looks."""
+
+    def __init__(  # noqa: PLR0913 - all that decides it
+        self,
+        found: Covers,
+        mounted: Mapping[str, Mounted],
+        own: tuple[str, ...],
+        asked: Collection[str],
+        closed: Mapping[str, Callable[[str], bool]],
+        is_hidden: Callable[[str], bool],
+        is_locked: bool,
+    ) -> None:
+        self._found = found
+        self._mounted = mounted
+        self._own = own
+        self._asked = asked
+        self._closed = closed
+        self._is_hidden = is_hidden
+        self._is_locked = is_locked
+        # Folders of runs hold nothing but other copies.
+        self._runs = {os.path.dirname(os.path.dirname(each)) for each in own}  # noqa: PTH120
+
+    def cover(self, folder: str) -> None:
+        """Cover a folder, and each mount in it."""
+        if self._is_hidden(folder):
+            self._found.shown.add(folder)
+        elif folder in self._mounted and not self._is_covered(self._mounted[folder]):
+            return
+        elif self._is_anew(folder):
+            self._make_anew(folder)
         else:
-            found.shown.add(each.point)
+            self._cover_all(folder)
+
+    def _is_anew(self, folder: str) -> bool:
+        """Whether it keeps its names, or the kernel takes no overlay over it.
+
+        A layer on disk would lie in the folder itself where the place does.
+        """
+        if folder in self._runs or folder in self._closed:
+            return True
+        if self._is_locked and mounts_below(folder, self._mounted):
+            return True
+        is_around = any(is_below(each, folder) for each in self._own)
+        return is_around and any(folder == e or is_below(folder, e) for e in self._asked)
+
+    def _cover_all(self, folder: str) -> None:
+        self._found.over.add(folder)
+        points = (each.point for each in mounts_below(folder, self._mounted))
+        for path in sorted({*self._closed, *self._asked, *self._runs, *points}):
+            seen_to = self._found.unseen.keys() | self._found.anew.keys() | self._found.over
+            is_done = any(is_below(path, each) for each in seen_to if is_below(each, folder))
+            if is_below(path, folder) and path not in seen_to and not is_done:
+                self.cover(path)
+
+    def _is_covered(self, mount: Mounted) -> bool:
+        """Whether a mount gets a cover; what is seen of one that gets none is noted."""
+        found, point = self._found, mount.point
+        if not os.path.isdir(point):  # noqa: PTH112 - of a text
+            if _is_harmless(point):
+                found.shown.add(point)
+            else:
+                found.unseen[point] = "no regular file"
+        elif mount.kind in _OF_THE_KERNEL:
+            found.unseen[point] = mount.kind
+        elif mount.kind in _WITHOUT_SOCKETS:
+            found.shown.add(point)
+        else:
+            if mount.kind not in _COVERED:
+                found.doubtful.add(point)
+            return True
+        return False
+
+    def _make_anew(self, folder: str) -> None:
+        self._found.anew[folder] = []
+        if folder in self._runs:
+            return
+        with os.scandir(folder) as entries:
+            beside = [entry for entry in entries if entry.path not in self._own]
+        if is_kept := self._closed.get(folder):
+            beside = [entry for entry in beside if is_kept(entry.name)]
+        folders = [entry.path for entry in beside if entry.is_dir(follow_symlinks=False)]
+        if len(folders) > _MOST_BESIDE:
+            del self._found.anew[folder]
+            self._found.crowded.add(folder)
+            if self._is_locked and mounts_below(folder, self._mounted):
+                self._found.doubtful.add(folder)
+            self._cover_all(folder)
+            return
+        others = [entry for entry in beside if not entry.is_dir(follow_symlinks=False)]
+        self._found.anew[folder] = others
+        for path in folders:
+            self.cover(path)
 
 
-def _make_anew(
-    folder: str, found: Covers, mounted: Mapping[str, Mounted], own: tuple[str, ...]
-) -> None:
-    found.anew[folder] = []
-    # Folders of runs hold nothing but other copies.
-    runs = {os.path.dirname(each) for each in own}  # noqa: PTH120
-    runs |= {os.path.dirname(each) for each in runs}  # noqa: PTH120
-    with os.scandir(folder) as entries:
-        beside = [entry for entry in entries if entry.path not in own]
-    for entry in beside:
-        if any(is_below(each, entry.path) for each in own):
-            _make_anew(entry.path, found, mounted, own)
-    beside = [entry for entry in beside if entry.path not in found.anew]
-    if folder in runs:
-        return
-    found.anew[folder] = [entry for entry in beside if not entry.is_dir(follow_symlinks=False)]
-    folders = [entry.path for entry in beside if entry.is_dir(follow_symlinks=False)]
-    if len(folders) > _WRITTEN_BESIDE:
-        found.shown.update(folders if len(folders) <= _SHOWN_BESIDE else ())
-        return
-    for path in folders:
-        found.beside.add(path)
-        _cover(path, found, mounted, own)
+def _is_harmless(path: str) -> bool:
+    """Whether what is mounted on a file is a file, or a device that leads nowhere."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - of a text
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) or (
+        stat.S_ISCHR(found.st_mode) and found.st_rdev in _HARMLESS
+    )

@@ -53,6 +53,7 @@ class _Maker:
             "freeze": self._freeze,
             "overlay": self._overlay,
             "bind": self._bind,
+            "attempt": self._attempt,
             "mask": self._mask,
             "unlink": self._unlink,
             "sysctl": self._sysctl,
@@ -84,6 +85,14 @@ class _Maker:
         # A path by descriptor needs none of the characters that options give a meaning.
         paths = [self._path(lower) for lower in lowers]
         mount.overlay(target, paths, self._path(upper), self._path(work), options=self._options)
+
+    def _attempt(self, target: str, upper: str, work: str, *lowers: str) -> None:
+        """Cover what perhaps can be in no overlay; what cannot is not seen."""
+        try:
+            self._overlay(target, upper, work, *lowers)
+        except OSError as error:
+            self._bind(upper, target)
+            self.notices.append(f"not seen: {target} ({error.strerror})")
 
     def _bind(self, source: str, target: str) -> None:
         mount.bind(self._path(source), target, is_read_only=False)

@@ -1,15 +1,18 @@
 """The plan of a cell: layers are made in the place, and steps say how they are put over theirs."""
 
 import os
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below
-from httpdyno.servers.cell.door import address, leads_to, real_parent
+from httpdyno.servers.cell.closed import closed_folders
+from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below, top_folders
+from httpdyno.servers.cell.door import CannotError, address, leads_to, real_parent
 from httpdyno.servers.cell.host import mount_of, mounts, pid_files, sockets
 from httpdyno.servers.cell.layer import Layers, is_small
+from httpdyno.servers.cell.safe import give_rules, is_safe
 from httpdyno.servers.cell.step import Step
 from httpdyno.servers.cell.wish import ALWAYS_WRITTEN, SHARED_MEMORY, CellWish
 from httpdyno.servers.root_folder import is_own_folder
@@ -18,6 +21,9 @@ from httpdyno.servers.user_namespace import is_root_of_the_machine
 FOLDER = ".cell"
 """In the place, on disk and in memory."""
 _IN_MEMORY = ("tmpfs", "ramfs")
+_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_MOST_BOUND = 64
+"""Of files beside those of a configuration; where there are more they are copied, if small."""
 _EMPTY_FOR_USERS = ("/tmp", "/var/tmp")  # noqa: S108 - what is in there is nothing of a site's
 
 
@@ -55,62 +61,114 @@ class _Planner:
         self._written = tuple(dict.fromkeys(map(str, (place.folder, place.memory_folder))))
         # What was made once for a run is read by all starts, and written by none.
         self._own = (*self._written, *([str(place.shared)] if place.shared else ()))
+        self._asked = [os.path.realpath(path) for path in (*ALWAYS_WRITTEN, *wish.writes)]
         self._layers: dict[str, Layers] = {}
+        self._found = Covers()
         self._holds: list[Step] = []
+        self._bound: list[Step] = []
+        """Files that are seen as they are in folders that are made anew."""
         self._plan = Plan()
 
     def plan(self) -> Plan:
         wish, plan = self._wish, self._plan
-        found = covers(
-            (*ALWAYS_WRITTEN, *wish.writes),
-            self._mounted,
-            self._own,
-            with_beside=self._is_root,
-            is_filled=self._is_filled,
-        )
         doors = [(address(door.to), leads_to(door)) for door in wish.doors]
         files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
-        # A folder with placed files is seen through a layer, in which opening a file costs half as
-        # much again; so nothing is placed that stands there already.
-        files = {path: text for path, text in files.items() if not _stands(path, text)}
-        closed = {path: folder for path in files if (folder := _closed_above(path))}
-        closed = {path: to for path, to in closed.items() if to not in {*found.over, *found.anew}}
-        for path, folder in closed.items():
+        found = self._found = self._covers(files)
+        # What stands there already needs no place, unless its folder is made anew.
+        files = {
+            path: text
+            for path, text in files.items()
+            if os.path.dirname(path) in found.anew or not _stands(path, text)  # noqa: PTH120
+        }
+        apart = {path: folder for path in files if (folder := self._closed_above(path))}
+        for path, folder in apart.items():
             self._of(folder).place(path, files.pop(path))
-        missing = self._missing(found)
-        roots = self._placed(files, missing, found)
-        over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
-        over |= {root: self._shown_with_files(root) for root in roots}
+        missing = self._missing()
+        for path, text in files.items():
+            self._of(self._owner(path)).place(path, text)
+        for path in missing:
+            self._of(self._owner(path)).place_folder(path)
+        over = {target: self._covered(target) for target in (*found.over, *found.anew)}
         over |= {folder: self._made(folder) for folder in missing}
         # Over what its user may not look into there is no overlay, and nothing in it to be seen.
         over |= {
             folder: ("bind", self._hold(str(self._of(folder).placed)), folder)
-            for folder in closed.values()
+            for folder in apart.values()
         }
-        for point in self._seen_again(found, roots) - files.keys():
+        for point in found.shown - over.keys():
             over[point] = ("bind", self._hold(point, "seek"), point)
+        over |= self._emptied()
         plan.steps += [("keep", path) for path in self._written]
         own = [("bind", self._hold(path), path) for path in self._own]
-        logs = self._logs(found)
+        logs = self._logs()
         shared = self._shared_memory()
         bound = [("bind", self._hold(source), to) for to, source in doors]
         plan.steps += [*self._holds, ("freeze",)]
         plan.steps += [over[path] for path in sorted(over)]
-        plan.steps += [*logs, *shared, *own, *self._out_of_sight(found, {to for to, _ in doors})]
-        plan.steps += bound
+        plan.steps += [*self._bound, *logs, *shared, *own]
+        plan.steps += [*self._out_of_sight({to for to, _ in doors}), *bound]
         plan.steps += [("sysctl", *pair) for pair in wish.sysctls.items()]
         plan.steps.append(("forbid",))
+        if not self._is_root:
+            for layers in self._layers.values():
+                _lessen(layers)
         return plan
+
+    def _covers(self, files: Iterable[str]) -> Covers:
+        """Return how all is seen; what of the host is not seen is noted."""
+        closed = closed_folders(self._wish.patterns, self._wish.files)
+        found = covers(
+            top_folders(),
+            self._mounted,
+            self._own,
+            asked=self._asked,
+            closed=closed,
+            is_filled=self._is_filled,
+            is_hidden=self._is_hidden,
+            is_locked=not self._is_root,
+        )
+        # Who opens files at each request pays for an overlay; what is safe without one has none.
+        kept = (*files, *self._asked, *closed, *self._own)
+        for folder in self._wish.served:
+            real = os.path.realpath(folder)
+            inside = (*kept, *(each.point for each in mounts_below(real, self._mounted)))
+            is_needed = any(path == real or is_below(path, real) for path in inside)
+            if found.owner(real + "/.") and not is_needed and is_safe(real):
+                found.over.discard(real)
+                found.shown.add(real)
+        self._plan.notices += [f"not seen: {path} ({why})" for path, why in found.unseen.items()]
+        self._plan.notices += [
+            f"what appears in {path} is seen" for path in closed.keys() & found.crowded
+        ]
+        return found
+
+    def _is_hidden(self, folder: str) -> bool:
+        return not (self._is_root or os.access(folder, os.X_OK))
+
+    def _closed_above(self, path: str) -> str:
+        """Return the outermost folder on the way to a file that this user may not look into."""
+        folders = [str(each) for each in reversed(PurePosixPath(path).parents)]
+        return next((f for f in folders if os.path.isdir(f) and self._is_hidden(f)), "")  # noqa: PTH112
+
+    def _owner(self, path: str) -> str:
+        """Return the folder in whose layers a path is put.
+
+        Raises:
+            CannotError: It is in none.
+        """
+        if owner := self._found.owner(path):
+            return owner
+        raise CannotError(f"show a file of its own at {path}: no layer can be put there")
 
     def _files(self, doors: Iterable[tuple[str, str]]) -> dict[str, bytes]:
         """Return what is placed; a door needs a file that the socket can be put on."""
         missing = {to: b"" for to, _ in doors if not os.path.lexists(to)}
         return {**missing, **self._wish.hidden_files, **self._wish.files}
 
-    def _missing(self, found: Covers) -> list[str]:
+    def _missing(self) -> list[str]:
         """Return the folders that are to be written and are not there, the outermost of them."""
-        paths = {os.path.realpath(path) for path in self._wish.writes}
-        missing = [p for p in paths if not os.path.lexists(p) and not found.owner(p)]
+        missing = [path for path in self._asked if not os.path.lexists(path)]
+        missing = [path for path in missing if path not in ALWAYS_WRITTEN]
         return [p for p in missing if not any(is_below(p, above) for above in missing)]
 
     def _made(self, folder: str) -> Step:
@@ -120,51 +178,53 @@ class _Planner:
         self._plan.written[folder] = layers.upper
         return ("bind", self._hold(str(layers.upper)), folder)
 
-    def _placed(
-        self, files: Mapping[str, bytes], folders: Iterable[str], found: Covers
-    ) -> list[str]:
-        """Put files and folders into layers; return what is covered for them alone."""
-        paths = (*files, *folders)
-        owners = {path: found.owner(path) or _nearest_folder(path) for path in paths}
-        only_read = {each for each in owners.values() if each not in found.over | found.anew.keys()}
-        roots = [
-            root
-            for root in only_read
-            if not any(
-                is_below(root, above)
-                and mount_of(root, self._mounted) == mount_of(above, self._mounted)
-                for above in only_read
-            )
-        ]
-        for path, owner in owners.items():
-            is_inner = owner in only_read and owner not in roots
-            outer = max((r for r in roots if is_below(owner, r)), key=len) if is_inner else owner
-            if path in files:
-                self._of(outer).place(path, files[path])
-            else:
-                self._of(outer).place_folder(path)
-        return roots
+    def _emptied(self) -> dict[str, Step]:
+        """Return how what stands in `/` and is not to be seen is hidden."""
+        steps: dict[str, Step] = {}
+        with os.scandir("/") as entries:
+            for entry in entries:
+                is_plain = entry.is_symlink() or entry.is_dir() or entry.is_file()
+                if not is_plain and not entry.path.startswith(("/proc", "/sys", "/dev")):
+                    steps[entry.path] = ("mask", entry.path)
+        for path in self._found.unseen:
+            if os.path.dirname(path) == "/":  # noqa: PTH120 - of a text
+                steps[path] = self._made(path) if os.path.isdir(path) else ("mask", path)  # noqa: PTH112
+        return steps
 
-    def _covered(self, target: str, found: Covers) -> Step:
+    def _covered(self, target: str) -> Step:
         """Return how a folder becomes one that can be written."""
-        layers = self._of(target)
+        found, layers = self._found, self._of(target)
         layers.make()
+        give_rules(target, layers.upper)
         self._plan.written[target] = layers.upper
         lowers = []
         if target in found.anew:
             layers.place_folder(target)
-            for entry in found.anew[target]:
-                layers.copy(entry)
+            self._show_beside(target, layers)
         elif layers.is_filled:
             self._fill(layers)
         else:
             lowers.append(self._hold(target, "seek"))
         if not lowers:
-            self._place_points(layers, found)
+            self._place_points(layers)
         if layers.placed.exists():
             lowers.insert(0, self._hold(str(layers.placed)))
         upper, work = (self._hold(str(path)) for path in (layers.upper, layers.work))
-        return ("overlay", target, upper, work, *lowers)
+        verb = "attempt" if target in found.doubtful else "overlay"
+        return (verb, target, upper, work, *lowers)
+
+    def _show_beside(self, target: str, layers: Layers) -> None:
+        """Show what is no folder in one that is made anew."""
+        entries = self._found.anew[target]
+        is_around_place = any(is_below(each, target) for each in self._own)
+        for entry in entries:
+            is_file = entry.is_file(follow_symlinks=False)
+            if is_around_place or not is_file or len(entries) > _MOST_BOUND:
+                layers.copy(entry)
+            elif not os.path.lexists(layers.placed / entry.name):
+                # Keys are among them, of which there is to be no copy.
+                layers.place(entry.path, b"")
+                self._bound.append(("bind", self._hold(entry.path, "seek"), entry.path))
 
     def _fill(self, layers: Layers) -> None:
         """Copy a folder of others, whose owners mean nothing to this user's overlays."""
@@ -173,9 +233,9 @@ class _Planner:
         else:
             layers.fill(with_files=layers.target not in ALWAYS_WRITTEN)
 
-    def _place_points(self, layers: Layers, found: Covers) -> None:
+    def _place_points(self, layers: Layers) -> None:
         """Make what is mounted on later, the outermost of it."""
-        target = layers.target
+        found, target = self._found, layers.target
         inside = {
             each
             for each in (*self._own, *found.over, *found.anew, *found.shown)
@@ -189,25 +249,15 @@ class _Planner:
             else:
                 layers.place(path, b"")
 
-    def _shown_with_files(self, root: str) -> Step:
-        placed = str(self._of(root).placed)
-        return ("overlay", root, "", "", self._hold(placed), self._hold(root))
-
-    def _seen_again(self, found: Covers, roots: Iterable[str]) -> set[str]:
-        """Return the mounts that an overlay would hide."""
-        below = {each.point for root in roots for each in mounts_below(root, self._mounted)}
-        return (below | found.shown) - found.over - found.anew.keys() - set(roots)
-
-    def _logs(self, found: Covers) -> list[Step]:
+    def _logs(self) -> list[Step]:
         """Return how logs are written past their overlay, which costs half as much again.
 
         The first line would also cost a copy of all that stands in the log.
         """
         steps: list[Step] = []
         for path in sorted({os.path.realpath(each) for each in self._wish.logs}):
-            owner = found.owner(path)
-            is_shown = any(is_below(path, each) for each in found.shown)
-            if owner and not is_shown and os.path.isfile(path):  # noqa: PTH113 - of a text
+            owner = self._found.owner(path)
+            if owner and os.path.isfile(path):  # noqa: PTH113 - of a text
                 self._plan.logs.add(path)
                 steps.append(("bind", self._hold(str(self._of(owner).empty(path))), path))
         return steps
@@ -223,25 +273,27 @@ class _Planner:
         self._plan.written[SHARED_MEMORY] = folder
         return [("bind", self._hold(str(folder)), SHARED_MEMORY)]
 
-    def _out_of_sight(self, found: Covers, doors: set[str]) -> list[Step]:
-        """Return how sockets and pid files of theirs are hidden: both would reach processes."""
+    def _out_of_sight(self, doors: set[str]) -> list[Step]:
+        """Return how pid files of theirs are hidden, and sockets, which would be in the copy's way.
+
+        A pid file would reach a process. A socket leads nowhere through an overlay, but a server
+        that is to listen at its path may not find one there.
+        """
         steps: list[Step] = []
         for path in (*sockets(), *pid_files()):
             real = real_parent(path)
-            if real in doors or any(is_below(real, each) for each in (*self._own, SHARED_MEMORY)):
-                continue
-            if found.owner(real):
+            is_own = any(is_below(real, each) for each in (*self._own, SHARED_MEMORY))
+            if real not in doors and not is_own and self._found.owner(real):
                 self._plan.hidden.add(real)
                 steps.append(("unlink", real))
-            else:
-                steps.append(("mask", real))
         return steps
 
     def _of(self, target: str) -> Layers:
         if target not in self._layers:
             folder = self._layers_in(target) / FOLDER / f"{len(self._layers):03}"
             is_filled = self._is_filled(target)
-            if not (self._is_root or is_filled or is_own_folder(Path(target))):
+            is_asked = target in self._asked
+            if is_asked and not (self._is_root or is_filled or is_own_folder(Path(target))):
                 words = f"{target} belongs to others: written as far as this user may"
                 self._plan.notices.append(words)
             self._layers[target] = Layers(target=target, folder=folder, is_filled=is_filled)
@@ -252,21 +304,38 @@ class _Planner:
 
         One that is too large is covered as it is, and written as far as that user may.
         """
-        if self._is_root or is_own_folder(Path(target)):
+        if self._is_root or target not in self._asked or is_own_folder(Path(target)):
             return False
         return target in ALWAYS_WRITTEN or is_small(target)
 
     def _layers_in(self, target: str) -> Path:
-        """Return where layers cost what theirs cost: on a disk, or in memory."""
+        """Return where the layers are: in memory, where a mount takes a tenth of the time.
+
+        What is asked for costs what theirs costs, on a disk or in memory.
+        """
         place, memory = self._place.folder, self._place.memory_folder
+        is_asked = any(target == each or is_below(target, each) for each in self._asked)
         is_in_memory = mount_of(target, self._mounted).kind in _IN_MEMORY
         is_possible = mount_of(str(place), self._mounted).takes_layers
-        return memory if is_in_memory or not is_possible else place
+        is_on_disk = is_asked and is_possible and not is_in_memory
+        return place if is_on_disk and target not in self._found.crowded else memory
 
     def _hold(self, path: str, verb: str = "hold") -> str:
         step = (verb, str(len(self._holds)), path)
         self._holds.append(step)
         return f"@{step[1]}"
+
+
+def _lessen(layers: Layers) -> None:
+    """Let a user write in layers, which are all his own, no more than he may write in theirs."""
+    if layers.is_filled:
+        return
+    for layer in (layers.upper, layers.placed):
+        for folder, _, names in os.walk(layer):
+            for own in (Path(folder), *(Path(folder, name) for name in names)):
+                theirs = os.path.join(layers.target, own.relative_to(layer))  # noqa: PTH118
+                if os.path.exists(theirs) and not os.access(theirs, os.W_OK):  # noqa: PTH110
+                    own.chmod(own.stat().st_mode & ~_WRITE)
 
 
 def _stands(path: str, text: bytes) -> bool:
@@ -275,18 +344,3 @@ def _stands(path: str, text: bytes) -> bool:
         return Path(path).is_file() and Path(path).read_bytes() == text
     except OSError:
         return False
-
-
-def _closed_above(path: str) -> str:
-    """Return the outermost folder on the way to a file that this user may not look into."""
-    for folder in reversed(PurePosixPath(path).parents):
-        if not os.access(folder, os.X_OK):
-            return str(folder) if os.path.isdir(folder) else ""  # noqa: PTH112
-    return ""
-
-
-def _nearest_folder(path: str) -> str:
-    folder = os.path.dirname(path)  # noqa: PTH120 - of a text
-    while not os.path.isdir(folder):  # noqa: PTH112
-        folder = os.path.dirname(folder)  # noqa: PTH120
-    return folder

@@ -40,6 +40,8 @@ class CellSeat:
     ) -> None:
         self.watch: Callable[[ServerProcess], None] | None = None
         """Told of each process that is started; while it is there, their calls are told."""
+        self.told: tuple[str, ...] = (REACH,)
+        """Which kinds of calls these are."""
         self.notices = notices
         """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
         self._place = place
@@ -113,7 +115,7 @@ class CellSeat:
         entry = self._held.entry()
         entry.owner = owner(user) if user and self.is_root else ()
         entry.limits = numbered(limits or {})
-        entry.told = (REACH,) if self.watch else ()
+        entry.told = self.told if self.watch else ()
         entry.is_confined = True
         process = ServerProcess.spawn(
             command,

@@ -14,6 +14,7 @@ Step = tuple[str, ...]
 - `seek NAME PATH`: the same, but where it is gone by now, what is to be done with it is not.
 - `freeze`: all else becomes read-only.
 - `overlay TARGET UPPER WORK LOWER…`: layers over a folder; UPPER may be empty.
+- `attempt TARGET UPPER WORK LOWER…`: the same if the kernel takes it, and else an empty folder.
 - `bind SOURCE TARGET`, `mask TARGET`: another one, or an empty file, in place of a path.
 - `unlink PATH`: as if it had not been there.
 - `sysctl NAME VALUE`: of the cell's own network.

@@ -47,6 +47,7 @@ class WallSeat:
         """Take where it is, and the addresses of theirs that its members listen at."""
         self.kind: str = kind
         self.watch: Callable[[ServerProcess], None] | None = None
+        self.told: tuple[str, ...] = (REACH, WRITE)
         """Told of each process that is started; while it is there, their calls are told."""
         self._place = place
         self._listening = {_host_and_port(a) for a in listening if not a.startswith(_UNIX)}
@@ -171,7 +172,7 @@ class WallSeat:
             folder=folder,
             entry=Entry(
                 limits=numbered(limits or {}),
-                told=(REACH, WRITE) if self.watch else (),
+                told=self.told if self.watch else (),
                 is_confined=True,
             ),
             limits=within,

@@ -16,9 +16,19 @@ class CellWish:
     A path that is a link of theirs stays one; the file that it leads to has the content.
     """
     writes: Sequence[str] = ()
-    """Folders that are written copy-on-write, besides those that always are."""
+    """Folders that are there in any case, and written all over as far as this user can have that.
+
+    All of the tree is copy-on-write, with the owners and rights that it has.
+    """
+    served: Sequence[str] = ()
+    """Folders of pages, which are seen as they are where that is safe: it costs each request less.
+    """
+    patterns: Sequence[str] = ()
+    """What a configuration includes by wildcards, absolute: of what matches, no file is seen but
+    those of `files`. One that ends in `/` stands for all below it.
+    """
     logs: Sequence[str] = ()
-    """Files that are appended to at each request. One that stands in a folder that is written is
+    """Files that are appended to at each request. One that stands there is
     empty in the cell, and written as fast as theirs; what is no such file is left out.
     """
     doors: Sequence[Door] = ()
@@ -30,6 +40,6 @@ class CellWish:
 
 
 ALWAYS_WRITTEN = ("/run", "/tmp", "/var/tmp", "/var/log")  # noqa: S108 - those of the copy alone
-"""Copy-on-write in every cell, where they are; `/var/run` is one of them nearly everywhere."""
+"""Written by any user's copies, in every cell; `/var/run` is one of them nearly everywhere."""
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - likewise
 """Empty in every cell: segments there belong to processes, and are no files of a site."""

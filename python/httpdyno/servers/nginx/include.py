@@ -16,11 +16,12 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
 from httpdyno.servers.link import led
-from httpdyno.servers.nginx.tree import Directive, parsed
+from httpdyno.servers.nginx.tree import Directive, parsed, walk
 from httpdyno.servers.site.adapter import MemberFiles
 
 _LARGEST_BYTES = 64 << 20
 _MAGIC = re.compile(r"[*?\[]")
+_PAGES = ("root", "alias")
 _DEEPEST = 64
 """Files inside files. nginx itself ends only when it has no more descriptors."""
 
@@ -43,9 +44,18 @@ def files_of(main: str, root: str = "") -> MemberFiles:
             texts[path] = _content(path, named_by, root)
         return texts[path]
 
-    _tree(main, load, lambda folder: _listed_on_disk(f"{root}{led(folder, root)}"))
+    tree = _tree(main, load, lambda folder: _listed_on_disk(f"{root}{led(folder, root)}"))
     real = {path: target for path in texts if (target := led(path, root)) != path}
-    return MemberFiles(texts=texts, real=real)
+    folder = posixpath.dirname(main)
+    named = [each for each in walk(tree) if each.args]
+    wholes = [_whole(each.texts[0], folder) for each in named if each.name == "include"]
+    pages = [each.texts[0] for each in named if each.name in _PAGES]
+    return MemberFiles(
+        texts=texts,
+        real=real,
+        patterns=tuple(dict.fromkeys(path for path in wholes if _MAGIC.search(path))),
+        served=tuple(dict.fromkeys(p for p in pages if p.startswith("/") and "$" not in p)),
+    )
 
 
 def tree_of(texts: Mapping[str, bytes]) -> tuple[Directive, ...]:
@@ -73,7 +83,7 @@ def included(pattern: str, folder: str, names_in: Callable[[str], Iterable[str]]
         folder: What a relative one starts from.
         names_in: Path of a folder → the names in it; none where there is no such folder.
     """
-    whole = pattern if pattern.startswith("/") else f"{folder.rstrip('/')}/{pattern}"
+    whole = _whole(pattern, folder)
     if not _MAGIC.search(whole):
         return [whole]
     found = [""]
@@ -90,6 +100,10 @@ def included(pattern: str, folder: str, names_in: Callable[[str], Iterable[str]]
         ]
     # What follows a pattern, as in `sites/*/nginx.conf`, is not everywhere.
     return [p for p in found if posixpath.basename(p) in names_in(posixpath.dirname(p) or "/")]
+
+
+def _whole(pattern: str, folder: str) -> str:
+    return pattern if pattern.startswith("/") else f"{folder.rstrip('/')}/{pattern}"
 
 
 def _tree(

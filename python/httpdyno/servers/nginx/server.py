@@ -1,5 +1,6 @@
 """Site adapter for nginx."""
 
+import dataclasses
 import os
 import posixpath
 from collections.abc import Mapping, Sequence
@@ -81,12 +82,7 @@ class Nginx:
         """
         files = files_of(member.main)
         conf = conf_of(files.texts, build_of("", (), prefix=member.prefix))
-        return MemberFiles(
-            texts=files.texts,
-            real=files.real,
-            unreadable=unreadable(conf),
-            tls=tls_files(conf),
-        )
+        return dataclasses.replace(files, unreadable=unreadable(conf), tls=tls_files(conf))
 
     def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
         """Return what is in force, as the files say; in a cell nginx's own test comes first.

@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from httpdyno.servers.site.adapter import MemberFiles
 
 _PREFIX = "/usr"
 """Compiled into the packages of Debian and RHEL; `-p` is another one."""
+_MAGIC = re.compile(r"[*?\[]")
 _DEEPEST = 5
 
 
@@ -35,13 +37,20 @@ def read_files(member: Member) -> MemberFiles:
         AdapterError: A file is not there, cannot be read or understood; says file and line.
     """
     texts: dict[str, bytes] = {}
-    _read_included(member.main, prefix_of(member), texts, 0)
+    patterns: dict[str, None] = {}
+    _read_included(member.main, prefix_of(member), texts, patterns, 0)
     # Whoever wrote a file that it does not understand is told now.
     pool_configuration(texts, member.main, prefix=prefix_of(member))
-    for path in _ini_paths(member):
+    inis, folder = _ini_paths(member)
+    for path in inis:
         texts[path] = _content(path)
+    patterns |= {f"{folder}/*.ini": None} if folder else {}
     real = {path: os.path.realpath(path) for path in texts}
-    return MemberFiles(texts=texts, real={p: r for p, r in real.items() if p != r})
+    return MemberFiles(
+        texts=texts,
+        real={p: r for p, r in real.items() if p != r},
+        patterns=tuple(patterns),
+    )
 
 
 def pools_of(member: Member, files: MemberFiles) -> PoolConfiguration:
@@ -75,15 +84,19 @@ def _ini_place(member: Member, paths: Iterable[str]) -> tuple[str, str]:
     return places[0]
 
 
-def _read_included(file: str, prefix: str, texts: dict[str, bytes], depth: int) -> None:
+def _read_included(
+    file: str, prefix: str, texts: dict[str, bytes], patterns: dict[str, None], depth: int
+) -> None:
     if file in texts or depth > _DEEPEST:
         return
     texts[file] = _content(file)
     for item in parsed(texts[file], file=file, by_line=True):
         if isinstance(item, Entry) and item.name == INCLUDE and item.index is None:
             pattern = posixpath.join(prefix, item.text)
+            if _MAGIC.search(pattern):
+                patterns[pattern] = None
             for found in _on_disk(pattern):
-                _read_included(found, prefix, texts, depth + 1)
+                _read_included(found, prefix, texts, patterns, depth + 1)
 
 
 def _on_disk(pattern: str) -> list[str]:
@@ -92,14 +105,15 @@ def _on_disk(pattern: str) -> list[str]:
     return matching(pattern, found)
 
 
-def _ini_paths(member: Member) -> list[str]:
+def _ini_paths(member: Member) -> tuple[list[str], str]:
+    """Return the ini files, and the folder of which all are read; empty where there is none."""
     found: list[str] = []
     places = ini_places(member.main, program_of(member))
     candidates = [p for php_ini, folder in places for p in (php_ini, *_in_folder(folder))]
     php_ini, folder = _ini_place(member, [p for p in candidates if Path(p).is_file()])
     if Path(php_ini).is_file():
         found.append(php_ini)
-    return [*found, *_in_folder(folder)]
+    return [*found, *_in_folder(folder)], folder
 
 
 def _in_folder(folder: str) -> list[str]:

@@ -34,6 +34,11 @@ class MemberFiles:
     """What is named and cannot be read by this user, such as private keys."""
     tls: TlsFiles = field(default_factory=TlsFiles)
     """Keys, certificates and the like that are named."""
+    patterns: tuple[str, ...] = ()
+    """What is included by wildcards, absolute; what ends in `/` is included with all below it. No
+    other file than those of `texts` is any of it."""
+    served: tuple[str, ...] = ()
+    """Folders of pages."""
     stand_ins: Mapping[str, bytes] = field(default_factory=dict)
     """Path of theirs → what a copy sees there in place of what cannot be read."""
 

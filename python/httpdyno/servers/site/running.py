@@ -9,6 +9,7 @@ from pathlib import Path
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell.refusals import Refusals
 from httpdyno.servers.instance import Insight, differences
 from httpdyno.servers.limit_group import LimitGroups, hit_words
 from httpdyno.servers.limit_values import effective_limits
@@ -74,6 +75,7 @@ class SiteRunning:
         seat: OpenSeat,
         place: Place,
         beside: Beside,
+        refusals: Refusals | None,
         loaded: Loaded,
         site: Sequence[Member],
     ) -> None:
@@ -81,6 +83,7 @@ class SiteRunning:
         self._seat = seat
         self._place = place
         self._beside = beside
+        self._refusals = refusals
         self._is_finished = False
         self._loaded = loaded
         self._site = site
@@ -143,6 +146,8 @@ class SiteRunning:
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait for each member, back to front, and read back what is in force."""
         answer = self._ready(timeout_s)
+        if self._refusals:
+            self._refusals.begin()
         # Whatever came of it, that was why.
         if isinstance(answer, NotRunning) and (words := self.limit_hit()):
             return NotRunning(status="infeasible", detail=words)
@@ -162,6 +167,10 @@ class SiteRunning:
         if failed := self._await_answer(patience):
             return failed
         return self._effective()
+
+    def tried(self) -> tuple[str, ...]:
+        """Return what the copy tried to reach outside; while it runs."""
+        return self._refusals.told() if self._refusals else ()
 
     def is_alive(self) -> bool:
         """Whether every member's root process runs."""
@@ -198,6 +207,9 @@ class SiteRunning:
             for each in self._members:
                 each.process.finish_stop()
             self._last_words = words
+            if self._refusals:
+                self._refusals.close()
+                self._refusals = None
             try:
                 if not self._is_finished:
                     self._is_finished = True

@@ -19,6 +19,8 @@ class OpenSeat(Seat, Protocol):
 
     watch: Callable[[ServerProcess], None] | None
     """Told of each process that is started; while it is there, their calls are told."""
+    told: tuple[str, ...]
+    """Which kinds of calls these are."""
 
     def bounds(self) -> Bounds:
         """Return what it has for its own, and what it may reach of the outside."""

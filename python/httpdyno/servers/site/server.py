@@ -22,6 +22,7 @@ from httpdyno.model import (
     Site,
 )
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.cell.refusals import Refusals
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.limit_values import limit_values
 from httpdyno.servers.render import Variables, rendered_prepare
@@ -155,7 +156,7 @@ class SiteServer:
     ) -> Running | NotRunning:
         """Make a seat with the changed files, prepare it, and start all members, back to front."""
         del study_folder
-        return self.spawn_seated(spec, configuration, place)
+        return self.spawn_seated(spec, configuration, place, is_measured=True)
 
     def spawn_seated(
         self,
@@ -164,8 +165,17 @@ class SiteServer:
         place: Place,
         *,
         on_seat: Callable[[OpenSeat], None] = lambda _: None,
+        is_measured: bool = False,
     ) -> SiteRunning | NotRunning:
-        """Start the copy, and let somebody look at its seat before anything runs in it."""
+        """Start the copy.
+
+        Args:
+            spec: What runs beside it.
+            configuration: What is set.
+            place: Its own.
+            on_seat: Looks at its seat before anything runs in it.
+            is_measured: Whether what it tries to reach is told by it, as far as that costs no time.
+        """
         if isinstance(self._make_seat, str):
             raise AdapterError(self._make_seat)
         try:
@@ -181,17 +191,25 @@ class SiteServer:
             return seat
         beside = Beside(spec, self._site, seat, place, variables)
         started: list[RunningMember] = []
+        refusals = None
         try:
             on_seat(seat)
             if failed := beside.prepare("before"):
                 seat.close()
                 remove_place(place)
                 return failed
+            if is_measured and seat.kind == "cell":
+                refusals = Refusals(seat)
+            watch = seat.watch
             for each in reversed(changed):
+                seat.watch = None if is_measured and self._reaches_files(each.found) else watch
                 started.append(_started(each, seat, place, variables))
+            seat.watch = watch
         except BaseException:
             for member in started:
                 member.process.stop()
+            if refusals:
+                refusals.close()
             seat.close()
             remove_place(place)
             raise
@@ -200,6 +218,7 @@ class SiteServer:
             seat=seat,
             place=place,
             beside=beside,
+            refusals=refusals,
             loaded=Loaded(
                 address=reached_at(seat.port(listener.address)),
                 host=self._site.host or next(iter(listener.names), ""),
@@ -242,6 +261,11 @@ class SiteServer:
             begun.close()
         return seat
 
+    def _reaches_files(self, found: Found) -> bool:
+        """Whether it is to reach others by unix sockets."""
+        doors = any(door.to.startswith("unix:") for door in self._site.doors)
+        return doors or any(each.to.startswith("unix:") for each in found.survey.backends)
+
     def _listeners(self) -> tuple[Listener, ...]:
         return self._snapshot.members[self._site.members[0].name].survey.listeners
 
@@ -266,6 +290,8 @@ class SiteServer:
         logs: dict[str, None] = {}
         sysctls: dict[str, str] = {}
         hidden: dict[str, bytes] = {}
+        patterns: dict[str, None] = {}
+        served: dict[str, None] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
             private: tuple[Edit, ...] = each.adapter.private(survey, own, begun)
@@ -276,10 +302,14 @@ class SiteServer:
             logs |= dict.fromkeys(log.path for log in survey.logs if log.path.startswith("/"))
             sysctls |= each.changes.sysctls
             hidden |= own.stand_ins
+            patterns |= dict.fromkeys(own.patterns)
+            served |= dict.fromkeys(own.served)
         return CellWish(
             files=files,
             hidden_files=hidden,
             writes=tuple(writes),
+            served=tuple(served),
+            patterns=tuple(patterns),
             logs=tuple(logs),
             doors=self._site.doors,
             sysctls=sysctls,

@@ -49,6 +49,8 @@ class MemberRecord(Record, frozen=True):
     files: tuple[FileRecord, ...]
     unreadable: tuple[str, ...] = ()
     stand_ins: tuple[FileRecord, ...] = ()
+    patterns: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
 
 
 class SnapshotRecord(Record, frozen=True):
@@ -118,6 +120,8 @@ def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Sna
                 survey=each.survey,
                 files=tuple(files),
                 unreadable=each.files.unreadable,
+                patterns=each.files.patterns,
+                served=each.files.served,
                 stand_ins=tuple(
                     FileRecord(path=path, digest=_digest(text), mode=_MODE)
                     for path, text in each.files.stand_ins.items()
@@ -182,6 +186,8 @@ def load_snapshot(folder: Path, members: Sequence[Member]) -> Snapshot:
                 texts={each.path: _content(folder / _FILES, each) for each in known.files},
                 real={each.path: each.real for each in known.files if each.real},
                 unreadable=known.unreadable,
+                patterns=known.patterns,
+                served=known.served,
                 stand_ins={
                     each.path: _content(folder / _STAND_INS, each) for each in known.stand_ins
                 },
