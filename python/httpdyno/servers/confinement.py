@@ -75,10 +75,13 @@ def gain_nothing() -> None:
         libc.syscall(number, _JOIN_SESSION_KEYRING, None, 0, 0, 0)
 
 
-def refuse_calls() -> None:
+def refuse_calls(*, but_told: bool) -> None:
     """Refuse what leads out; last, since it refuses what is done here as well.
+
+    Args:
+        but_told: Whether a listener refuses the machine's own calls, and tells of them.
 
     Raises:
         OSError: The kernel has no such filters.
     """
-    refusal.put_on()
+    refusal.put_on(but_told=but_told)

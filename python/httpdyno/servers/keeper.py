@@ -110,16 +110,15 @@ class Entry:
             OSError: It is not there any more, or this process may not.
         """
         if self.told:
-            # Only a rehearsal needs it, and a start is to be short. Inside it may not be seen.
+            # Where nobody listens a start is shorter. Inside it may not be seen.
             from httpdyno.servers.calls.filter import put_on_and_tell  # noqa: PLC0415
         if self.is_confined:
             from httpdyno.servers import confinement  # noqa: PLC0415
         self._go_in()
         if self.is_confined:
             confinement.gain_nothing()
-        if self.told:
-            # While it still may without giving up what programs of another user's rights need.
-            put_on_and_tell(self.told, control)
+        # While it still may without giving up what programs of another user's rights need.
+        is_told = bool(self.told) and put_on_and_tell(self.told, control)
         if self.is_confined:
             confinement.cut_rights()
         # Who came into another user namespace is nobody there yet.
@@ -130,7 +129,7 @@ class Entry:
             os.setuid(user)
         if self.is_confined:
             # At last, since it refuses what is done above as well.
-            confinement.refuse_calls()
+            confinement.refuse_calls(but_told=is_told)
 
     def _go_in(self) -> None:
         # All are opened first: the way to them may not be seen from inside.

@@ -1,10 +1,13 @@
 """The filter as instructions: interpreted here as the kernel does, on each call that there is."""
 
+import errno
 import os
 import struct
+from types import SimpleNamespace
 
 import pytest
 
+from httpdyno.servers.calls import refusal
 from httpdyno.servers.calls.filter import MACHINES, REACH, REACH_FILE, WRITE, program
 
 ALLOW, TELL = 0x7FFF_0000, 0x7FC0_0000
@@ -21,7 +24,12 @@ def decided(name, kinds, number, arguments=(), mark=None):
     machine = MACHINES[name]
     six = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=iIQ6Q", number, machine.mark if mark is None else mark, 0, *six)
-    made, at, accumulator = program(machine, kinds), 0, 0
+    return outcome(program(machine, kinds), data)
+
+
+def outcome(made, data):
+    """Return what a filter answers to a call."""
+    at, accumulator = 0, 0
     while True:
         code, if_so, if_not, operand = made[at]
         at += 1
@@ -33,6 +41,7 @@ def decided(name, kinds, number, arguments=(), mark=None):
             is_so = {
                 0x15: accumulator == operand,
                 0x25: accumulator > operand,
+                0x35: accumulator >= operand,
                 0x45: bool(accumulator & operand),
             }[code]
             at += if_so if is_so else if_not
@@ -86,9 +95,52 @@ def test_what_is_told_and_what_goes_on_at_once(machine, call, arguments, kinds, 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_all_other_calls_go_on_at_once(machine):
-    told = set(MACHINES[machine].numbers.values())
+    told = {*MACHINES[machine].numbers.values(), *refusal.names(machine), 435}
     for number in set(range(600)) - told:
         assert decided(machine, (REACH, WRITE), number, (2, 2, 2, 2, 2, 2)) == ALLOW
+
+
+REFUSE, NOT_THERE = 0x0005_0000 | errno.EPERM, 0x0005_0000 | errno.ENOSYS
+CLONE = {0xC000_003E: 56, 0x4000_0003: 120, 0xC000_00B7: 220}
+MOUNT = {0xC000_003E: 165, 0x4000_0003: 21, 0xC000_00B7: 40}
+THREAD = 0x003D_0F00
+"""What the C library asks for where it makes a thread."""
+
+
+@pytest.mark.parametrize(
+    ("machine", "mark"),
+    [("x86_64", 0xC000_003E), ("x86_64", 0x4000_0003), ("aarch64", 0xC000_00B7)],
+)
+@pytest.mark.parametrize("but_told", [False, True])
+def test_what_leads_out_is_refused_by_every_numbering(machine, mark, but_told):
+    def decided(number, first=0):
+        data = struct.pack("=iIQ6Q", number, mark, 0, first, *[0] * 5)
+        return outcome(refusal.program(machine, but_told=but_told), data)
+
+    is_left = but_told and mark == MACHINES[machine].mark
+    refused = ALLOW if is_left else REFUSE
+    assert decided(MOUNT[mark]) == refused
+    assert decided(428) == refused
+    assert decided(CLONE[mark], 0x1000_0000) == refused
+    assert decided(CLONE[mark], THREAD) == ALLOW
+    assert decided(435) == NOT_THERE
+    assert decided(0x4000_0000 + MOUNT[mark]) == REFUSE
+    assert decided(0) == ALLOW
+    if is_left:
+        six = (0x1000_0000, 0, 0, 0, 0, 0)
+        told = {*refusal.names(machine)}
+        by_name = {name: number for number, name in refusal.names(machine).items()}
+        assert {by_name[name] for name in refusal.REFUSED if name in by_name} < told
+        for number in told:
+            data = struct.pack("=iIQ6Q", number, mark, 0, *six)
+            assert outcome(program(MACHINES[machine], (REACH,)), data) == TELL
+
+
+def test_a_machine_whose_calls_are_not_known_has_no_copies(monkeypatch):
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="vax"))
+    assert refusal.complaint() == "the calls of vax are not known"
+    with pytest.raises(OSError, match="the calls of vax are not known"):
+        refusal.put_on()
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -221,13 +221,15 @@ def test_a_wish_that_no_wall_can_have_is_refused(wish, words):
     [
         (
             7,
-            "a wall does not keep a copy from TCP that is multipath or has data in its first "
-            "packet, UDP, unix sockets that stand in the file system and owners and times of files",
+            "a wall does not keep a copy from reading files, TCP that is multipath or has data in "
+            "its first packet, UDP, unix sockets that stand in the file system and owners and "
+            "times of files",
         ),
         (
             3,
-            "a wall does not keep a copy from TCP, UDP, unix sockets that stand in the file "
-            "system and owners and times of files",
+            "a wall does not keep a copy from reading files, TCP, UDP, unix sockets that stand in "
+            "the file system, owners and times of files, signals to processes of its user and "
+            "abstract unix sockets",
         ),
     ],
 )

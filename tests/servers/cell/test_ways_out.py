@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from tests.servers.cell.cells import wait_until
 
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.cell.attempts import Attempts
 from httpdyno.servers.cell.possible import cell_complaint, limits_of_cell, wall_complaint
 from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wall import open_wall
@@ -66,7 +68,8 @@ def outside(own_folders: Path) -> Iterator[dict[str, Any]]:
             stdout=subprocess.PIPE,
         ) as process,
     ):
-        assert process.stdout and process.stdin
+        assert process.stdout
+        assert process.stdin
         listening.bind(f"\0{name}")
         listening.listen()
         held, address = map(int, process.stdout.readline().split())
@@ -76,7 +79,7 @@ def outside(own_folders: Path) -> Iterator[dict[str, Any]]:
             "mark": MARK,
             "descriptor": held,
             "address": address,
-            "device": os.stat("/").st_dev,
+            "device": Path("/").stat().st_dev,
             "key": key,
             "key_name": name,
             "abstract": name,
@@ -89,8 +92,9 @@ def outside(own_folders: Path) -> Iterator[dict[str, Any]]:
     assert canary.read_text() == MARK
 
 
+@pytest.mark.parametrize("is_told", [False, True])
 @pytest.mark.parametrize("kind", ["cell", "wall", "open"])
-def test_root_does_not_get_out_but_by_what_is_said_to_be_open(kind, outside):
+def test_root_does_not_get_out_but_by_what_is_said_to_be_open(kind, is_told, outside):
     complaint = {"cell": cell_complaint, "wall": wall_complaint}.get(kind, lambda: "")()
     if complaint:
         pytest.skip(complaint)
@@ -99,20 +103,24 @@ def test_root_does_not_get_out_but_by_what_is_said_to_be_open(kind, outside):
         wish = CellWish(files={outside["canary"]: b"of the copy"})
         seat = open_cell(place, wish) if kind == "cell" else open_wall(place, wish, kind=kind)
         assert not isinstance(seat, NotRunning)
-        try:
-            argument = json.dumps({**outside, "folder": str(seat.folder)})
-            said = seat.run(
-                [sys.executable, "-I", str(WAYS), argument],
-                environment={"PATH": "/usr/bin:/bin"},
-                timeout_s=40,
-            )
-        finally:
-            seat.close()
+        argument = json.dumps({**outside, "folder": str(seat.folder)})
+        with Attempts(seat) if is_told else nullcontext() as attempts:
+            try:
+                said = seat.run(
+                    [sys.executable, "-I", str(WAYS), argument],
+                    environment={"PATH": "/usr/bin:/bin"},
+                    timeout_s=40,
+                )
+            finally:
+                seat.close()
     assert said.exit_code == 0, said.errors
     ended = json.loads(said.output)
     out = {way for way, how in ended.items() if how.startswith("OUT")}
     assert len(ended) > 30
     assert out <= NOT_KEPT[kind], said.output
+    if attempts:
+        told = {f"call {name}" for name in ("mount", "setns", "unshare", "ptrace", "clone", "bpf")}
+        assert told <= {*attempts.refused()}
 
 
 def test_these_ways_lead_out_where_nothing_is_kept(outside, own_folders):

@@ -1,7 +1,7 @@
 """The kernel's filter that has a process wait, at some calls, until a listener has seen them.
 
 It is put on between fork and exec, so with the standard library only, and stays on all that comes
-from that process. It decides nothing: whoever listens lets each call go on.
+from that process. Whoever listens lets each call go on, but those that `refusal` names.
 
 Source:
     Linux, Documentation/userspace-api/seccomp_filter.rst, and include/uapi/linux/seccomp.h.
@@ -11,10 +11,11 @@ import _thread
 import ctypes
 import errno
 import os
-import platform
 import socket
 import struct
 from collections.abc import Mapping, Sequence
+
+from httpdyno.servers.calls import refusal
 
 REACH, REACH_FILE, WRITE = "reach", "reach-file", "write"
 """Kinds of calls: those that name an address, those of them whose address is not as long as one of
@@ -38,7 +39,9 @@ Instruction = tuple[int, int, int, int]
 class Machine:
     """How a processor's kernel numbers the calls."""
 
-    def __init__(self, mark: int, system: int, numbers: Mapping[str, int]) -> None:
+    def __init__(self, name: str, mark: int, system: int, numbers: Mapping[str, int]) -> None:
+        self.name = name
+        """As `uname -m` has it."""
         self.mark = mark
         """`AUDIT_ARCH_…`, which a call says that it is made for."""
         self.system = system
@@ -48,6 +51,7 @@ class Machine:
 
 MACHINES = {
     "x86_64": Machine(
+        "x86_64",
         0xC000_003E,
         317,
         {
@@ -78,6 +82,7 @@ MACHINES = {
         },
     ),
     "aarch64": Machine(
+        "aarch64",
         0xC000_00B7,
         277,
         {
@@ -111,7 +116,7 @@ _FLAGS = {"open": 1, "openat": 2}
 def here() -> Machine | None:
     """Return how calls are numbered here; None where this is not known."""
     is_wide = struct.calcsize("P") == 8  # noqa: PLR2004 - bytes of a pointer
-    return MACHINES.get(platform.machine()) if is_wide and not _BIG_ENDIAN else None
+    return MACHINES.get(os.uname().machine) if is_wide and not _BIG_ENDIAN else None
 
 
 def program(machine: Machine, kinds: Sequence[str]) -> list[Instruction]:
@@ -134,7 +139,8 @@ def program(machine: Machine, kinds: Sequence[str]) -> list[Instruction]:
             block = []
         if block:
             made += [(_EQUAL, 0, len(block), number), *block]
-    return [*made, (_RETURN, 0, 0, _ALLOW)]
+    # What leads out is told in any case: who listens refuses it.
+    return [*made, *refusal.told(machine.name, _TELL)]
 
 
 def _block(name: str) -> list[Instruction]:
@@ -185,7 +191,7 @@ def put_on(kinds: Sequence[str]) -> int:
     """
     machine = here()
     if machine is None:
-        raise OSError(errno.EOPNOTSUPP, f"calls of {platform.machine()} are not known")
+        raise OSError(errno.EOPNOTSUPP, f"calls of {os.uname().machine} are not known")
     made = b"".join(struct.pack("=HBBI", *each) for each in program(machine, kinds))
     content = ctypes.create_string_buffer(made, len(made))
     head = struct.pack("@HP", len(made) // 8, ctypes.addressof(content))
@@ -210,8 +216,11 @@ def put_on(kinds: Sequence[str]) -> int:
     return found
 
 
-def put_on_and_tell(kinds: Sequence[str], control: int) -> None:
+def put_on_and_tell(kinds: Sequence[str], control: int) -> bool:
     """Put the filter on this thread, and send its listener, or why there is none, to a socket.
+
+    Returns:
+        Whether it is on.
 
     It is sent by another thread, which was there before: this one's `sendmsg` would wait for a
     listener that nobody has yet.
@@ -244,3 +253,4 @@ def put_on_and_tell(kinds: Sequence[str], control: int) -> None:
     is_sent.acquire()
     for handle in made:
         os.close(handle)
+    return bool(made)

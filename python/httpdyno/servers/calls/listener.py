@@ -1,5 +1,6 @@
-"""The listener of a filter: what was asked, and that it goes on."""
+"""The listener of a filter: what was asked, and that it goes on or is refused."""
 
+import errno
 import fcntl
 import os
 import struct
@@ -50,6 +51,15 @@ def go_on(listener: int, call: Call) -> None:
         OSError: It waits no more.
     """
     fcntl.ioctl(listener, _ANSWER, _ANSWERED.pack(call.id, 0, 0, _GO_ON))
+
+
+def refuse(listener: int, call: Call) -> None:
+    """Let a call fail, as one that its process has no right to.
+
+    Raises:
+        OSError: It waits no more.
+    """
+    fcntl.ioctl(listener, _ANSWER, _ANSWERED.pack(call.id, 0, -errno.EPERM, 0))
 
 
 def close(listener: int) -> None:

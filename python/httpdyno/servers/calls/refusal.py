@@ -13,7 +13,7 @@ import ctypes
 import errno
 import os
 import struct
-from _collections_abc import Sequence  # `collections` takes longer to import
+from _collections_abc import Mapping, Sequence  # `collections` takes longer to import
 
 Instruction = tuple[int, int, int, int]
 """Code, how many to skip if so and if not, operand."""
@@ -27,6 +27,7 @@ _X32_BIT = 0x4000_0000
 _NEW_NAMESPACES = 0x7E02_0000
 """All of `CLONE_NEW…` that `clone` takes: mounts, control groups, names, IPC, users, processes and
 network."""
+_NO_CALL = 0xFFFF_FFFF
 _CLONE3 = 435
 """The same number on all machines. Its flags are in memory, where a filter cannot look: without it
 the C library goes back to `clone`."""
@@ -101,34 +102,59 @@ def complaint() -> str:
     return "" if machine in _TABLES else f"the calls of {machine} are not known"
 
 
-def program(machine: str) -> list[Instruction]:
+def program(machine: str, *, but_told: bool = False) -> list[Instruction]:
     """Return the filter for a kind of machine, as `uname -m` calls it. Pure.
 
     Calls of an architecture that is not in the table do not exist (`ENOSYS`).
+
+    Args:
+        machine: Whose calls they are.
+        but_told: Whether the calls by the machine's own numbers are left to `told`.
 
     Raises:
         KeyError: Its calls are not known.
     """
     made: list[Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE_AT)]
-    for mark, numbers in _TABLES[machine]:
-        block = _of_one(numbers)
+    for n, (mark, numbers) in enumerate(_TABLES[machine]):
+        block = _of_one({} if but_told and n == 0 else numbers, _ERRNO | errno.EPERM)
         # A conditional jump reaches 255 instructions, and a block is much shorter.
         made += [(_EQUAL, 0, len(block), mark), *block]
     return [*made, (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
 
 
-def _of_one(numbers: dict[str, int]) -> list[Instruction]:
+def told(machine: str, action: int) -> list[Instruction]:
+    """Return what does an action with the calls that are refused, and allows all others. Pure.
+
+    It goes into a filter that is for calls by the machine's own numbers.
+
+    Raises:
+        KeyError: Its calls are not known.
+    """
+    return _of_one(_TABLES[machine][0][1], action)
+
+
+def names(machine: str) -> dict[int, str]:
+    """Return the calls that are refused by the machine's own numbers. Pure.
+
+    Raises:
+        KeyError: Its calls are not known.
+    """
+    numbers = {**_SAME_EVERYWHERE, **_TABLES[machine][0][1]}
+    return {number: name for name, number in numbers.items()}
+
+
+def _of_one(numbers: Mapping[str, int], action: int) -> list[Instruction]:
     """Return what is done with calls of one numbering; it always returns."""
-    refused = {**_SAME_EVERYWHERE, **numbers}
+    refused = {**_SAME_EVERYWHERE, **numbers} if numbers else {}
     asked = [refused[name] for name in REFUSED if name in refused]
     tail: list[Instruction] = [
         (_EQUAL, 0, 1, _CLONE3),
         (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
-        (_EQUAL, 0, 2, numbers["clone"]),
+        (_EQUAL, 0, 2, numbers.get("clone", _NO_CALL)),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
         (_ANY_BIT, 1, 0, _NEW_NAMESPACES),
         (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        (_RETURN, 0, 0, action),
     ]
     refusal = len(tail) - 1
     head: list[Instruction] = [(_LOAD, 0, 0, _NUMBER_AT)]
@@ -139,8 +165,11 @@ def _of_one(numbers: dict[str, int]) -> list[Instruction]:
     return [*head, *tail]
 
 
-def put_on() -> None:
+def put_on(*, but_told: bool = False) -> None:
     """Put the filter on this thread, which has given up to gain rights (`PR_SET_NO_NEW_PRIVS`).
+
+    Args:
+        but_told: As `program` has it.
 
     Raises:
         OSError: The kernel has none, or its calls are not known.
@@ -148,7 +177,7 @@ def put_on() -> None:
     machine = os.uname().machine
     if machine not in _TABLES:
         raise OSError(errno.EOPNOTSUPP, complaint())
-    put_program_on(_SECCOMP[machine], program(machine))
+    put_program_on(_SECCOMP[machine], program(machine, but_told=but_told))
 
 
 def put_program_on(system: int, made: Sequence[Instruction]) -> None:

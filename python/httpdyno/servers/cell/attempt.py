@@ -38,7 +38,7 @@ def cell() -> int:
         network.open_loopback()
         mount.freeze([])
         confinement.gain_nothing()
-        confinement.refuse_calls()
+        confinement.refuse_calls(but_told=False)
     except OSError as error:
         sys.stdout.write(f"cannot {holder.why(error)}")
         sys.stdout.flush()

@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol, Self
 
 from httpdyno.foreign_text import kept_text, readable, visible
 from httpdyno.servers.calls import listener as calls
+from httpdyno.servers.calls import refusal
 from httpdyno.servers.calls.asked import Reach, reaches, writes
 from httpdyno.servers.calls.caller import Caller
 from httpdyno.servers.calls.filter import here
@@ -100,6 +101,7 @@ class Attempts:
         self._is_over = False
         machine = here()
         self._names = {number: name for name, number in machine.numbers.items()} if machine else {}
+        self._refused = refusal.names(machine.name) if machine else {}
         self._thread = threading.Thread(target=self._serve, name="attempts", daemon=True)
 
     def __enter__(self) -> Self:
@@ -178,6 +180,12 @@ class Attempts:
         try:
             call = calls.received(listener)
         except OSError:  # it waits no more
+            return
+        if call.number not in self._names:
+            # By which it would get out: never let on, whatever becomes of telling it.
+            with suppress(OSError):
+                calls.refuse(listener, call)
+            self._note(("call", self._refused.get(call.number, str(call.number))), "refused")
             return
         self._n_heard += 1
         if self._is_brief and self._n_heard > _MOST_BRIEFLY:
