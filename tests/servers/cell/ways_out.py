@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import struct
 import sys
 
@@ -29,6 +30,8 @@ def opened(path, flags=os.O_RDONLY):
     """OUT where it is the file outside: what stands at its path may be the copy's own."""
     handle = os.open(path, flags | os.O_NONBLOCK)
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return "no file"
         return "OUT" if os.pread(handle, 64, 0).decode() == MARK else "another file"
     finally:
         os.close(handle)
