@@ -7,13 +7,13 @@ Source:
     Linux, Documentation/userspace-api/seccomp_filter.rst, and include/uapi/linux/seccomp.h.
 """
 
+import _socket  # `socket` takes several times as long to import as all that is done here
 import _thread
 import ctypes
 import errno
 import os
-import socket
 import struct
-from collections.abc import Mapping, Sequence
+from _collections_abc import Mapping, Sequence  # `collections` takes longer to import
 
 from httpdyno.servers.calls import refusal
 
@@ -234,11 +234,13 @@ def put_on_and_tell(kinds: Sequence[str], control: int) -> bool:
     def send() -> None:
         is_made.acquire()
         try:
-            with socket.socket(fileno=os.dup(control)) as to:
-                if made:
-                    socket.send_fds(to, [b"calls\n"], made)
-                else:
-                    to.sendall(f"calls {complaint}\n".encode())
+            to = _socket.socket(fileno=os.dup(control))
+            if made:
+                rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", *made))
+                to.sendmsg([b"calls\n"], [rights])
+            else:
+                to.sendall(f"calls {complaint}\n".encode())
+            to.close()
         except OSError:  # who should get it is gone
             pass
         finally:

@@ -125,8 +125,15 @@ class _Maker:
         return f"/proc/self/fd/{self._held[source[1:]]}"
 
 
-def main(steps: str, answer: str, options: str) -> int:
-    """Make a cell and hold it; return the exit code where it cannot be made."""
+def main(steps: str, answer: str, options: str, kept: str) -> int:
+    """Make a cell and hold it; return the exit code where it cannot be made.
+
+    Args:
+        steps: The file of what it does.
+        answer: The FIFO for what it says.
+        options: Its kind, a word each.
+        kept: The file of a user namespace of another cell; empty where there was none.
+    """
     said = os.open(answer, os.O_WRONLY)
     words = options.split()
     try:
@@ -135,7 +142,7 @@ def main(steps: str, answer: str, options: str) -> int:
         on_host = network.settings()
         users, notice = None, ""
         if APART in words and BY_USER not in words:
-            users, notice = own_users()
+            users, notice = own_users(kept)
         mount.unshare(NAMESPACES | (mount.CLONE_NEWPID if APART in words else 0))
         mount.keep_private()
         first = os.fork() if APART in words else 0
@@ -166,10 +173,10 @@ def main(steps: str, answer: str, options: str) -> int:
         select.select([], [], [])
 
 
-def own_users() -> tuple[int | None, str]:
-    """Return the user namespace of a copy's own, at its number, or in words why there is none."""
+def own_users(kept: str = "") -> tuple[int | None, str]:
+    """Return the user namespace of copies, at its number, or in words why there is none."""
     try:
-        users = apart.owners_of_root()
+        users = os.open(kept, os.O_RDONLY) if kept else apart.owners_of_root()
     except OSError as error:
         return None, f"root in it is root outside, with few rights (cannot {why(error)})"
     os.dup2(users, USERS)
