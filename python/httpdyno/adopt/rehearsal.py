@@ -5,7 +5,7 @@ answered as it should be, a backend out of reach, a folder that may not be writt
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import PurePosixPath
 
@@ -114,6 +114,7 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
     connections: int = 1,
     burst_s: float = 0.0,
     pools: PoolLooks | None = None,
+    ask_all: Callable[[SiteRunning], None] = lambda _: None,
 ) -> RehearsalReport:
     """Start the copy as found, ask each request twice, then all at once for a moment, and end it.
 
@@ -124,6 +125,8 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
         connections: Clients of the burst.
         burst_s: How long that is; 0 is none.
         pools: Looks at the memory of its pools under load; None: nobody does.
+        ask_all: Asks what measured starts are asked: at first, again, and once more after the
+            burst, so that it is seen what time and load change.
 
     Raises:
         AdapterError: It does not come up; says its own words.
@@ -149,10 +152,13 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
                 raise _not_up(effective, watched, running.addresses)
             ready_s = time.monotonic() - began_s
             safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
+            ask_all(running)
             answered = tuple(_answered(running, each) for each in safe)
+            ask_all(running)
             look = pools.look if pools else _look_at_nothing
             sent = burst(running, safe, connections, burst_s, aside=lambda: look(running))
             look(running)
+            ask_all(running)
             account = account_of(running)
             memory = account.memory()
             return RehearsalReport(

@@ -12,6 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from socket import SHUT_RDWR, socket
 from threading import Timer
+from typing import Protocol
 
 from msgspec import structs
 
@@ -19,7 +20,6 @@ from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers
 from httpdyno.model import Replay, RequestSpec, Workload
-from httpdyno.servers.adapter import Running
 from httpdyno.servers.address import connected, host_header
 
 MOST_OF_LOG = 50
@@ -64,10 +64,16 @@ class Question:
         return any(name.lower() == _ACCEPTS for name, _ in self.request.headers)
 
     @property
-    def but_for_codings(self) -> "Question":
-        """The same without the codings that it accepts: whichever is taken, one body is in it."""
+    def bare(self) -> "Question":
+        """What is asked alone: without what is expected, and without the codings it accepts.
+
+        Whichever coding is taken, one body is in it.
+        """
         heads = tuple(each for each in self.request.headers if each[0].lower() != _ACCEPTS)
-        return replace(self, request=structs.replace(self.request, headers=heads))
+        request = structs.replace(
+            self.request, headers=heads, expect_status=None, expect_length=None, name=""
+        )
+        return replace(self, request=request)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +116,18 @@ class Answer:
         return text
 
 
+class Reached(Protocol):
+    """What is known of a server that is asked: where it is."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens; the first is asked."""
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each, as of a `Running`."""
+
+
 def asked_requests(workload: Workload) -> Sequence[RequestSpec]:
     """Return what is asked: what users ask for first, then the rest, once each."""
     arrival = workload.arrival
@@ -137,7 +155,7 @@ def questions(workload: Workload, requests: Sequence[RequestSpec]) -> tuple[Ques
 
 
 def answers(
-    running: Running, workload: Workload, asked: Sequence[Question], *, limit_s: float
+    running: Reached, workload: Workload, asked: Sequence[Question], *, limit_s: float
 ) -> Iterator[Answer]:
     """Yield what comes of each question; none after one that was not answered at all.
 
@@ -170,7 +188,7 @@ def answers(
 class Visitor:
     """A user of the load."""
 
-    running: Running
+    running: Reached
     workload: Workload
     cookies: dict[str, str] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
@@ -252,7 +270,7 @@ class Visitor:
 class _Connection:
     """A connection of its own, which is cut when the time is up, whatever trickles in."""
 
-    def __init__(self, running: Running, workload: Workload, limit_s: float) -> None:
+    def __init__(self, running: Reached, workload: Workload, limit_s: float) -> None:
         self.http = http.client.HTTPConnection("localhost", timeout=limit_s)
         self.http.sock = _socket(running, workload, limit_s)
         self._timer = Timer(limit_s, self._cut)
@@ -275,7 +293,7 @@ class _Connection:
             self.http.sock.shutdown(SHUT_RDWR)
 
 
-def _socket(running: Running, workload: Workload, limit_s: float) -> socket:
+def _socket(running: Reached, workload: Workload, limit_s: float) -> socket:
     plain = connected(
         running.addresses[0], limit_s, running.networks[0] if running.networks else ""
     )
