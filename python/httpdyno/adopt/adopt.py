@@ -285,8 +285,7 @@ def _compared_with_own(copy: Asked, address: str, request: Request, site: Site) 
             hint="what the server reaches and its copy does not is named by `--with` and `--door`; "
             "a server that began before its files were changed answers by the old ones",
         )
-    n = sum(bool(each.status) for each in own.found) // 2
-    return f"your running server at {address} answers the same, asked {n} requests twice"
+    return f"your running server at {address} was asked each request twice, and answers the same"
 
 
 def _as_answered(offer: Offer, report: RehearsalReport) -> Offer:

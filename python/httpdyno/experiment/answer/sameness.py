@@ -153,7 +153,11 @@ class Sameness:
         if self._rehearsed is None or not any(is_own):
             return
         known = self._rehearsed.likeness
-        known.allow_as(self._known)
+        # What servers of one moment answer otherwise varies; what all of them do was changed.
+        now = Likeness()
+        for found_once in rounds:
+            _learn_own(now, found_once, is_own)
+        known.allow_as(now)
         doubted = [
             (each, found)
             for found_once in rounds
@@ -161,9 +165,9 @@ class Sameness:
             if control and known.drift(found, is_loaded=is_loaded)
         ]
         if doubted and not is_loaded:
-            self._take_in([self._read(up)], is_own, is_loaded=False)
-            self._take_in_another(own)
-            known.allow_as(self._known)
+            _learn_own(now, self._read(up), is_own)
+            now.learn(self._of_another(own))
+            known.allow_as(now)
         for each, found in doubted:
             if words := known.drift(found, is_loaded=is_loaded):
                 when = "after its load " if is_loaded else ""
@@ -196,14 +200,19 @@ class Sameness:
         """Learn what differs from one start of the configuration to the next."""
         if self._n_lives > 1:
             return
+        if found := self._of_another(own):
+            self._n_lives += 1
+            self._known.learn(found)
+
+    def _of_another(self, own: Configuration) -> list[Reading]:
+        """Return what one more server of the configuration answers; nothing where none comes up."""
         running = self._spawn(own)
         if isinstance(running, NotRunning):
-            return
+            return []
         try:
-            if not isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning):
-                self._n_lives += 1
-                found = self._answers(running, own)
-                self._known.learn(readings(found, self._study.may_differ))
+            if isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning):
+                return []
+            return readings(self._answers(running, own), self._study.may_differ)
         finally:
             running.stop()
 
@@ -228,3 +237,11 @@ class Sameness:
 
     def _requests(self, configuration: Configuration) -> Sequence[RequestSpec]:
         return asked_requests(self._study.load_of(configuration))[:MOST_OF_LOG]
+
+
+def _learn_own(
+    known: Likeness, found_once: Sequence[Sequence[Reading]], is_own: Sequence[bool]
+) -> None:
+    for found, control in zip(found_once, is_own, strict=True):
+        if control:
+            known.learn(found)
