@@ -98,6 +98,8 @@ def test_what_is_measured_is_described_as_what_was_rehearsed(theirs, tmp_path):
     study = load_study(folder, lambda _: {}, infos)
     assert study.site == result.site
     assert not_rehearsed(study) == ""
+    [found] = gather([Member(name="front", kind="toy", main=str(theirs))], TOY, None).members
+    assert load_snapshot(folder / "snapshot", result.site.members).members == {"front": found}
     kept = msgspec.json.decode((folder / ANSWERS).read_bytes(), type=KeptAnswers)
     assert (kept.site, kept.before) == (study.site, study.server.before)
     assert (folder / ANSWERS).stat().st_mode & 0o777 == 0o600
