@@ -144,12 +144,13 @@ def adopt(
     infos = server.knobs()
     named(gathered, infos, request.wanted)  # what makes no sense is said before anything runs
     own_address = _own_front(gathered, site, request)
-    asked = Asked(_workload(request.offer, site))
+    load = _workload(request.offer, site)
+    asked = Asked(load)
     report = rehearse_site(
         server,
         spec,
-        request.offer.requests,
-        connections=request.offer.connections,
+        load,
+        asked,
         burst_s=request.burst_s,
         pools=PoolLooks(
             gathered.members,
@@ -160,11 +161,10 @@ def adopt(
                 if (own := request.own.get(found.member.name))
             },
         ),
-        ask_all=asked.round,
     )
     tell(_told(report))
     if own_address:
-        tell(_compared_with_own(asked, own_address, request, site))
+        tell(_compared_with_own(asked, own_address, load, asks=request.asks_running))
     surveys = [found.survey for found in gathered.members]
     remarks = remarked(report, surveys, is_tls=request.offer.is_tls)
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
@@ -265,18 +265,18 @@ def _own_front(gathered: Gathered, site: Site, request: Request) -> str:
     return address
 
 
-def _compared_with_own(copy: Asked, address: str, request: Request, site: Site) -> str:
+def _compared_with_own(copy: Asked, address: str, load: Workload, *, asks: bool) -> str:
     """Return what is said of the copy's answers beside those of the server itself.
 
     Raises:
         AdapterError: It answers otherwise.
     """
-    if not request.asks_running:
+    if not asks:
         return (
             "your running server was not asked whether it answers the same; "
             "`--ask-running` asks it each request twice"
         )
-    own = Asked(_workload(request.offer, site))
+    own = Asked(load)
     for _ in range(2):
         own.round(_OwnFront((address,)))
     if words := difference_from_own(copy, own):

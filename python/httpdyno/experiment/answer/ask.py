@@ -59,6 +59,11 @@ class Question:
         return f"{name} without a coding" if self.is_plain else name
 
     @property
+    def is_usual(self) -> bool:
+        """Whether it is asked by the first user, as the workload asks it."""
+        return self.user == _USERS[0] and not self.is_plain
+
+    @property
     def negotiates(self) -> bool:
         """Whether the workload's client says which codings it accepts."""
         return any(name.lower() == _ACCEPTS for name, _ in self.request.headers)
@@ -95,6 +100,13 @@ class Answer:
     vary: str = ""
     cookies: tuple[str, ...] = ()
     """Its `Set-Cookie` lines."""
+    reason: str = ""
+    """What its status line says beside the status."""
+    length: int | None = None
+    """Its `Content-Length`; None where it has none."""
+    etag: str = ""
+    modified: str = ""
+    """Its `Last-Modified`."""
     own: tuple[tuple[bytes, bytes], ...] = ()
     """What only this asking put in: a random number, the server's address, the cookies that no
     other user has; each with what stands for it where answers are compared."""
@@ -155,7 +167,12 @@ def questions(workload: Workload, requests: Sequence[RequestSpec]) -> tuple[Ques
 
 
 def answers(
-    running: Reached, workload: Workload, asked: Sequence[Question], *, limit_s: float
+    running: Reached,
+    workload: Workload,
+    asked: Sequence[Question],
+    *,
+    limit_s: float,
+    goes_on: bool = False,
 ) -> Iterator[Answer]:
     """Yield what comes of each question; none after one that was not answered at all.
 
@@ -164,6 +181,7 @@ def answers(
         workload: How its users are, and how they connect.
         asked: In this order. Each user keeps its cookies where the load's do.
         limit_s: Of all of them together.
+        goes_on: Ask the others also after one that was not answered.
     """
     visitors: dict[int, Visitor] = {}
     taken: set[str] = set()
@@ -180,7 +198,7 @@ def answers(
             visitors[question.user] = visitor
         answer = visitor.ask(question, limit_s=min(left_s, workload.timeout_s))
         yield answer
-        if not answer.status:
+        if not (answer.status or goes_on):
             return
 
 
@@ -215,6 +233,12 @@ class Visitor:
                     coding=heads.get("content-encoding", ""),
                     vary=", ".join(heads.get_all("vary", [])),
                     cookies=tuple(heads.get_all("set-cookie", [])),
+                    reason=response.reason,
+                    length=int(said)
+                    if (said := heads.get("content-length", "")).isdecimal()
+                    else None,
+                    etag=heads.get("etag", ""),
+                    modified=heads.get("last-modified", ""),
                 )
                 for line in found.cookies:
                     name, _, value = line.partition(";")[0].partition("=")

@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -41,9 +42,10 @@ from httpdyno.model import (
 ANSWERS = "rehearsal-answers.json"
 """In the study's folder."""
 
-_LIMIT_S = 30.0
-"""For all questions of one round."""
 _SAFE = ("GET", "HEAD")
+_MOST_REQUESTS = 2000
+_LIMIT_S = 30.0
+"""For what a start is asked."""
 _MOST_KEPT_BYTES = 64 << 20
 """Of all bodies, compressed; what comes after them is not kept."""
 _LARGEST_BYTES = 96 << 20
@@ -119,14 +121,31 @@ class Asked:
     """Asks a server what a study asks, round by round, and keeps what it answers."""
 
     def __init__(self, workload: Workload) -> None:
+        """Take the load whose requests are asked, those that change nothing."""
         self._workload = workload
         requests = [each for each in asked_requests(workload) if each.method in _SAFE]
-        self._questions = questions(workload, requests[:MOST_OF_LOG])
+        # A start is asked the first ones.
+        self._of_starts = requests[:MOST_OF_LOG]
+        self._all = requests[:_MOST_REQUESTS]
         self.found: list[Answer] = []
 
     def round(self, running: Reached) -> None:
-        """Ask each question once."""
-        self.found += answers(running, self._workload, self._questions, limit_s=_LIMIT_S)
+        """Ask each question once that a start is asked."""
+        asked = questions(self._workload, self._of_starts)
+        self.found += self._answers(running, asked, limit_s=_LIMIT_S)
+
+    def whole_round(self, running: Reached) -> list[Answer]:
+        """Ask for all there is; return what each request was answered, to the first of users."""
+        asked = questions(self._workload, self._all)
+        found = self._answers(running, asked, limit_s=inf)
+        kept = {each.bare for each in questions(self._workload, self._of_starts)}
+        self.found += [each for each in found if each.question.bare in kept]
+        return [each for each in found if each.question.is_usual]
+
+    def _answers(
+        self, running: Reached, asked: Sequence[Question], *, limit_s: float
+    ) -> list[Answer]:
+        return list(answers(running, self._workload, asked, limit_s=limit_s, goes_on=True))
 
     def kept(self, site: Site, before: Sequence[SideCommand], *, at: str) -> KeptAnswers:
         """Return the right ones, each once, for as long as there is room.
