@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import pytest
 from msgspec import structs
 from tests.servers.site.toy import Toy
@@ -17,7 +18,9 @@ from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.rehearsal import folders_of
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.model import Member, Site, Survey
+from httpdyno.experiment.answer.ask import questions
+from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
+from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.servers.site.snapshot import Found, load_snapshot
@@ -42,7 +45,7 @@ def cells():
     return maker
 
 
-def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0):
+def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0, before=()):
     gathered = gather([Member(name="front", kind="toy", main=str(file))], TOY, None)
     offer = offered(paths=paths, url_file=None, ready_path="/", connections=None, is_tls=False)
     wanted = Wanted(levels={"front:answer": levels} if levels else {}, n_cpus=2)
@@ -53,6 +56,7 @@ def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0):
         ready_path="/",
         ready_status=None,
         budget_s=90.0,
+        before=before,
         burst_s=burst_s,
         wanted=wanted,
     )
@@ -85,6 +89,22 @@ def test_the_study_that_is_written_is_one(theirs, tmp_path):
     ]
     assert (tmp_path / "shop/snapshot/files" / str(theirs)[1:]).read_bytes() == theirs.read_bytes()
     assert result.n_files == 1
+
+
+@in_cells
+def test_what_is_measured_is_described_as_what_was_rehearsed(theirs, tmp_path):
+    folder = tmp_path / "shop"
+    result, _ = adopted(theirs, folder, "/", before=(SideCommand(run=("true", "it's")),))
+    study = load_study(folder, lambda _: {}, infos)
+    assert study.site == result.site
+    assert not_rehearsed(study) == ""
+    [found] = gather([Member(name="front", kind="toy", main=str(theirs))], TOY, None).members
+    assert load_snapshot(folder / "snapshot", result.site.members).members == {"front": found}
+    kept = msgspec.json.decode((folder / ANSWERS).read_bytes(), type=KeptAnswers)
+    assert (kept.site, kept.before) == (study.site, study.server.before)
+    assert (folder / ANSWERS).stat().st_mode & 0o777 == 0o600
+    asked = questions(study.workload, study.workload.requests)
+    assert {each.answer.question.bare for each in kept.answers} == {each.bare for each in asked}
 
 
 @in_cells

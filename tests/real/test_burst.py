@@ -13,7 +13,7 @@ import pytest
 from httpdyno.adopt.burst import burst
 from httpdyno.cli.app import run
 from httpdyno.cli.find_study import open_study
-from httpdyno.model import Effective, RequestSpec
+from httpdyno.model import Effective, Workload
 from httpdyno.registry import load_target
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.run_folder import new_run_root
@@ -133,7 +133,7 @@ def test_a_queue_that_overflows_is_counted(srv, own_folders):
         assert isinstance(arm, SiteRunning), arm
         try:
             assert isinstance(arm.await_ready(20.0), Effective)
-            seen = burst(arm, [RequestSpec(expect_status=None)], 40, 1.0)
+            seen = burst(arm, Workload(connections=40), 1.0)
         finally:
             arm.stop()
     assert seen is not None

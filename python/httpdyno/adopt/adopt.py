@@ -18,13 +18,15 @@ from httpdyno.adopt.study_text import Offer, StudyText, described
 from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
 from httpdyno.foreign_text import reason
-from httpdyno.model import ServerSpec, SideCommand, Site
+from httpdyno.model import ServerSpec, SideCommand, Site, Workload
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Snapshot, take_snapshot, version_of
+from httpdyno.study.site import reached_as
 
 REHEARSAL = "rehearsal.json"
 _STUDY = "study.toml"
@@ -50,6 +52,8 @@ class Request:
     wanted: Wanted = field(default_factory=Wanted)
     own: Mapping[str, OwnServer] = field(default_factory=dict)
     """Member → what is known of the server that it is a copy of."""
+    asks_running: bool = False
+    """Whether that server of the front is asked as well, each request twice."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +67,14 @@ class Adopted:
     n_files: int
     remarks: tuple[str, ...] = ()
     """What was seen that its owner should know, with the way out of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnFront:
+    """A server that runs, as it is asked."""
+
+    addresses: tuple[str, ...]
+    networks: tuple[str, ...] = ("",)
 
 
 def site_of(gathered: Gathered, asked: Site) -> Site:
@@ -130,11 +142,14 @@ def adopt(
     server = SiteServer(site, snapshot, adapters, make_seat)
     infos = server.knobs()
     named(gathered, infos, request.wanted)  # what makes no sense is said before anything runs
+    own_address = _own_front(gathered, site, request)
+    load = _workload(request.offer, site)
+    asked = Asked(load)
     report = rehearse_site(
         server,
         spec,
-        request.offer.requests,
-        connections=request.offer.connections,
+        load,
+        asked,
         burst_s=request.burst_s,
         pools=PoolLooks(
             gathered.members,
@@ -147,6 +162,8 @@ def adopt(
         ),
     )
     tell(_told(report))
+    if own_address:
+        tell(_compared_with_own(asked, own_address, load, asks=request.asks_running))
     surveys = [found.survey for found in gathered.members]
     remarks = remarked(report, surveys, is_tls=request.offer.is_tls)
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
@@ -172,7 +189,7 @@ def adopt(
         infos=infos,
         budget_s=request.budget_s,
     )
-    _write(folder, gathered, text, report)
+    _write(folder, gathered, text, report, asked)
     n_files = sum(len(found.files.texts) for found in gathered.members)
     return Adopted(
         folder=folder,
@@ -205,18 +222,69 @@ def _way_out(report: RehearsalReport, proposals: Proposals, infos: Iterable[str]
     return "; ".join([*words, by_name])
 
 
-def _write(folder: Path, gathered: Gathered, text: StudyText, report: RehearsalReport) -> None:
+def _write(
+    folder: Path, gathered: Gathered, text: StudyText, report: RehearsalReport, asked: Asked
+) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         take_snapshot(folder / text.site.snapshot, gathered.members, taken_at=now)
         written = msgspec.json.format(msgspec.json.encode(report), indent=1)
         (folder / REHEARSAL).write_bytes(written + b"\n")
+        asked.kept(text.site, text.before, at=now).write(folder)
         (folder / _STUDY).write_text(text.written(), encoding="utf-8")
     except OSError as error:
         raise AdapterError(
             f"the study cannot be written into `{folder}`: {reason(error)}",
             hint="name another folder with `-o DIR`",
         ) from error
+
+
+def _workload(offer: Offer, site: Site) -> Workload:
+    """Return the load as the study that is written has it."""
+    workload = Workload(requests=offer.requests, connections=offer.connections)
+    return reached_as(workload, site.host, is_tls=offer.is_tls)
+
+
+def _own_front(gathered: Gathered, site: Site, request: Request) -> str:
+    """Return where the server answers that the front is a copy of; empty where it does not run.
+
+    Raises:
+        UsageError: It is to be asked, and does not run or listen where its copy does.
+    """
+    front = gathered.members[0]
+    listener = loaded_listener(site, front.survey.listeners)
+    own = request.own.get(front.member.name)
+    address = own.address_of(listener) if own else ""
+    if request.asks_running and not address:
+        raise UsageError(
+            f"`--ask-running`: no {front.member.name} with this configuration listens at "
+            f"{listener.address} here",
+            hint="start it, or leave the option out",
+        )
+    return address
+
+
+def _compared_with_own(copy: Asked, address: str, load: Workload, *, asks: bool) -> str:
+    """Return what is said of the copy's answers beside those of the server itself.
+
+    Raises:
+        AdapterError: It answers otherwise.
+    """
+    if not asks:
+        return (
+            "your running server was not asked whether it answers the same; "
+            "`--ask-running` asks it each request twice"
+        )
+    own = Asked(load)
+    for _ in range(2):
+        own.round(_OwnFront((address,)))
+    if words := difference_from_own(copy, own):
+        raise AdapterError(
+            f"the copy answers otherwise than your running server: {words}",
+            hint="what the server reaches and its copy does not is named by `--with` and `--door`; "
+            "a server that began before its files were changed answers by the old ones",
+        )
+    return f"your running server at {address} was asked each request twice, and answers the same"
 
 
 def _as_answered(offer: Offer, report: RehearsalReport) -> Offer:

@@ -6,17 +6,18 @@ full, requests that were turned away, handshakes, whether CPUs were idle while c
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Burst, Measurement, RequestSpec, TlsSpec, Workload
+from httpdyno.model import Burst, Measurement, Workload
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.sock_diag import listening_sockets
-from httpdyno.study.workload import NO_NAME
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions
@@ -34,8 +35,7 @@ _OVERFLOWS = "ListenOverflows"
 
 def burst(
     running: SiteRunning,
-    requests: Sequence[RequestSpec],
-    connections: int,
+    load: Workload,
     duration_s: float,
     *,
     aside: Callable[[], None] | None = None,
@@ -44,15 +44,16 @@ def burst(
 
     Args:
         running: The copy, which is ready.
-        requests: Those of the study; what is no GET is left out.
-        connections: Clients at a time.
+        load: The study's, of which what is no GET is left out.
         duration_s: For so long.
         aside: Called now and then while it is loaded.
 
     Raises:
         EngineError: The engine cannot run it.
     """
-    asked = tuple(_of_host(each, running) for each in requests if each.method == "GET")
+    asked = tuple(
+        structs.replace(each, expect_status=None) for each in load.requests if each.method == "GET"
+    )
     if not asked or duration_s <= 0:
         return None
     account = account_of(running)
@@ -61,7 +62,7 @@ def burst(
     began_s = time.monotonic()
     waiting: dict[str, int] = {}
     handle = start_load(
-        _workload(asked, running, connections),
+        structs.replace(load, requests=asked, timeout_s=_TIMEOUT_S),
         running.addresses,
         [WindowPlan(arm=0, lead_in_s=0.0, measure_s=duration_s)],
         networks=running.networks,
@@ -85,7 +86,7 @@ def burst(
     after = _overflows(network)
     return _told(
         measured,
-        connections,
+        load.connections,
         took_s,
         waiting=waiting,
         overflows=None if overflows is None or after is None else after - overflows,
@@ -118,24 +119,6 @@ def _told(  # noqa: PLR0913 - what there is to tell
         overflows=overflows,
         cpu_s=max(0.0, cpu_s),
         idle_ratio=idle_ratio,
-    )
-
-
-def _workload(
-    requests: tuple[RequestSpec, ...], running: SiteRunning, connections: int
-) -> Workload:
-    loaded = running.loaded
-    # The copy has the certificate of the real host, and is not asked who it is.
-    tls = TlsSpec(server_name=loaded.host or NO_NAME, is_verified=False) if loaded.is_tls else None
-    return Workload(requests=requests, connections=connections, tls=tls, timeout_s=_TIMEOUT_S)
-
-
-def _of_host(request: RequestSpec, running: SiteRunning) -> RequestSpec:
-    host = running.loaded.host
-    if not host or any(name.lower() == "host" for name, _ in request.headers):
-        return request
-    return RequestSpec(
-        path=request.path, headers=(*request.headers, ("Host", host)), expect_status=None
     )
 
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from httpdyno.adopt.pool_look import member_sample
 from httpdyno.adopt.pool_room import NOT_RUNNING, RunningPools, largest_workers
 from httpdyno.advice.rules.facts import Facts
+from httpdyno.model import Listener
+from httpdyno.servers.site.listener import UNIX, reached_at
 from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.telemetry.memory_bound import CONTROL_GROUP
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.worker import Sample
@@ -19,6 +22,17 @@ class OwnServer:
     """What rules may know of it; of its settings what its copy has."""
     observed: Observed | None = None
     """None where it does not run."""
+    listens: tuple[ListeningSocket, ...] = ()
+    """Where its processes listen."""
+
+    def address_of(self, listener: Listener) -> str:
+        """Return where it answers itself for one of its copy's listeners; empty: nowhere here."""
+        address = reached_at(listener.address)
+        host, port = address.removeprefix(UNIX), 0
+        if host == address:
+            host, _, number = address.rpartition(":")
+            host, port = host.strip("[]"), int(number)
+        return address if any(each.answers_at(host, port) for each in self.listens) else ""
 
     def pools(self, found: Found) -> RunningPools:
         """Return what of it counts for the room of its copy, which is the member."""

@@ -16,11 +16,11 @@ from httpdyno.adopt.pool_look import PoolLooks
 from httpdyno.advice.answer import is_from_file
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.errors import AdapterError
-from httpdyno.model import Burst, Configuration, Record, RequestSpec, ServerSpec
+from httpdyno.experiment.answer.ask import Answer
+from httpdyno.experiment.answer.rehearsed import Asked
+from httpdyno.model import Burst, Configuration, Record, ServerSpec, Workload
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.attempts import Attempts
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import Answer, ask
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
@@ -28,9 +28,6 @@ from httpdyno.servers.site.server import SiteServer
 from httpdyno.telemetry.account import account_of
 
 _READY_S = 20.0
-_ANSWER_S = 10.0
-_BODY_BYTES = 1 << 20
-_MOST_REQUESTS = 2000
 _MOST_WORDS = 20
 _ERROR = 400
 _SAME_RATIO = 0.05
@@ -109,20 +106,22 @@ class RehearsalReport(Record, frozen=True):
 def rehearse_site(  # noqa: PLR0913 - what one start is
     server: SiteServer,
     spec: ServerSpec,
-    requests: Sequence[RequestSpec],
+    load: Workload,
+    asked: Asked,
     *,
-    connections: int = 1,
     burst_s: float = 0.0,
     pools: PoolLooks | None = None,
 ) -> RehearsalReport:
     """Start the copy as found, ask each request twice, then all at once for a moment, and end it.
 
+    After that they are asked once more: so it is seen what time and load change.
+
     Args:
         server: Of the site.
         spec: How it is known to be ready, and what runs before.
-        requests: What the study asks for.
-        connections: Clients of the burst.
-        burst_s: How long that is; 0 is none.
+        load: The study's.
+        asked: Asks what measured starts are asked, and keeps what is answered.
+        burst_s: How long the burst is; 0 is none.
         pools: Looks at the memory of its pools under load; None: nobody does.
 
     Raises:
@@ -148,17 +147,18 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
             if isinstance(effective, NotRunning):
                 raise _not_up(effective, watched, running.addresses)
             ready_s = time.monotonic() - began_s
-            safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
-            answered = tuple(_answered(running, each) for each in safe)
+            rounds = [asked.whole_round(running) for _ in range(2)]
+            answered = tuple(_answered(*each) for each in zip(*rounds, strict=True))
             look = pools.look if pools else _look_at_nothing
-            sent = burst(running, safe, connections, burst_s, aside=lambda: look(running))
+            sent = burst(running, load, burst_s, aside=lambda: look(running))
             look(running)
+            asked.round(running)
             account = account_of(running)
             memory = account.memory()
             return RehearsalReport(
                 ready_s=ready_s,
                 answered=answered,
-                left_out=tuple(e.path for e in requests if e.method not in _SAFE),
+                left_out=tuple(e.path for e in load.requests if e.method not in _SAFE),
                 written=running.seat.written(),
                 refused=tuple(each for one in watched for each in one.refused()),
                 reached=tuple(each for one in watched for each in one.reached()),
@@ -190,47 +190,27 @@ def _look_at_nothing(running: SiteRunning) -> None:
     del running
 
 
-def _answered(running: SiteRunning, request: RequestSpec) -> Answered:
-    began_s = time.monotonic()
-    answer = _asked(running, request)
-    time_s = time.monotonic() - began_s
-    again = _asked(running, request)
-    wanted = request.expect_status
+def _answered(answer: Answer, again: Answer) -> Answered:
+    wanted = answer.question.request.expect_status
     is_right = 0 < answer.status < _ERROR if wanted is None else answer.status == wanted
     n_bytes = _length(answer)
     return Answered(
-        path=request.path,
+        path=answer.question.request.path,
         status=answer.status,
-        words=answer.words,
-        time_s=time_s,
+        words=f"{answer.status} {answer.reason}".strip() if answer.status else answer.words,
+        time_s=answer.duration_s,
         is_expected=is_right,
         n_bytes=n_bytes,
         # An answer of another kind has another length, and is told by its status.
         n_bytes_again=_length(again) if again.status == answer.status else n_bytes,
-        location=answer.field("Location"),
-        is_file=is_from_file(answer.field("ETag"), answer.field("Last-Modified"), n_bytes),
+        location=answer.location,
+        is_file=is_from_file(answer.etag, answer.modified, n_bytes),
     )
 
 
 def _length(answer: Answer) -> int:
     """Return how long an answer's body is; a large one is not read to its end."""
-    said = answer.field("Content-Length")
-    return int(said) if said.isdecimal() else len(answer.body)
-
-
-def _asked(running: SiteRunning, request: RequestSpec) -> Answer:
-    loaded = running.loaded
-    host = next((text for name, text in request.headers if name.lower() == "host"), loaded.host)
-    return ask(
-        loaded.address,
-        request.path,
-        Patience(_ANSWER_S),
-        body_patience=Patience(_ANSWER_S),
-        most_bytes=_BODY_BYTES,
-        network=running.seat.network,
-        host=host,
-        is_tls=loaded.is_tls,
-    )
+    return len(answer.body) if answer.length is None else answer.length
 
 
 def _not_up(

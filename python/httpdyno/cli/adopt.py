@@ -142,6 +142,14 @@ def command(  # noqa: PLR0913 - one parameter for each option
             help="Run in each copy before its start, for test data; again for more.",
         ),
     ] = None,
+    ask_running: Annotated[
+        bool,
+        typer.Option(
+            "--ask-running",
+            help="Ask your running server each request twice, and refuse a copy that answers "
+            "otherwise.",
+        ),
+    ] = False,
     isolation: Annotated[
         str,
         typer.Option(
@@ -160,8 +168,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """Make a study of your own server, to tune a copy of it.
 
     Its configuration is copied, and a private copy of it is started once. Nothing of yours is
-    changed, asked or signalled. In a cell the copy reaches nothing outside; what a wall lets out,
-    `httpdyno doctor` says. Exit code 1 when an answer is not the right one.
+    changed or signalled, nor asked without `--ask-running`. In a cell the copy reaches nothing
+    outside; what a wall lets out, `httpdyno doctor` says. Exit code 1 when an answer is not the
+    right one.
     """
     outputs = Outputs(json=json)
     outputs.check()
@@ -229,6 +238,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         before=before,
         wanted=wanted,
         own=own_servers(gathered, named, machine),
+        asks_running=ask_running,
     )
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
     if outputs.has_text:

@@ -41,7 +41,7 @@ def _noticed(gathered: Gathered) -> Iterator[str]:
 
 def show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
     """Print what would be read, copied and reached."""
-    say(f"would write  {folder}/ (study.toml, snapshot, rehearsal.json)")
+    say(f"would write  {folder}/ (study.toml, snapshot, rehearsal.json, rehearsal-answers.json)")
     for found in gathered.members:
         say(f"member       {found.member.name}: {version_of(found.survey)}")
         for path in found.files.texts:

@@ -39,7 +39,7 @@ def own_servers(
             now = observed(found.root.pid, {socket.inode for socket in found.listens})
         facts = facts_of(seen, now, surroundings_of(seen))
         if facts is not None:
-            known[name] = OwnServer(facts=facts, observed=now)
+            known[name] = OwnServer(facts=facts, observed=now, listens=found.listens)
         if now is not None:
             tell(f"{name} runs: {'; '.join(told(found, each, now))}")
     return known

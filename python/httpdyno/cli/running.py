@@ -10,7 +10,9 @@ from httpdyno.cli.machine_card import taken_in_boot
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
+from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.answer.rehearsed import not_rehearsed
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.caveat import accepted_changes
 from httpdyno.experiment.inputs import changes_since, input_digests
@@ -61,6 +63,8 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         )
     if cannot := limits_complaint(limits for _, limits in study.limits):
         raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+    if words := not_rehearsed(study):
+        tell(words)
     # Taken before anything runs beside it.
     kept = taken_in_boot() if resume is None else None
     with (

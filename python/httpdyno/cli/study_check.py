@@ -13,6 +13,7 @@ from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import JsonOption, StudyArgument
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
+from httpdyno.experiment.answer.rehearsed import UnlikeRehearsalError, not_rehearsed
 from httpdyno.experiment.caveat import tried_words
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.experiment.one_start import (
@@ -48,7 +49,7 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
 
     It says how each is answered, how long a start takes, and what budget that means. Of a study
     about code, each body is called instead. Nothing is stored and nothing claimed. Exit code 1
-    when an answer is not the right one.
+    when an answer is not the right one, or is not what an adopted site's rehearsal answered.
     """
     outputs = Outputs(json=json)
     outputs.check()
@@ -67,15 +68,18 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     with messages().status("starting it once, and asking each request once"):
         found = one_start(adapter, opened)
     is_right = all(answer.is_right for answer in found.answers)
-    record = None
+    record, unlike = None, None
     if is_right:
         with messages().status("one start of two of it side by side, with all of its windows"):
-            record = start_of_two(adapter, opened, seed=plan.seed)
+            try:
+                record = start_of_two(adapter, opened, seed=plan.seed)
+            except UnlikeRehearsalError as error:
+                unlike = error
     if outputs.json is not None:
-        write_json(_document(found, plan, record), outputs.json)
+        write_json(_document(found, plan, record, unlike), outputs.json)
     if outputs.has_text:
-        results().print(_sheet(found, plan, record))
-    return 0 if is_right else _EXIT_WRONG_ANSWERS
+        results().print(_sheet(found, plan, record, unlike))
+    return 0 if is_right and unlike is None else _EXIT_WRONG_ANSWERS
 
 
 def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
@@ -116,7 +120,9 @@ def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
     return _EXIT_WRONG_ANSWERS if failed else 0
 
 
-def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[str, object]:
+def _document(
+    found: OneStart, plan: Plan, record: StartRecord | None, unlike: UnlikeRehearsalError | None
+) -> dict[str, object]:
     return {
         "study": plan.study.name,
         "server": found.version,
@@ -132,10 +138,14 @@ def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[s
         "uncompared": list(record.uncompared) if record else [],
         "varied": list(record.varied) if record else [],
         "tried": list(_tried(found, record)),
+        "unlike_rehearsal": str(unlike) if unlike else "",
+        "not_rehearsed": not_rehearsed(plan.study),
     }
 
 
-def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> RenderableType:
+def _sheet(
+    found: OneStart, plan: Plan, record: StartRecord | None, unlike: UnlikeRehearsalError | None
+) -> RenderableType:
     study = plan.study
     parts: list[RenderableType] = [
         Text.assemble((study.name, "bold"), f": {found.version}"),
@@ -160,6 +170,10 @@ def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> Renderabl
                 f"{', '.join(unverified)}; an `effective_path` would say that they are in force",
             ),
         ]
+    if unlike is not None:
+        return Group(*parts, Text(), Text(f"{unlike}", "red"), Text(unlike.hint))
+    if words := not_rehearsed(study):
+        parts += [Text(), Text(words, "yellow")]
     wrong = sum(not answer.is_right for answer in found.answers)
     if record is None:
         say = f"{plural(wrong, 'answer')} of {len(found.answers)} not as expected"

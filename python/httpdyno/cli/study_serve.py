@@ -14,6 +14,7 @@ from httpdyno.cli.option import JsonOption, StudyArgument, knob_levels
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.answer.rehearsed import difference_now, not_rehearsed
 from httpdyno.experiment.one_start import one_server
 from httpdyno.registry import load_target
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
@@ -80,6 +81,9 @@ def serve(
                 write_json({**told, "effective": up.effective.values}, outputs.json)
             if outputs.has_text:
                 say(url)
+            load = opened.load_of(configuration)
+            if words := not_rehearsed(opened) or difference_now(up.running, opened, load):
+                tell(words)
             # What reads it through a pipe is to have it while the server is there.
             sys.stdout.flush()
             pids = ", ".join(map(str, up.running.root_pids))

@@ -108,13 +108,18 @@ def reached(workload: Workload, table: SiteTable) -> Workload:
     Requests that name no host get the site's. A private copy shows the certificate of the real
     host, so that is not checked.
     """
+    return reached_as(workload, table.host, is_tls=table.tls)
+
+
+def reached_as(workload: Workload, host: str, *, is_tls: bool) -> Workload:
+    """Return the workload as a site is asked for this host; an empty one is its address."""
     tls = workload.tls
-    if table.tls and tls is None:
+    if is_tls and tls is None:
         # A listener without a name of its own is asked for some name: TLS takes none for none.
-        tls = TlsSpec(server_name=table.host or NO_NAME, is_verified=False)
+        tls = TlsSpec(server_name=host or NO_NAME, is_verified=False)
     requests = workload.requests
-    if table.host:
-        requests = tuple(_of_host(each, table.host) for each in requests)
+    if host:
+        requests = tuple(_of_host(each, host) for each in requests)
     return structs.replace(workload, requests=requests, tls=tls)
 
 

@@ -46,6 +46,71 @@ def test_what_is_another_answer_is_named(other, words):
     assert bool(words) == bool(found)
 
 
+PAGE = b"<p>of 27 Nov 2026, visit 17: ten things, each of them as it was</p>"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (PAGE, ""),
+        (PAGE.replace(b"27 Nov", b"28 Dec").replace(b"17", b"9,317"), ""),
+        (PAGE.replace(b"things", b"errors"), "first difference is at byte 34: `errors, each of"),
+        (PAGE.replace(b"17", b"none"), "byte 26: `none: ten things"),
+        (PAGE + b"<p>2", "its end"),
+        (b"Setup Error", "byte 1: `Setup Error` in place of `<p>of 27 Nov 2026"),
+        (b"", "byte 1: its end in place of `<p>of"),
+    ],
+)
+def test_a_later_day_may_have_other_numbers_and_dates_and_nothing_else(other, words):
+    found = likeness(read(PAGE)).drift(read(other))
+    assert words in found
+    assert bool(words) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("known", "other", "words"),
+    [
+        (read(b"v1\n"), read(b"v2\n"), "`v2·` in place of `v1·`"),
+        (read(), read(kind="text/html; charset=utf-8"), "another `Content-Type`"),
+        (read(location="/users/12/of/late"), read(location="/users/12/of/late"), ""),
+        (read(location="/page/1"), read(location="/install/2"), "another `Location`"),
+        (read(location="/p?at=12&of=late"), read(location="/p?at=13&of=late"), ""),
+    ],
+)
+def test_what_is_nothing_but_numbers_and_what_kind_it_is_do_not_change_by_themselves(
+    known, other, words
+):
+    found = likeness(known).drift(other)
+    assert words in found
+    assert bool(words) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "is_loaded", "words"),
+    [
+        (600, False, ""),
+        (9_000, False, ""),
+        (199, False, "199 bytes in place of 1,000 to 3,000"),
+        (12_001, False, "12,001 bytes in place of"),
+        (12_001, True, ""),
+        (199, True, "199 bytes"),
+    ],
+)
+def test_of_a_page_that_is_another_one_each_time_its_kind_is_compared(n_bytes, is_loaded, words):
+    known = likeness(read(b"ab" * 500), read(b"a " * 1500))
+    found = known.drift(read(b"c" * n_bytes), is_loaded=is_loaded)
+    assert words in found
+    assert bool(words) == bool(found)
+
+
+def test_what_differs_between_lives_of_one_configuration_is_allowed_later():
+    rehearsed = likeness(read(b"life one of all"))
+    assert rehearsed.drift(read(b"life two of all"))
+    rehearsed.allow_as(likeness(read(b"life two of all"), read(b"life six of all")))
+    assert rehearsed.drift(read(b"life two of all")) == ""
+    assert rehearsed.drift(read(b"life two of ALL"))
+
+
 def test_words_that_differ_between_two_answers_of_one_server_are_not_compared():
     known = likeness(read(b"<p>at 12:03:04</p>"), read(b"<p>at 12:03:05</p>"))
     assert known.difference(read(b"<p>at 23:59:00</p>")) == ""

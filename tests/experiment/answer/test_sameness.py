@@ -9,6 +9,8 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from httpdyno.experiment.answer.ask import Answer, Question
+from httpdyno.experiment.answer.rehearsed import Asked, UnlikeRehearsalError
 from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.start_arm import Arm
 from httpdyno.model import (
@@ -19,6 +21,7 @@ from httpdyno.model import (
     Objective,
     RequestSpec,
     ServerSpec,
+    Site,
     Study,
     Users,
     Workload,
@@ -104,6 +107,70 @@ def test_all_are_asked_as_often_and_what_is_alike_stays(serve):
     same.after_load((START, OTHER), [arms[:2], arms[2:]])
     assert [arm.status for arm in arms] == ["complete"] * 4
     assert [cast(Any, arm.running).asked["/x"] for arm in arms] == [3] * 4
+
+
+def rehearsed(folder, *pages):
+    """Return an adopted study whose rehearsed copy answered so."""
+    answers = Asked(STUDY.workload)
+    question = Question(request=STUDY.workload.requests[0])
+    answers.found += [Answer(question=question, status=200, body=page.encode()) for page in pages]
+    site = Site(members=())
+    answers.kept(site, (), at="2026-11-27T10:00:00").write(folder)
+    return replace(STUDY, site=site, folder=str(folder))
+
+
+def test_a_start_that_is_not_as_rehearsed_ends_the_run_before_anything_is_timed(serve, tmp_path):
+    study = rehearsed(tmp_path, "<p>all 12 rows</p>")
+    arms = [Arm(running=serve("not writable")) for _ in range(2)]
+    same = Sameness(study, lambda _: spawned("not writable"))
+    with pytest.raises(UnlikeRehearsalError) as refused:
+        same.before_load((START, START), [arms])
+    assert str(refused.value) == (
+        "wrong response: a copy of any answers otherwise than in its rehearsal of 2026-11-27: "
+        "GET /x with another body: the first difference is at byte 1: `not writable` in place of "
+        "`<p>all 12 rows</p>`"
+    )
+    assert "may_differ" in refused.value.hint
+    # Each twice, as without a rehearsal, and once more before it is refused.
+    assert [cast(Any, arm.running).asked["/x"] for arm in arms] == [3, 3]
+
+
+def test_a_later_start_that_is_not_as_rehearsed_fails_alone(serve, tmp_path):
+    pages = {"now": "<p>all 12 rows</p>"}
+    same = Sameness(rehearsed(tmp_path, "<p>all 12 rows</p>"), lambda _: spawned(pages["now"]))
+    for page, statuses in (
+        ("<p>all 13 rows</p>", ["complete", "complete"]),
+        ("<p>no rows at all, sorry</p>", ["unlike", "unlike"]),
+    ):
+        pages["now"] = page
+        arms = [Arm(running=serve(page)) for _ in range(2)]
+        same.before_load((START, START), [arms])
+        assert [arm.status for arm in arms] == statuses
+    assert "answers otherwise than in its rehearsal of 2026-11-27" in arms[0].detail
+
+
+def test_what_differs_from_life_to_life_refuses_no_start(serve, tmp_path):
+    lives = iter(("two", "three", "four"))
+    same = Sameness(
+        rehearsed(tmp_path, "life one of all"), lambda _: spawned(f"life {next(lives)} of all")
+    )
+    arms = [Arm(running=serve(f"life {next(lives)} of all"))]
+    same.before_load((START,), [arms])
+    assert arms[0].status == "complete"
+
+
+def test_a_page_of_another_kind_after_the_load_is_none_that_load_makes(serve, tmp_path):
+    page = "all of it, " * 100
+    pages = {"now": page}
+    arms = [Arm(running=serve(lambda _: (pages["now"],)))]
+    same = Sameness(rehearsed(tmp_path, page), never)
+    same.before_load((START,), [arms])
+    pages["now"] = f"{page}, and a hit"
+    same.after_load((START,), [arms])
+    assert arms[0].status == "complete"
+    pages["now"] = "out of order"
+    same.after_load((START,), [arms])
+    assert "after its load GET /x with a body of another kind: 12 bytes" in arms[0].detail
 
 
 def test_what_differs_from_one_start_to_the_next_refuses_nobody_and_all_else_does(serve):

@@ -12,6 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from socket import SHUT_RDWR, socket
 from threading import Timer
+from typing import Protocol
 
 from msgspec import structs
 
@@ -19,7 +20,6 @@ from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers
 from httpdyno.model import Replay, RequestSpec, Workload
-from httpdyno.servers.adapter import Running
 from httpdyno.servers.address import connected, host_header
 
 MOST_OF_LOG = 50
@@ -59,15 +59,26 @@ class Question:
         return f"{name} without a coding" if self.is_plain else name
 
     @property
+    def is_usual(self) -> bool:
+        """Whether it is asked by the first user, as the workload asks it."""
+        return self.user == _USERS[0] and not self.is_plain
+
+    @property
     def negotiates(self) -> bool:
         """Whether the workload's client says which codings it accepts."""
         return any(name.lower() == _ACCEPTS for name, _ in self.request.headers)
 
     @property
-    def but_for_codings(self) -> "Question":
-        """The same without the codings that it accepts: whichever is taken, one body is in it."""
+    def bare(self) -> "Question":
+        """What is asked alone: without what is expected, and without the codings it accepts.
+
+        Whichever coding is taken, one body is in it.
+        """
         heads = tuple(each for each in self.request.headers if each[0].lower() != _ACCEPTS)
-        return replace(self, request=structs.replace(self.request, headers=heads))
+        request = structs.replace(
+            self.request, headers=heads, expect_status=None, expect_length=None, name=""
+        )
+        return replace(self, request=request)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +100,13 @@ class Answer:
     vary: str = ""
     cookies: tuple[str, ...] = ()
     """Its `Set-Cookie` lines."""
+    reason: str = ""
+    """What its status line says beside the status."""
+    length: int | None = None
+    """Its `Content-Length`; None where it has none."""
+    etag: str = ""
+    modified: str = ""
+    """Its `Last-Modified`."""
     own: tuple[tuple[bytes, bytes], ...] = ()
     """What only this asking put in: a random number, the server's address, the cookies that no
     other user has; each with what stands for it where answers are compared."""
@@ -108,6 +126,18 @@ class Answer:
         for value, stand_in in self.own:
             text = text.replace(value, stand_in)
         return text
+
+
+class Reached(Protocol):
+    """What is known of a server that is asked: where it is."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens; the first is asked."""
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each, as of a `Running`."""
 
 
 def asked_requests(workload: Workload) -> Sequence[RequestSpec]:
@@ -137,7 +167,12 @@ def questions(workload: Workload, requests: Sequence[RequestSpec]) -> tuple[Ques
 
 
 def answers(
-    running: Running, workload: Workload, asked: Sequence[Question], *, limit_s: float
+    running: Reached,
+    workload: Workload,
+    asked: Sequence[Question],
+    *,
+    limit_s: float,
+    goes_on: bool = False,
 ) -> Iterator[Answer]:
     """Yield what comes of each question; none after one that was not answered at all.
 
@@ -146,6 +181,7 @@ def answers(
         workload: How its users are, and how they connect.
         asked: In this order. Each user keeps its cookies where the load's do.
         limit_s: Of all of them together.
+        goes_on: Ask the others also after one that was not answered.
     """
     visitors: dict[int, Visitor] = {}
     taken: set[str] = set()
@@ -162,7 +198,7 @@ def answers(
             visitors[question.user] = visitor
         answer = visitor.ask(question, limit_s=min(left_s, workload.timeout_s))
         yield answer
-        if not answer.status:
+        if not (answer.status or goes_on):
             return
 
 
@@ -170,7 +206,7 @@ def answers(
 class Visitor:
     """A user of the load."""
 
-    running: Running
+    running: Reached
     workload: Workload
     cookies: dict[str, str] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
@@ -197,6 +233,12 @@ class Visitor:
                     coding=heads.get("content-encoding", ""),
                     vary=", ".join(heads.get_all("vary", [])),
                     cookies=tuple(heads.get_all("set-cookie", [])),
+                    reason=response.reason,
+                    length=int(said)
+                    if (said := heads.get("content-length", "")).isdecimal()
+                    else None,
+                    etag=heads.get("etag", ""),
+                    modified=heads.get("last-modified", ""),
                 )
                 for line in found.cookies:
                     name, _, value = line.partition(";")[0].partition("=")
@@ -252,7 +294,7 @@ class Visitor:
 class _Connection:
     """A connection of its own, which is cut when the time is up, whatever trickles in."""
 
-    def __init__(self, running: Running, workload: Workload, limit_s: float) -> None:
+    def __init__(self, running: Reached, workload: Workload, limit_s: float) -> None:
         self.http = http.client.HTTPConnection("localhost", timeout=limit_s)
         self.http.sock = _socket(running, workload, limit_s)
         self._timer = Timer(limit_s, self._cut)
@@ -275,7 +317,7 @@ class _Connection:
             self.http.sock.shutdown(SHUT_RDWR)
 
 
-def _socket(running: Running, workload: Workload, limit_s: float) -> socket:
+def _socket(running: Reached, workload: Workload, limit_s: float) -> socket:
     plain = connected(
         running.addresses[0], limit_s, running.networks[0] if running.networks else ""
     )

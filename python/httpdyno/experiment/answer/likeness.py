@@ -9,11 +9,18 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from httpdyno.experiment.answer.ask import Question
-from httpdyno.experiment.answer.piece import Text, differing
+from httpdyno.experiment.answer.piece import Text, differing, is_of_time
 from httpdyno.experiment.answer.reading import BODY, Reading
 
 _MOST_VARIED = 0.5
 """Share of a text's pieces that vary beyond which what is left of it tells nothing."""
+_OTHER_KIND = 4
+"""So many times shorter or longer than all that was seen is a page of another kind: an error page,
+a login, whatever else it says."""
+_WITH_TIMES = (BODY, "Location", "Set-Cookie")
+"""Parts that may hold dates and numbers of their own."""
+_FEW_BYTES = 256
+"""A difference in length that says nothing of a page."""
 
 
 @dataclass(slots=True)
@@ -28,6 +35,11 @@ class _Known:
     """Where two of them first differed, as both are shown."""
     is_loose: bool = False
     """Whether two of them differed by more than pieces."""
+    lengths: tuple[int, int] = (0, 0)
+    """The least and the most bytes that were learnt."""
+
+    def __post_init__(self) -> None:
+        self.lengths = (self.text.n_bytes, self.text.n_bytes)
 
     @property
     def is_steady(self) -> bool:
@@ -57,6 +69,8 @@ class Likeness:
             if reading.unknown_coding:
                 self._unknown[reading.name] = reading.unknown_coding
             for known, text in self._beside(reading):
+                least, most = known.lengths
+                known.lengths = min(least, text.n_bytes), max(most, text.n_bytes)
                 if not _learnt(known, text) and not known.is_loose:
                     known.is_loose, known.seen = True, _first_seen(known.text, text)
 
@@ -86,6 +100,34 @@ class Likeness:
                 f"{reading.name} {words}"
                 for reading in found
                 if reading.question not in leave_out and (words := self._other(reading))
+            ),
+            "",
+        )
+
+    def allow_as(self, other: "Likeness") -> None:
+        """Let that differ in which another one's answers to the same differ among themselves."""
+        for key, known in self._known.items():
+            beside = other._known.get(key)
+            if beside is None:
+                continue
+            known.is_loose |= beside.is_loose
+            if len(beside.text.pieces) == len(known.text.pieces):
+                known.varied |= beside.varied
+
+    def drift(self, found: Iterable[Reading], *, is_loaded: bool = False) -> str:
+        """Return in words the first answer that time alone does not explain; empty where none is.
+
+        Between an earlier day and now numbers, dates and ids may become others where they stand.
+
+        Args:
+            found: Answers of another day.
+            is_loaded: After a load, which may leave marks: pages say so by their kind alone.
+        """
+        return next(
+            (
+                f"{reading.name} {words}"
+                for reading in found
+                if (words := self._drifted(reading, is_loaded=is_loaded))
             ),
             "",
         )
@@ -132,6 +174,46 @@ class Likeness:
                 if place not in known.varied:
                     return _words(part, known.text, text, place)
         return ""
+
+    def _drifted(self, reading: Reading, *, is_loaded: bool) -> str:
+        for part, text in reading.parts.items():
+            known = self._known.get((reading.question, part))
+            if known is None:
+                continue
+            if part == BODY and (is_loaded or not known.is_steady):
+                words = _other_kind(known.lengths, text.n_bytes, may_grow=is_loaded)
+            else:
+                words = _not_of_time(part, known, text) if known.is_steady else ""
+            if words:
+                return words
+        return ""
+
+
+def _not_of_time(part: str, known: _Known, text: Text) -> str:
+    """Return in which words a part differs by more than time makes; empty where it does not."""
+    places = [place for place in differing(known.text, text) if place not in known.varied]
+    if not places:
+        return ""
+    old, new = known.text.pieces, text.pieces
+    if len(old) != len(new) or part not in _WITH_TIMES:
+        return _words(part, known.text, text, places[0])
+    other = next((each for each in places if not is_of_time(old[each], new[each])), None)
+    if other is not None:
+        return _words(part, known.text, text, other)
+    # Where half of the words are other ones, it is the numbers that the page is about.
+    n_words = sum(not each.isspace() for each in old)
+    return "" if len(places) < _MOST_VARIED * n_words else _words(part, known.text, text, places[0])
+
+
+def _other_kind(lengths: tuple[int, int], n_bytes: int, *, may_grow: bool) -> str:
+    """Return in words that a page's length is not of those that were seen; empty where it is."""
+    least, most = lengths
+    is_short = n_bytes * _OTHER_KIND < least and least - n_bytes > _FEW_BYTES
+    is_long = n_bytes > most * _OTHER_KIND and n_bytes - most > _FEW_BYTES
+    if is_short or (is_long and not may_grow):
+        seen = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        return f"with a body of another kind: {n_bytes:,} bytes in place of {seen}"
+    return ""
 
 
 def _learnt(known: _Known, text: Text) -> bool:

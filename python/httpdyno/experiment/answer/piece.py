@@ -11,6 +11,15 @@ _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _MOST_IN_WORDS = 1 << 20
 """A larger text is cut into lines: pieces take some fifty times the room of what they hold."""
 _SHOWN_BYTES = 32
+_OF_TIME = re.compile(
+    rb".*[0-9].*"
+    rb"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun"
+    rb"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    rb"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+    rb"|(?:second|sec|minute|min|hour|day|week|month|year)s?|[ap]m",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A number, a date or an id with a digit in it; names of days and months, units of ages."""
 
 
 class Text:
@@ -25,6 +34,11 @@ class Text:
         """
         self.whole = whole
         self._left_out = left_out
+
+    @property
+    def n_bytes(self) -> int:
+        """How long it is without the parts that may differ."""
+        return len(self.whole) - sum(end - begin for begin, end in self._left_out)
 
     @cached_property
     def pieces(self) -> list[bytes]:
@@ -71,6 +85,11 @@ def differing(one: Text, other: Text) -> Iterator[int]:
     for index, (a, b) in enumerate(zip_longest(one.pieces, other.pieces)):
         if a != b:
             yield index
+
+
+def is_of_time(piece: bytes, other: bytes) -> bool:
+    """Tell whether one piece may have become another one by time alone: numbers, dates, ids."""
+    return all(_OF_TIME.fullmatch(each.strip(b".:-")) for each in (piece, other))
 
 
 def _printable(text: bytes) -> str:

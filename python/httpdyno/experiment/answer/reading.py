@@ -54,7 +54,7 @@ def readings(answers: Sequence[Answer], may_differ: Sequence[str]) -> list[Readi
             parts[BODY] = Text(text, masked)
         found.append(
             Reading(
-                question=answer.question.but_for_codings,
+                question=answer.question.bare,
                 name=answer.question.name,
                 parts=parts,
                 unknown_coding=unknown,

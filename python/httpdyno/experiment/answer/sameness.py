@@ -19,6 +19,7 @@ from httpdyno.experiment.answer.ask import (
 )
 from httpdyno.experiment.answer.likeness import Likeness
 from httpdyno.experiment.answer.reading import Reading, readings
+from httpdyno.experiment.answer.rehearsed import WAY_OUT, UnlikeRehearsalError, rehearsed_of
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S, Arm
 from httpdyno.model import Configuration, RequestSpec, Study
 from httpdyno.servers.adapter import NotRunning, Running
@@ -49,11 +50,21 @@ class Sameness:
     """What the servers of a run answer, beside what one configuration of it does.
 
     That is the study's start wherever it is among the arms, else the arm that the others are
-    compared with. What it answers is learnt from all of its starts.
+    compared with. What it answers is learnt from all of its starts, and must itself be what the
+    rehearsed copy answered, where the study has a rehearsal.
     """
 
     def __init__(self, study: Study, spawn: Spawn) -> None:
+        """Take a study, and who starts a server of it once more.
+
+        Raises:
+            StudyFileError: What its rehearsed copy answered cannot be read.
+            UsageError: A pattern of the study takes too long.
+        """
         self._study = study
+        self._rehearsed = rehearsed_of(study)
+        self._is_as_rehearsed = False
+        """Whether some server was found so."""
         self._spawn = spawn
         self._known = Likeness()
         self._n_lives = 0
@@ -76,6 +87,7 @@ class Sameness:
 
         Raises:
             UsageError: A pattern of the study takes too long.
+            UnlikeRehearsalError: None of the run's servers was as rehearsed yet.
         """
         if not self._study.method.is_fresh:
             self._compare(arms, starts, is_loaded=False)
@@ -106,6 +118,7 @@ class Sameness:
         # The first time once more: one and the same server may answer otherwise each time.
         rounds = [self._read(up) for _ in range(2 if self._known.is_empty else 1)]
         moved = self._take_in(rounds, is_own, is_loaded=is_loaded)
+        self._compare_with_rehearsal(up, rounds, is_own, own, is_loaded=is_loaded)
         doubted = [
             (each, found)
             for found_once in rounds
@@ -123,6 +136,48 @@ class Sameness:
             if words and each.arm.is_up:
                 when = "after its load " if is_loaded else ""
                 each.arm.fail("unlike", f"{when}{words}{_WAY_OUT}")
+
+    def _compare_with_rehearsal(
+        self,
+        up: Sequence[_Asked],
+        rounds: Sequence[Sequence[Sequence[Reading]]],
+        is_own: Sequence[bool],
+        own: Configuration,
+        *,
+        is_loaded: bool,
+    ) -> None:
+        """See the configuration's own servers as failed that are not as the rehearsed one was.
+
+        The first such server ends the run: whatever would be measured is not the site.
+        """
+        if self._rehearsed is None or not any(is_own):
+            return
+        known = self._rehearsed.likeness
+        # What servers of one moment answer otherwise varies; what all of them do was changed.
+        now = Likeness()
+        for found_once in rounds:
+            _learn_own(now, found_once, is_own)
+        known.allow_as(now)
+        doubted = [
+            (each, found)
+            for found_once in rounds
+            for each, found, control in zip(up, found_once, is_own, strict=True)
+            if control and known.drift(found, is_loaded=is_loaded)
+        ]
+        if doubted and not is_loaded:
+            _learn_own(now, self._read(up), is_own)
+            now.learn(self._of_another(own))
+            known.allow_as(now)
+        for each, found in doubted:
+            if words := known.drift(found, is_loaded=is_loaded):
+                when = "after its load " if is_loaded else ""
+                told = self._rehearsed.words(self._study, f"{when}{words}")
+                if not self._is_as_rehearsed:
+                    raise UnlikeRehearsalError(told, hint=WAY_OUT)
+                each.arm.fail("unlike", f"{told}\n{WAY_OUT}")
+        self._is_as_rehearsed |= any(
+            each.arm.is_up for each, control in zip(up, is_own, strict=True) if control
+        )
 
     def _take_in(
         self,
@@ -145,14 +200,19 @@ class Sameness:
         """Learn what differs from one start of the configuration to the next."""
         if self._n_lives > 1:
             return
+        if found := self._of_another(own):
+            self._n_lives += 1
+            self._known.learn(found)
+
+    def _of_another(self, own: Configuration) -> list[Reading]:
+        """Return what one more server of the configuration answers; nothing where none comes up."""
         running = self._spawn(own)
         if isinstance(running, NotRunning):
-            return
+            return []
         try:
-            if not isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning):
-                self._n_lives += 1
-                found = self._answers(running, own)
-                self._known.learn(readings(found, self._study.may_differ))
+            if isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning):
+                return []
+            return readings(self._answers(running, own), self._study.may_differ)
         finally:
             running.stop()
 
@@ -177,3 +237,11 @@ class Sameness:
 
     def _requests(self, configuration: Configuration) -> Sequence[RequestSpec]:
         return asked_requests(self._study.load_of(configuration))[:MOST_OF_LOG]
+
+
+def _learn_own(
+    known: Likeness, found_once: Sequence[Sequence[Reading]], is_own: Sequence[bool]
+) -> None:
+    for found, control in zip(found_once, is_own, strict=True):
+        if control:
+            known.learn(found)

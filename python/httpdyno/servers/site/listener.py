@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from httpdyno.errors import UsageError
 from httpdyno.model import Listener, Site
 
-_UNIX = "unix:"
+UNIX = "unix:"
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "*": "127.0.0.1", "": "127.0.0.1"}  # noqa: S104 - read
 
 
@@ -39,11 +39,11 @@ def loaded_listener(site: Site, listeners: Sequence[Listener]) -> Listener:
 
 def reached_at(address: str) -> str:
     """Return where a client on the same machine connects to for an address of a listener."""
-    if address.startswith(_UNIX):
+    if address.startswith(UNIX):
         return address
     host, _, port = address.rpartition(":")
     return f"{_LOOPBACK.get(host, host)}:{port}"
 
 
 def _port(address: str) -> str:
-    return "" if address.startswith(_UNIX) else address.rpartition(":")[2]
+    return "" if address.startswith(UNIX) else address.rpartition(":")[2]

@@ -1,0 +1,57 @@
+"""What `httpdyno study check` says of a copy that answers otherwise than it was rehearsed."""
+
+import json
+
+import pytest
+
+from httpdyno.cli import study_check
+from httpdyno.cli.app import run
+from httpdyno.experiment.answer.rehearsed import WAY_OUT, UnlikeRehearsalError
+from httpdyno.experiment.one_start import Answered, OneStart
+from httpdyno.model import Effective
+
+WORDS = (
+    "wrong response: a copy of bookmarks answers otherwise than in its rehearsal of 2026-11-27: "
+    "GET /list with another body: the first difference is at byte 1: `Setup Error: data is not "
+    "writabl…` in place of `<p>row 0: all that is in it</p>`"
+)
+FOUND = OneStart(
+    version="gunicorn 27.0.1",
+    ready_s=0.2,
+    effective=Effective(),
+    answers=(
+        Answered(
+            request="GET /list",
+            expected="200",
+            status=200,
+            words="",
+            duration_s=0.003,
+            n_bytes=40,
+            is_right=True,
+        ),
+    ),
+)
+
+
+@pytest.fixture
+def unlike(monkeypatch):
+    """Have the study's start answer otherwise than its rehearsal; nothing is started."""
+
+    def refused(*_, **__):
+        raise UnlikeRehearsalError(WORDS, hint=WAY_OUT)
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(study_check, "rehearse", lambda *_: ())
+    monkeypatch.setattr(study_check, "one_start", lambda *_: FOUND)
+    monkeypatch.setattr(study_check, "start_of_two", refused)
+
+
+def test_a_difference_from_the_rehearsal_is_said_with_the_way_out(unlike, capsys, golden):
+    assert run(["study", "check", "bookmarks"]) == 1
+    golden("study/check-unlike-rehearsal.txt", capsys.readouterr().out)
+
+
+def test_scripts_get_it_as_a_sentence(unlike, capsys):
+    assert run(["study", "check", "bookmarks", "--json", "-"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["unlike_rehearsal"], found["start_s"]) == (WORDS, None)
