@@ -33,7 +33,7 @@ from httpdyno.servers.network import within
 SAME, REFUSED, DIFFERS, NOT_TAKEN = "same", "refused by name", "DIFFERS", "NOT TAKEN"
 NOT_RUN = "not run"
 _READY_S = 20.0
-_COMMAND_S = 180.0
+_COMMAND_S = 600.0
 _STARTS = 2
 _HOST = "localhost"
 _BAD_GATEWAY = 502

@@ -30,6 +30,8 @@ class Application:
     pages: tuple[str, ...]
     greeting: str
     """What its first page says where it works; its error page does not."""
+    options: tuple[str, ...] = ()
+    """Of `adopt`, where nothing of it is proposed by itself."""
     slack_bytes: int = 0
     """By how much sizes of one server's answers differ, for the times that they tell."""
     socket: Path | None = None
@@ -37,9 +39,10 @@ class Application:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """What `adopt` is given, without options; a command comes last, after `--`."""
+        """What `adopt` is given besides pages; a command comes last, after `--`."""
         front, *behind = self.servers
-        return (*(word for each in behind for word in ("--with", *each.source)), *front.source)
+        backends = (word for each in behind for word in ("--with", *each.source))
+        return (*self.options, *backends, *front.source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +214,7 @@ def gitweb(ground: Ground) -> Application:
             "/gitweb.cgi?p=site.git;a=log",
         ),
         greeting="tool.git",
+        options=("--knob", "apache:MaxConnectionsPerChild=0,1000"),
     )
 
 
