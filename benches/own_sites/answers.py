@@ -210,7 +210,9 @@ class _Trial:
         before, n_asked = _digests(self._ground), len(asked)
         pages = self._application.pages
         words = [word for page in pages for word in ("--get", page)]
-        self._do("adopt", "-o", "study", "--host", _HOST, *words, *self._application.source)
+        # A cell, since what a wall leaves open is another question.
+        options = ("-o", "study", "--host", _HOST, "--isolation", "cell")
+        self._do("adopt", *options, *words, *self._application.source)
         told = self._run.work / "study/rehearsal.json"
         if told.is_file():
             self._sizes("the rehearsal", msgspec.json.decode(told.read_bytes())["answered"])

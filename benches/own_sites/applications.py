@@ -18,6 +18,7 @@ from benches.own_sites.ground import USER, Ground, Server, apache, nginx, open_t
 _SHARED = ("usr/share/php",)
 _XML = ("dom", "simplexml", "xml", "xmlreader", "xmlwriter")
 _FIXED = {"GIT_AUTHOR_DATE": "2023-05-01T12:00:00Z", "GIT_COMMITTER_DATE": "2023-05-01T12:00:00Z"}
+_A_KNOB = ("--knob", "apache:MaxConnectionsPerChild=0,1000")
 _LOGO_S = 1_650_000_000
 
 
@@ -214,7 +215,7 @@ def gitweb(ground: Ground) -> Application:
             "/gitweb.cgi?p=site.git;a=log",
         ),
         greeting="tool.git",
-        options=("--knob", "apache:MaxConnectionsPerChild=0,1000"),
+        options=_A_KNOB,
     )
 
 
@@ -297,6 +298,7 @@ def moodle(ground: Ground) -> Application:
         servers=(apache(ground, site, mpm="prefork", pid_file=f"{ground.root}/run/apache2.pid"),),
         pages=("/index.php", "/"),
         greeting="Moodle",
+        options=_A_KNOB,
     )
 
 
