@@ -351,8 +351,8 @@ def parsed() -> argparse.Namespace:
         "--compare",
         type=_budget,
         metavar="TIME",
-        default="20s",
-        help="of the compare of each application; 0s: none  [default: 20s]",
+        default="60s",
+        help="of the compare of each application; 0s: none  [default: 60s]",
     )
     parser.add_argument(
         "--packages",

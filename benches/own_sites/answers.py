@@ -106,7 +106,7 @@ def tried(name: str, kind: Kind, packages: Path, budget: str) -> Row:
         try:
             application = kind.write(ground)
             asked = stack.enter_context(_answered_socket(application.socket))
-            stack.enter_context(in_production(application, ground.port, packages))
+            stack.enter_context(in_production(application, ground, work))
             trial = _Trial(application, ground, work)
             trial.look_at_real()
             trial.compare(asked, budget)
@@ -225,8 +225,8 @@ class _Trial:
         if len(asked) > n_asked:
             self.differences.append(f"a {_REACHED}, {len(asked) - n_asked} times")
 
-    def _do(self, *words: str) -> None:
-        if complaint := self._run(*words):
+    def _do(self, *words: str, codes: tuple[int, ...] = (0,)) -> None:
+        if complaint := self._run(*words, codes=codes):
             self.differences.append(complaint)
 
     def _sizes(self, who: str, answered: Sequence[Mapping]) -> None:
@@ -273,7 +273,7 @@ class _Trial:
         if tried and budget != NO_COMPARE:
             knob, level = tried[0]
             candidate = f"{knob.name}={level_text(level)}"
-            self._do("compare", "study", "--b", candidate, "--budget", budget)
+            self._do("compare", "study", "--b", candidate, "--budget", budget, codes=(0, 1))
 
 
 def asking(
@@ -309,18 +309,23 @@ def asking(
 
 
 @contextmanager
-def in_production(application: Application, port: int, packages: Path) -> Iterator[None]:
+def in_production(application: Application, ground: Ground, shell: Path) -> Iterator[None]:
     """Start an application as its owner does; all of it ends with it.
+
+    Args:
+        application: As it is written.
+        ground: Where.
+        shell: Where the owner stands, who starts commands there.
 
     Raises:
         HttpdynoError: It does not come up.
     """
     with ExitStack() as stack:
         for server in reversed(application.servers):
-            stack.enter_context(_started(server, packages))
+            stack.enter_context(_started(server, ground.packages, shell))
         deadline_s = time.monotonic() + _READY_S
         first = application.pages[0]
-        while not 0 < asking(port, (first,))[first].status < _BAD_GATEWAY:
+        while not 0 < asking(ground.port, (first,))[first].status < _BAD_GATEWAY:
             if time.monotonic() > deadline_s:
                 raise HttpdynoError("the real servers do not come up")
             time.sleep(0.05)
@@ -328,15 +333,16 @@ def in_production(application: Application, port: int, packages: Path) -> Iterat
 
 
 @contextmanager
-def _started(server: Server, packages: Path) -> Iterator[None]:
+def _started(server: Server, packages: Path, shell: Path) -> Iterator[None]:
     # A service finds little in its environment; what is a command, what its owner's shell has.
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **libraries(packages)}
-    if "--" in server.source:
+    is_command = "--" in server.source
+    if is_command:
         environment |= {name: os.environ[name] for name in ("HOME", "USER") if name in os.environ}
     process = subprocess.Popen(
         server.command,
         env=environment,
-        cwd="/",
+        cwd=shell if is_command else "/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -413,7 +419,7 @@ class _Commands:
             "HTTPDYNO_RUN_DIR": str(work / "run"),
         }
 
-    def __call__(self, *words: str) -> str:
+    def __call__(self, *words: str, codes: tuple[int, ...]) -> str:
         """Run a command to its end and keep what it told; return how it failed, or nothing."""
         name = " ".join(words[:2]) if words[0] == "study" else words[0]
         try:
@@ -432,7 +438,8 @@ class _Commands:
         said = f"{done.stdout}\n{done.stderr}"
         self.named += [f"{name}: {line}" for line in telling(said)]
         last = " | ".join(line for line in said.splitlines() if line.strip())[-2 * _SHORT :]
-        return f"`{name}` ended with {done.returncode}: {last}" if done.returncode else ""
+        is_right = done.returncode in codes
+        return "" if is_right else f"`{name}` ended with {done.returncode}: {last}"
 
     @contextmanager
     def served(self) -> Iterator[Mapping | None]:
