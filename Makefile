@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo book bench-engine bench-power bench-layouts bench-eyes debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo book bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make bench-layouts    whether private copies take and serve what people have (as root, minutes)'
+	@echo 'make bench-applications  whether applications in copies answer as the real ones (as root, minutes)'
 	@echo 'make bench-eyes       what inspect, watch and looks cost a server (23 minutes; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
@@ -133,6 +134,11 @@ bench-power: setup debian-packages
 bench-layouts: setup debian-packages
 	packaging/unpack-debian-packages packaging/nginx-modules.txt target/nginx-modules
 	$(BIN)/python -m benches.layouts $(BENCH_ARGS)
+
+# As root: applications lie below /srv, /opt and others meanwhile. BENCH_ARGS='--compare 0s' is faster.
+bench-applications: setup debian-packages
+	packaging/unpack-debian-packages packaging/applications.txt target/applications
+	$(BIN)/python -m benches.own_sites --only applications $(BENCH_ARGS)
 
 # Nothing else should run meanwhile. BENCH_ARGS='--only inspect sampling' takes three of them.
 bench-eyes: setup debian-packages

@@ -7,9 +7,16 @@ how long the diff is, and whether the site was left as it was. At last the diff 
 `patch`, and the site adopted again: what it finds then has to be the proven configuration. Needs
 root, nginx, php-fpm, Apache with mod_perl, node and `patch`; figures are those of an idle machine.
 
+`applications` are others, which are adopted and not tuned: those that ask what they may write, of
+Debian (`make bench-applications` unpacks them) and scripts that ask as others do. The real servers
+run meanwhile. A line tells of each whether the rehearsal, `study check` and two starts of
+`study serve` answered as the real one, or `adopt` and `check` refused by name what did not; a
+`compare` is run on each, and neither files nor sockets of the real one may be touched.
+
 Example:
     .venv/bin/python -m benches.own_sites
     .venv/bin/python -m benches.own_sites --only node uvicorn --budget 2m
+    .venv/bin/python -m benches.own_sites --only applications --json answers.json
 """
 
 import argparse
@@ -23,6 +30,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from benches.own_sites.answers import told as answers_told
+from benches.own_sites.answers import tried
+from benches.own_sites.applications import APPLICATIONS
 from tests.commands import exit_on_signals
 from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, proxied
 from tests.real.sites.planted import INERT, MISTAKES, PAGES, planted_site
@@ -32,6 +42,7 @@ from httpdyno.errors import HttpdynoError
 from httpdyno.model import Level, level_text
 from httpdyno.units import duration_s
 
+ALL_APPLICATIONS = "applications"
 MOST_S = 600.0
 MOST_INERT = 1
 _INLINED = "inlined"
@@ -105,15 +116,33 @@ def main() -> int:
     exit_on_signals()
     arguments = parsed()
     results = []
-    for name in arguments.only:
+    for name in [each for each in arguments.only if each in SITES]:
         build, budget = SITES[name]
         with tempfile.TemporaryDirectory(prefix="own-", dir="/srv") as below:
             Path(below).chmod(0o755)
             results.append(of_site(name, build(Path(below) / "site"), arguments.budget or budget))
         print("\n".join(told(results[-1])), flush=True)
     right = sum(result.is_right for result in results)
-    print(f"{right} of {len(results)} sites have their right answer")
-    return int(right < len(results))
+    if results:
+        print(f"{right} of {len(results)} sites have their right answer")
+    return int(right < len(results)) | of_applications(arguments)
+
+
+def of_applications(arguments: argparse.Namespace) -> int:
+    """Tell of each application; 0 where no answer differs silently."""
+    everyone = APPLICATIONS if ALL_APPLICATIONS in arguments.only else ()
+    rows = []
+    for name in dict.fromkeys(
+        [*everyone, *(each for each in arguments.only if each in APPLICATIONS)]
+    ):
+        rows.append(tried(name, APPLICATIONS[name], arguments.packages, arguments.compare))
+        print("\n".join(answers_told(rows[-1])), flush=True)
+    if arguments.json is not None:
+        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows)) + b"\n")
+    right = sum(row.is_right for row in rows)
+    if rows:
+        print(f"{right} of {len(rows)} applications answer as the real one, or are refused by name")
+    return int(right < len(rows))
 
 
 def of_site(name: str, case: Case, budget: str) -> Result:
@@ -315,8 +344,24 @@ def parsed() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", nargs="+", choices=tuple(SITES), default=tuple(SITES))
+    choices = (*SITES, ALL_APPLICATIONS, *APPLICATIONS)
+    parser.add_argument("--only", nargs="+", choices=choices, default=tuple(SITES), metavar="NAME")
     parser.add_argument("--budget", type=_budget, metavar="TIME", help="of each tune")
+    parser.add_argument(
+        "--compare",
+        type=_budget,
+        metavar="TIME",
+        default="60s",
+        help="of the compare of each application; 0s: none  [default: 60s]",
+    )
+    parser.add_argument(
+        "--packages",
+        type=Path,
+        metavar="FOLDER",
+        default=Path("target/applications"),
+        help="where packaging/applications.txt is unpacked  [default: target/applications]",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the applications' rows")
     return parser.parse_args()
 
 

@@ -5,6 +5,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from benches.own_sites import answers
+from benches.own_sites.applications import Application
 
 bench = import_module("benches.own_sites.__main__")
 
@@ -98,3 +100,63 @@ def test_a_diff_that_nothing_bounds_is_as_long_as_it_takes():
     unbounded = replace(CASE, most_diff_lines=None)
     found = bench.judged("shop", unbounded, outcome(), 90.0, diff=DIFF * 4, touched=(), found=RIGHT)
     assert found.is_right
+
+
+def page(body, status=200):
+    return answers.Page(status=status, body=body, kind="text/html")
+
+
+def application(*pages, socket=None):
+    return Application(servers=(), pages=pages, greeting="Wiki", socket=socket)
+
+
+def test_what_is_of_one_answer_alone_is_no_difference():
+    real = page("<h1>Wiki</h1>\nsaid 2026-11-28 01:50:02\ntoken 0123456789abcdef0123\n")
+    copy = page("<h1>Wiki</h1>\nsaid 2026-11-28 01:51:59\ntoken fedcba98765432100123\n")
+    assert not answers.first_difference(real, copy)
+
+
+@pytest.mark.parametrize(
+    ("copy", "word"),
+    [
+        (page("Setup Error"), "`<h1>Wiki</h1>` became `Setup Error`"),
+        (page("<h1>Wiki</h1>\n" * 40), "`(nothing more)` became `<h1>Wiki</h1>`"),
+        (page("<h1>Wiki</h1>", status=500), "`200 text/html ` became"),
+    ],
+)
+def test_a_difference_is_told_by_its_first_line(copy, word):
+    assert word in answers.first_difference(page("<h1>Wiki</h1>"), copy)
+
+
+SEEN = ("check /a: 200 of 90 bytes became 200 of 9", "start 1 /a: `Wiki` became `Error`")
+REACHED = "a socket of the real one was reached, 2 times"
+SOCKET = Path("/run/redis.sock")
+
+
+@pytest.mark.parametrize(
+    ("differences", "named", "socket", "word"),
+    [
+        ((), (), None, answers.SAME),
+        (SEEN, (), None, answers.DIFFERS),
+        (SEEN, ("study check: wrong response: GET /a is not the rehearsal's",), None, "refused"),
+        (SEEN, ("study check: wrong response: GET /b is not the rehearsal's",), None, "DIFFERS"),
+        (("`adopt` ended with 3: it exited",), (), None, answers.NOT_TAKEN),
+        ((REACHED,), (), None, answers.DIFFERS),
+        (("files of the real one changed: /srv/a",), (), None, answers.DIFFERS),
+        ((), (f"adopt: may not reach unix:{SOCKET}",), SOCKET, answers.REFUSED),
+        ((), (), SOCKET, answers.DIFFERS),
+    ],
+)
+def test_only_what_is_named_page_by_page_is_refused(differences, named, socket, word):
+    assert answers.judged(application("/a", socket=socket), differences, named).startswith(word)
+
+
+def test_a_command_that_tells_of_words_that_vary_refuses_nothing():
+    said = "GET /a: of 90 words of its body 2 may differ\nerror: wrong response: GET /a\n"
+    assert answers.telling(said) == ["error: wrong response: GET /a"]
+
+
+def test_a_difference_of_all_starts_is_told_once():
+    both = (*SEEN, "start 2 /a: `Wiki` became `Error`")
+    lines = answers.told(answers.Row(name="wiki", word=answers.DIFFERS, differences=both))
+    assert [line.split(":")[0].strip() for line in lines[1:]] == ["check /a", "start 1 /a"]
