@@ -30,9 +30,7 @@ def test_a_log_is_written_past_its_layers_and_nowhere_else(own_folders):
         f"stat -c '%s %a %u' {log}; echo one >> {log}; cat {log}; stat -f -c %T {log} {folder};"
         f"touch {missing}"
     )
-    wish = CellWish(
-        writes=[str(folder)], logs=[*map(str, (log, unused, missing, folder / "deep"))]
-    )
+    wish = CellWish(writes=[str(folder)], logs=[*map(str, (log, unused, missing, folder / "deep"))])
     with new_run_root() as root:
         seat = open_cell(root.new_place("cell"), wish)
         assert isinstance(seat, CellSeat), seat

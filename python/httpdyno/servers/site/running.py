@@ -9,8 +9,8 @@ from pathlib import Path
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.instance import Insight, differences
 from httpdyno.servers.cell.refusals import Refusals
+from httpdyno.servers.instance import Insight, differences
 from httpdyno.servers.limit_group import LimitGroups, hit_words
 from httpdyno.servers.limit_values import effective_limits
 from httpdyno.servers.link import is_device, seen_file
