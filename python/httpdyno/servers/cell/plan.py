@@ -283,9 +283,13 @@ class _Planner:
         for path in (*sockets(), *pid_files()):
             real = real_parent(path)
             is_own = any(is_below(real, each) for each in (*self._own, SHARED_MEMORY))
-            if real not in doors and not is_own and self._found.owner(real):
+            if real in doors or is_own:
+                continue
+            if self._found.owner(real):
                 self._plan.hidden.add(real)
                 steps.append(("unlink", real))
+            else:
+                steps.append(("mask", real))
         return steps
 
     def _of(self, target: str) -> Layers:
