@@ -68,6 +68,12 @@ def test_of_a_folder_with_layers_on_disk_and_the_place_in_it_each_folder_is_cove
     assert anew == {"": ["/file", "/link"], "/disk": [], "/disk/httpdyno-0": []}
 
 
+def test_without_memory_what_is_around_the_place_is_made_anew_too(top):
+    over, anew, *_ = covered(top, place=PLACE, memory=f"{top}{PLACE}")
+    assert over == ["/a", "/b"]
+    assert anew.keys() == {"", "/disk", "/disk/httpdyno-0"}
+
+
 @pytest.mark.parametrize(("n", "over"), [(63, 64), (64, 2)])
 def test_of_many_folders_beside_the_place_none_has_a_layer_of_its_own(top, n, over):
     for number in range(n):

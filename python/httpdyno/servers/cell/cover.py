@@ -73,6 +73,7 @@ def covers(  # noqa: PLR0913 - all that decides it
     is_filled: Callable[[str], bool] = lambda _: False,
     is_hidden: Callable[[str], bool] = lambda _: False,
     is_locked: bool = False,
+    memory: str = "",
 ) -> Covers:
     """Return how these folders, with all in them, are seen.
 
@@ -88,6 +89,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         is_hidden: Whether this user may not look into a folder, so that nothing in it is seen.
         is_locked: Whether no overlay can leave out a mount that is in its folder, as it is in a
             user namespace.
+        memory: Where layers lie of what is not asked for; a disk, where memory cannot be had.
     """
     found = Covers()
     real = {os.path.realpath(path) for path in asked}
@@ -106,6 +108,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         closed=closed or {},
         is_hidden=is_hidden,
         is_locked=is_locked,
+        memory=memory,
     )
     for path in folders:
         coverer.cover(path)
@@ -146,6 +149,7 @@ class _Coverer:
     closed: Mapping[str, Callable[[str], bool]]
     is_hidden: Callable[[str], bool]
     is_locked: bool
+    memory: str
     runs: set[str] = field(init=False)
     """Folders of runs hold nothing but other copies."""
 
@@ -166,14 +170,22 @@ class _Coverer:
     def _is_anew(self, folder: str) -> bool:
         """Whether it keeps its names, or the kernel takes no overlay over it.
 
-        A layer on disk would lie in the folder itself where the place does.
+        A layer would lie in the folder itself where the place does, and is not in memory.
         """
         if folder in self.runs or folder in self.closed:
             return True
         if self.is_locked and mounts_below(folder, self.mounted):
             return True
-        is_around = any(is_below(each, folder) for each in self.own)
-        return is_around and any(folder == e or is_below(folder, e) for e in self.asked)
+        is_asked = any(folder == each or is_below(folder, each) for each in self.asked)
+        around = self.own if is_asked else (self.memory,)
+        return any(is_below(each, folder) for each in around) and self._holds_layers(folder)
+
+    def _holds_layers(self, folder: str) -> bool:
+        return any(
+            mount_of(each, self.mounted) == mount_of(folder, self.mounted)
+            for each in (*self.own, self.memory)
+            if is_below(each, folder)
+        )
 
     def _cover_all(self, folder: str) -> None:
         self.found.over.add(folder)
@@ -214,7 +226,8 @@ class _Coverer:
         if len(folders) > _MOST_BESIDE:
             del self.found.anew[folder]
             self.found.crowded.add(folder)
-            if self.is_locked and mounts_below(folder, self.mounted):
+            is_locked = self.is_locked and mounts_below(folder, self.mounted)
+            if is_locked or is_below(self.memory, folder):
                 self.found.doubtful.add(folder)
             self._cover_all(folder)
             return

@@ -126,6 +126,7 @@ class _Planner:
             is_filled=self._is_filled,
             is_hidden=self._is_hidden,
             is_locked=not self._is_root,
+            memory=str(self._place.memory_folder),
         )
         # Who opens files at each request pays for an overlay; what is safe without one has none.
         kept = (*files, *self._asked, *closed, *self._own)
