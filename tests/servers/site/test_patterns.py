@@ -26,7 +26,9 @@ Include TOP/all
 DocumentRoot "TOP/www"
 Alias /a a
 """
-FPM = "[global]\ninclude=TOP/conf.d/*.conf\ninclude=TOP/one.conf\n[www]\nlisten = 9000\npm = static\n"
+FPM = (
+    "[global]\ninclude=TOP/conf.d/*.conf\ninclude=TOP/one.conf\n[www]\nlisten = 9000\npm = static\n"
+)
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ class _Planner:
         # What was made once for a run is read by all starts, and written by none.
         self._own = (*self._written, *([str(place.shared)] if place.shared else ()))
         self._asked = [os.path.realpath(path) for path in (*ALWAYS_WRITTEN, *wish.writes)]
+        self._on_disk = [*self._asked, *(() if wish.is_known else top_folders())]
         self._layers: dict[str, Layers] = {}
         self._found = Covers()
         self._holds: list[Step] = []
@@ -121,7 +122,7 @@ class _Planner:
             top_folders(),
             self._mounted,
             self._own,
-            asked=self._asked,
+            asked=self._on_disk,
             closed=closed,
             is_filled=self._is_filled,
             is_hidden=self._is_hidden,
@@ -319,7 +320,9 @@ class _Planner:
         What is asked for costs what theirs costs, on a disk or in memory.
         """
         place, memory = self._place.folder, self._place.memory_folder
-        is_asked = any(target == each or is_below(target, each) for each in self._asked)
+        # What others left beside the place, in `/var/tmp`, is nothing that a site writes.
+        whole = (each for each in self._on_disk if each not in ALWAYS_WRITTEN)
+        is_asked = target in self._on_disk or any(is_below(target, each) for each in whole)
         is_in_memory = mount_of(target, self._mounted).kind in _IN_MEMORY
         is_possible = mount_of(str(place), self._mounted).takes_layers
         is_on_disk = is_asked and is_possible and not is_in_memory
