@@ -89,6 +89,15 @@ def test_knobs_that_nobody_read_back_are_named_once():
     assert ": a, b;" in told.message
 
 
+def test_what_copies_were_refused_is_named_once():
+    tried = [("unix:/run/db.sock",), ("unix:/run/db.sock", "TCP addresses that nobody listens at")]
+    starts = [structs.replace(sample_start(), tried=each) for each in tried]
+    [told] = caveat.window_caveats(starts)
+    assert told.kind == "tried_outside"
+    words = "to reach unix:/run/db.sock, TCP addresses that nobody listens at, and were refused"
+    assert words in told.message
+
+
 def test_a_server_with_one_core_is_doubted_where_the_machine_has_more():
     one = structs.replace(sample_host(), n_cpus=2, client_cpus=(1,), server_cpus=(0,))
     [told] = caveat.shared_cores(one)

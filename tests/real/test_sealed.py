@@ -1,4 +1,4 @@
-"""Real servers of production, in a folder that a copy sees: nothing that a copy sends gets there."""
+"""Real servers of production in a folder that a copy sees: nothing that it sends gets there."""
 
 import os
 import shutil

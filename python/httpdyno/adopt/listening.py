@@ -50,7 +50,7 @@ def with_listener(
         begun = make_seat.begin(place)
         if begun.kind != "cell":
             raise _unknown("only in a cell it would be seen", WAY_OUT)
-        seat = make_seat.finish(begun, place, CellWish())
+        seat = make_seat.finish(begun, place, CellWish(is_known=False))
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
         try:

@@ -66,7 +66,10 @@ class Arm:
         self.statsd = own_statsd(self.running)
 
     def read_log(self) -> None:
-        """Keep what came into its error logs, and what it tried to reach; while it is up, once nothing is timed any more."""
+        """Keep what came into its error logs, and what it tried to reach.
+
+        While it is up, once nothing is timed any more.
+        """
         if self.log_tail is not None:
             self.log_lines = self.log_tail.lines()
         if self.running is not None:

@@ -71,7 +71,7 @@ class Site(Record, frozen=True):
     host: str = ""
     """The host that requests ask for; empty is the listener's first name."""
     writes: tuple[str, ...] = ()
-    """Folders that the copy writes in: copy-on-write for each."""
+    """Folders that the copy writes in: copy-on-write as all is, but on disk."""
     doors: tuple[Door, ...] = ()
     caveats: tuple[str, ...] = ()
     """In what its copies are not what the site is, a sentence each."""

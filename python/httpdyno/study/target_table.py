@@ -216,7 +216,7 @@ class SiteTable(Record, frozen=True):
     tls: bool = False
     """Whether the loaded listener speaks TLS; the certificate that it shows is not checked."""
     writes: tuple[str, ...] = ()
-    """Folders that the copy writes in: copy-on-write for each. Whole paths."""
+    """Folders that the copy writes in: copy-on-write as all is, but on disk. Whole paths."""
     ready: str = "/"
     """The path that answers once the site is ready."""
     ready_status: int | None = None

@@ -27,7 +27,7 @@ class Production:
         if not link.is_symlink():
             link.symlink_to(folder)
         self._listen(str(folder / "abs"))
-        here = os.getcwd()
+        here = Path.cwd()
         os.chdir(folder)
         self._listen("rel")
         os.chdir(here)

@@ -297,8 +297,8 @@ def test_who_may_write_is_as_on_the_site(cells, session_folder):
             Path(path).mkdir(parents=True)
         os.chown(paths[0], 65534, 65534)
         os.chown(paths[1], 0, 65500)
-        os.chmod(paths[1], 0o2775)
-        os.chmod(paths[2], 0o1777)
+        Path(paths[1]).chmod(0o2775)
+        Path(paths[2]).chmod(0o1777)
         # user::rwx user:65534:rwx group::r-x mask::rwx other::r-x, as setfacl writes it.
         entries = [(1, 7, 0xFFFFFFFF), (2, 7, 65534), (4, 5, 0xFFFFFFFF), (16, 7, 0xFFFFFFFF)]
         entries.append((32, 5, 0xFFFFFFFF))

@@ -37,24 +37,23 @@ def covered(top, asked=(), points=(), place="", **others):
 
 
 @pytest.mark.parametrize(
-    ("asked", "points", "over", "shown", "unseen", "doubtful"),
+    ("asked", "points", "expected"),
     [
-        ([], [], [""], [], [], []),
-        (["/a"], [], ["", "/a"], [], [], []),
-        (["/a", "/a/deep", "/b"], [], ["", "/a", "/b"], [], [], []),
-        (["/link", "/a"], [], ["", "/a"], [], [], []),
-        (["/missing", "/file"], [], [""], [], [], []),
+        ([], [], ([""], {}, [], [], [])),
+        (["/a"], [], (["", "/a"], {}, [], [], [])),
+        (["/a", "/a/deep", "/b"], [], (["", "/a", "/b"], {}, [], [], [])),
+        (["/link", "/a"], [], (["", "/a"], {}, [], [], [])),
+        (["/missing", "/file"], [], ([""], {}, [], [], [])),
         # A mount in it has a cover of its own, since the outer one does not show it.
-        ([], ["/a", "/a/deep"], ["", "/a", "/a/deep"], [], [], []),
+        ([], ["/a", "/a/deep"], (["", "/a", "/a/deep"], {}, [], [], [])),
         # What the kernel shows there leads to processes; a file that is mounted is one.
-        ([], ["/a:proc", "/a/deep", "/file"], [""], ["/file"], ["/a"], []),
-        ([], ["/a:vfat", "/b:fuse.sshfs"], ["", "/b"], ["/a"], [], ["/b"]),
+        ([], ["/a:proc", "/a/deep", "/file"], ([""], {}, ["/file"], ["/a"], [])),
+        # On the one there can be no socket; of the other only the kernel knows if it is covered.
+        ([], ["/a:vfat", "/b:fuse.sshfs"], (["", "/b"], {}, ["/a"], [], ["/b"])),
     ],
 )
-def test_all_is_covered_once_and_each_mount_in_it(
-    top, asked, points, over, shown, unseen, doubtful
-):
-    assert covered(top, asked, points) == (over, {}, shown, unseen, doubtful)
+def test_all_is_covered_once_and_each_mount_in_it(top, asked, points, expected):
+    assert covered(top, asked, points) == expected
 
 
 def test_where_the_place_is_inside_its_run_is_made_anew(top):
@@ -67,6 +66,12 @@ def test_of_a_folder_with_layers_on_disk_and_the_place_in_it_each_folder_is_cove
     over, anew, *_ = covered(top, [""], place=PLACE)
     assert over == ["/a", "/b"]
     assert anew == {"": ["/file", "/link"], "/disk": [], "/disk/httpdyno-0": []}
+
+
+def test_without_memory_what_is_around_the_place_is_made_anew_too(top):
+    over, anew, *_ = covered(top, place=PLACE, memory=f"{top}{PLACE}")
+    assert over == ["/a", "/b"]
+    assert anew.keys() == {"", "/disk", "/disk/httpdyno-0"}
 
 
 @pytest.mark.parametrize(("n", "over"), [(63, 64), (64, 2)])
@@ -93,8 +98,8 @@ def test_the_place_itself_and_what_the_kernel_shows_are_not_covered(top):
 
 def test_a_folder_that_is_copied_for_its_user_is_no_part_of_one_that_is_not(top):
     def over(*filled):
-        filled = [f"{top}{each}" for each in filled]
-        return covered(top, ["/a", "/a/deep"], is_filled=filled.__contains__)[0]
+        paths = [f"{top}{each}" for each in filled]
+        return covered(top, ["/a", "/a/deep"], is_filled=paths.__contains__)[0]
 
     assert over("/a/deep") == ["", "/a", "/a/deep"]
     assert over("/a/deep", "/a") == ["", "/a"]

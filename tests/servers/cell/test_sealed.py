@@ -60,7 +60,7 @@ UNREACHED = {"ECONNREFUSED", "ENOENT", "ENXIO", "EACCES", ""}
 def productions():
     """One in each place; all but the first two run."""
     with ExitStack() as stack:
-        made = []
+        made: list[Production] = []
         for place in PLACES:
             folder = Path(place, f"httpdyno-test-{os.getpid()}")
             folder.mkdir()

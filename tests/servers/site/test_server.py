@@ -1,7 +1,9 @@
 """A toy site in cells of its own: as rendered, as run, as refused."""
 
+import dataclasses
 import os
 import subprocess
+import sys
 
 import pytest
 from tests.servers.site.toy import Toy
@@ -24,6 +26,13 @@ SPEC = ServerSpec(adapter=SITE)
 READY_S = 20.0
 NO_LIMITS = ServerLimits()
 CANNOT = limits_complaint([ServerLimits(memory="any")])
+CALLER = """
+import socket
+try:
+    socket.socket(socket.AF_UNIX).connect("/nobody/db.sock")
+except OSError:
+    pass
+"""
 TEXT = "# mine\nanswer = 1\nport = 8080\nwrites = {writes}\n"
 
 
@@ -138,6 +147,38 @@ class TestInCells:
                 running.stop()
             assert not place.folder.exists()
         assert list((theirs.parent / "data").iterdir()) == []
+
+    def test_what_it_tries_to_reach_once_it_is_up_is_told(self, theirs):
+        with new_run_root() as root:
+            running = site_of(theirs).spawn(SPEC, theirs.parent, answer("1"), root.new_place("arm"))
+            try:
+                assert isinstance(running.await_ready(READY_S), Effective)
+                assert asked(running).status == 200
+                before = running.tried()
+                assert asked(running, "/call").status == 200
+                said = running.seat.run([sys.executable, "-I", "-S", "-c", CALLER], environment={})
+                tried = running.tried()
+            finally:
+                running.stop()
+        assert (before, said.exit_code) == ((), 0)
+        assert tried == ("unix:/nobody/db.sock", "TCP addresses that nobody listens at")
+
+    def test_a_file_that_an_include_would_have_later_is_in_no_copy(self, theirs):
+        class Including(Toy):
+            def read(self, member):
+                pattern = f"{theirs.parent}/conf.d/*"
+                return dataclasses.replace(super().read(member), patterns=(pattern,))
+
+        (theirs.parent / "conf.d").mkdir()
+        server = site_of(theirs, Including())
+        (theirs.parent / "conf.d" / "later").write_text("")
+        with new_run_root() as root:
+            running = server.spawn(SPEC, theirs.parent, answer("1"), root.new_place("arm"))
+            try:
+                said = running.seat.run(["/bin/ls", f"{theirs.parent}/conf.d"], environment={})
+            finally:
+                running.stop()
+        assert (said.exit_code, said.output) == (0, "")
 
     def test_a_refusal_is_an_outcome_in_its_own_words(self, theirs):
         server = site_of(theirs)

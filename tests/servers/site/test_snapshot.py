@@ -13,6 +13,8 @@ FILES = MemberFiles(
     real={"/etc/nginx/sites/a": "/srv/a.conf"},
     unreadable=("/etc/ssl/key.pem",),
     stand_ins={"/etc/ssl/key.pem": b"a new one"},
+    patterns=("/etc/nginx/sites/*",),
+    served=("/srv/www",),
 )
 FOUND = Found(member=FRONT, files=FILES, survey=Survey(version="nginx/1.22.1"))
 

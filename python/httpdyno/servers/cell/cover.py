@@ -73,6 +73,7 @@ def covers(  # noqa: PLR0913 - all that decides it
     is_filled: Callable[[str], bool] = lambda _: False,
     is_hidden: Callable[[str], bool] = lambda _: False,
     is_locked: bool = False,
+    memory: str = "",
 ) -> Covers:
     """Return how these folders, with all in them, are seen.
 
@@ -88,6 +89,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         is_hidden: Whether this user may not look into a folder, so that nothing in it is seen.
         is_locked: Whether no overlay can leave out a mount that is in its folder, as it is in a
             user namespace.
+        memory: Where layers lie of what is not asked for; a disk, where memory cannot be had.
     """
     found = Covers()
     real = {os.path.realpath(path) for path in asked}
@@ -98,7 +100,16 @@ def covers(  # noqa: PLR0913 - all that decides it
         if os.path.isdir(path)  # noqa: PTH112 - of a text
         and not any(path == each or is_below(path, each) for each in left_out)
     }
-    coverer = _Coverer(found, mounted, own, own_layers, closed or {}, is_hidden, is_locked)
+    coverer = _Coverer(
+        found=found,
+        mounted=mounted,
+        own=own,
+        asked=own_layers,
+        closed=closed or {},
+        is_hidden=is_hidden,
+        is_locked=is_locked,
+        memory=memory,
+    )
     for path in folders:
         coverer.cover(path)
     for path in sorted(own_layers & found.over):
@@ -127,34 +138,29 @@ def mounts_below(folder: str, mounted: Mapping[str, Mounted]) -> list[Mounted]:
     return sorted((m for m in mounted.values() if is_below(m.point, folder)), key=lambda m: m.point)
 
 
+@dataclass(kw_only=True, slots=True)
 class _Coverer:
     """Adds to covers; pure but for looks."""
 
-    def __init__(  # noqa: PLR0913 - all that decides it
-        self,
-        found: Covers,
-        mounted: Mapping[str, Mounted],
-        own: tuple[str, ...],
-        asked: Collection[str],
-        closed: Mapping[str, Callable[[str], bool]],
-        is_hidden: Callable[[str], bool],
-        is_locked: bool,
-    ) -> None:
-        self._found = found
-        self._mounted = mounted
-        self._own = own
-        self._asked = asked
-        self._closed = closed
-        self._is_hidden = is_hidden
-        self._is_locked = is_locked
-        # Folders of runs hold nothing but other copies.
-        self._runs = {os.path.dirname(os.path.dirname(each)) for each in own}  # noqa: PTH120
+    found: Covers
+    mounted: Mapping[str, Mounted]
+    own: tuple[str, ...]
+    asked: Collection[str]
+    closed: Mapping[str, Callable[[str], bool]]
+    is_hidden: Callable[[str], bool]
+    is_locked: bool
+    memory: str
+    runs: set[str] = field(init=False)
+    """Folders of runs hold nothing but other copies."""
+
+    def __post_init__(self) -> None:
+        self.runs = {os.path.dirname(os.path.dirname(each)) for each in self.own}  # noqa: PTH120
 
     def cover(self, folder: str) -> None:
         """Cover a folder, and each mount in it."""
-        if self._is_hidden(folder):
-            self._found.shown.add(folder)
-        elif folder in self._mounted and not self._is_covered(self._mounted[folder]):
+        if self.is_hidden(folder):
+            self.found.shown.add(folder)
+        elif folder in self.mounted and not self._is_covered(self.mounted[folder]):
             return
         elif self._is_anew(folder):
             self._make_anew(folder)
@@ -164,27 +170,35 @@ class _Coverer:
     def _is_anew(self, folder: str) -> bool:
         """Whether it keeps its names, or the kernel takes no overlay over it.
 
-        A layer on disk would lie in the folder itself where the place does.
+        A layer would lie in the folder itself where the place does, and is not in memory.
         """
-        if folder in self._runs or folder in self._closed:
+        if folder in self.runs or folder in self.closed:
             return True
-        if self._is_locked and mounts_below(folder, self._mounted):
+        if self.is_locked and mounts_below(folder, self.mounted):
             return True
-        is_around = any(is_below(each, folder) for each in self._own)
-        return is_around and any(folder == e or is_below(folder, e) for e in self._asked)
+        is_asked = any(folder == each or is_below(folder, each) for each in self.asked)
+        around = self.own if is_asked else (self.memory,)
+        return any(is_below(each, folder) for each in around) and self._holds_layers(folder)
+
+    def _holds_layers(self, folder: str) -> bool:
+        return any(
+            mount_of(each, self.mounted) == mount_of(folder, self.mounted)
+            for each in (*self.own, self.memory)
+            if is_below(each, folder)
+        )
 
     def _cover_all(self, folder: str) -> None:
-        self._found.over.add(folder)
-        points = (each.point for each in mounts_below(folder, self._mounted))
-        for path in sorted({*self._closed, *self._asked, *self._runs, *points}):
-            seen_to = self._found.unseen.keys() | self._found.anew.keys() | self._found.over
+        self.found.over.add(folder)
+        points = (each.point for each in mounts_below(folder, self.mounted))
+        for path in sorted({*self.closed, *self.asked, *self.runs, *points}):
+            seen_to = self.found.unseen.keys() | self.found.anew.keys() | self.found.over
             is_done = any(is_below(path, each) for each in seen_to if is_below(each, folder))
             if is_below(path, folder) and path not in seen_to and not is_done:
                 self.cover(path)
 
     def _is_covered(self, mount: Mounted) -> bool:
         """Whether a mount gets a cover; what is seen of one that gets none is noted."""
-        found, point = self._found, mount.point
+        found, point = self.found, mount.point
         if not os.path.isdir(point):  # noqa: PTH112 - of a text
             if _is_harmless(point):
                 found.shown.add(point)
@@ -201,23 +215,24 @@ class _Coverer:
         return False
 
     def _make_anew(self, folder: str) -> None:
-        self._found.anew[folder] = []
-        if folder in self._runs:
+        self.found.anew[folder] = []
+        if folder in self.runs:
             return
         with os.scandir(folder) as entries:
-            beside = [entry for entry in entries if entry.path not in self._own]
-        if is_kept := self._closed.get(folder):
+            beside = [entry for entry in entries if entry.path not in self.own]
+        if is_kept := self.closed.get(folder):
             beside = [entry for entry in beside if is_kept(entry.name)]
         folders = [entry.path for entry in beside if entry.is_dir(follow_symlinks=False)]
         if len(folders) > _MOST_BESIDE:
-            del self._found.anew[folder]
-            self._found.crowded.add(folder)
-            if self._is_locked and mounts_below(folder, self._mounted):
-                self._found.doubtful.add(folder)
+            del self.found.anew[folder]
+            self.found.crowded.add(folder)
+            is_locked = self.is_locked and mounts_below(folder, self.mounted)
+            if is_locked or is_below(self.memory, folder):
+                self.found.doubtful.add(folder)
             self._cover_all(folder)
             return
         others = [entry for entry in beside if not entry.is_dir(follow_symlinks=False)]
-        self._found.anew[folder] = others
+        self.found.anew[folder] = others
         for path in folders:
             self.cover(path)
 

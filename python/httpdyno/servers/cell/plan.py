@@ -62,6 +62,7 @@ class _Planner:
         # What was made once for a run is read by all starts, and written by none.
         self._own = (*self._written, *([str(place.shared)] if place.shared else ()))
         self._asked = [os.path.realpath(path) for path in (*ALWAYS_WRITTEN, *wish.writes)]
+        self._on_disk = [*self._asked, *(() if wish.is_known else top_folders())]
         self._layers: dict[str, Layers] = {}
         self._found = Covers()
         self._holds: list[Step] = []
@@ -121,11 +122,12 @@ class _Planner:
             top_folders(),
             self._mounted,
             self._own,
-            asked=self._asked,
+            asked=self._on_disk,
             closed=closed,
             is_filled=self._is_filled,
             is_hidden=self._is_hidden,
             is_locked=not self._is_root,
+            memory=str(self._place.memory_folder),
         )
         # Who opens files at each request pays for an overlay; what is safe without one has none.
         kept = (*files, *self._asked, *closed, *self._own)
@@ -283,9 +285,13 @@ class _Planner:
         for path in (*sockets(), *pid_files()):
             real = real_parent(path)
             is_own = any(is_below(real, each) for each in (*self._own, SHARED_MEMORY))
-            if real not in doors and not is_own and self._found.owner(real):
+            if real in doors or is_own:
+                continue
+            if self._found.owner(real):
                 self._plan.hidden.add(real)
                 steps.append(("unlink", real))
+            else:
+                steps.append(("mask", real))
         return steps
 
     def _of(self, target: str) -> Layers:
@@ -314,7 +320,9 @@ class _Planner:
         What is asked for costs what theirs costs, on a disk or in memory.
         """
         place, memory = self._place.folder, self._place.memory_folder
-        is_asked = any(target == each or is_below(target, each) for each in self._asked)
+        # What others left beside the place, in `/var/tmp`, is nothing that a site writes.
+        whole = (each for each in self._on_disk if each not in ALWAYS_WRITTEN)
+        is_asked = target in self._on_disk or any(is_below(target, each) for each in whole)
         is_in_memory = mount_of(target, self._mounted).kind in _IN_MEMORY
         is_possible = mount_of(str(place), self._mounted).takes_layers
         is_on_disk = is_asked and is_possible and not is_in_memory

@@ -7,6 +7,7 @@ that reaches others by unix sockets at each request would wait at each, so it is
 """
 
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 from httpdyno.servers.calls.filter import REACH_FILE
@@ -62,7 +63,7 @@ def counters(text: str) -> dict[str, int]:
     """Return the counters that are told, of a table as the kernel writes it. Pure."""
     found: dict[str, int] = {}
     lines = text.splitlines()
-    for names, values in zip(lines, lines[1:], strict=False):
+    for names, values in pairwise(lines):
         head, _, rest = names.partition(":")
         # Of protocols in two lines only those that are meant; of IPv6 a name and a value a line.
         if head in {"Tcp", "Udp", "TcpExt"} and values.startswith(f"{head}:"):

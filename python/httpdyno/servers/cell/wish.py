@@ -20,6 +20,9 @@ class CellWish:
 
     All of the tree is copy-on-write, with the owners and rights that it has.
     """
+    is_known: bool = True
+    """Whether it is known where the copy writes: what it writes elsewhere is kept in memory. Where
+    it is not, nothing is."""
     served: Sequence[str] = ()
     """Folders of pages, which are seen as they are where that is safe: it costs each request less.
     """

@@ -174,7 +174,8 @@ class SiteServer:
             configuration: What is set.
             place: Its own.
             on_seat: Looks at its seat before anything runs in it.
-            is_measured: Whether what it tries to reach is told by it, as far as that costs no time.
+            is_measured: Whether what it tries to reach is told by it, as far as that costs no time,
+                and where it writes is known from one that was not.
         """
         if isinstance(self._make_seat, str):
             raise AdapterError(self._make_seat)
@@ -182,7 +183,7 @@ class SiteServer:
             changed = self._changed(configuration)
             listener = loaded_listener(self._site, self._listeners())
             variables = copy_variables(spec, self._site, place, configuration.values)
-            seat = self._seat(self._make_seat, changed, place)
+            seat = self._seat(self._make_seat, changed, place, is_known=is_measured)
         except BaseException:
             remove_place(place)
             raise
@@ -238,13 +239,14 @@ class SiteServer:
         if isinstance(self._make_seat, str):
             raise AdapterError(self._make_seat)
         variables = shared_variables(spec, self._site, place)
-        seat = self._seat(self._make_seat, self._changed(Configuration()), place)
+        changed = self._changed(Configuration())
+        seat = self._seat(self._make_seat, changed, place, is_known=False)
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
         return SharedSide(Beside(spec, self._site, seat, place, variables), seat)
 
     def _seat(
-        self, make_seat: SeatMaker, changed: list[_Changed], place: Place
+        self, make_seat: SeatMaker, changed: list[_Changed], place: Place, *, is_known: bool
     ) -> OpenSeat | NotRunning:
         listening = [
             each.address
@@ -253,7 +255,7 @@ class SiteServer:
         ]
         begun = make_seat.begin(place, listening)
         try:
-            seat = make_seat.finish(begun, place, self._wish(changed, begun))
+            seat = make_seat.finish(begun, place, self._wish(changed, begun, is_known))
         except BaseException:
             begun.close()
             raise
@@ -284,7 +286,7 @@ class SiteServer:
             changed.append(_Changed(found=found, adapter=adapter, values=own, changes=changes))
         return changed
 
-    def _wish(self, changed: list[_Changed], begun: Seat) -> CellWish:
+    def _wish(self, changed: list[_Changed], begun: Seat, is_known: bool) -> CellWish:
         files: dict[str, bytes] = {}
         writes = dict.fromkeys(self._site.writes)
         logs: dict[str, None] = {}
@@ -308,6 +310,7 @@ class SiteServer:
             files=files,
             hidden_files=hidden,
             writes=tuple(writes),
+            is_known=is_known,
             served=tuple(served),
             patterns=tuple(patterns),
             logs=tuple(logs),
