@@ -1,7 +1,7 @@
 """`httpdyno doctor`: can this machine do what is asked of it?"""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -37,7 +37,11 @@ _BUSY_LOAD_PER_CPU = 0.5
 _NOISY_SPREAD_RATIO = 1.3
 _NOISY_NOT_RUNNING_RATIO = 0.05
 _LIMITS = {"memory": ServerLimits(memory="any"), "cpu": ServerLimits(cpu="any")}
-_LIMITS_OF = {"cell": limits_of_cell, "wall": limits_of_wall, "open": lambda: LIMITS_OF_OPEN}
+_LIMITS_OF: dict[str, Callable[[], str]] = {
+    "cell": limits_of_cell,
+    "wall": limits_of_wall,
+    "open": lambda: LIMITS_OF_OPEN,
+}
 _TOOLS = {"strace": "shows a server's system calls; `apt-get install strace`"}
 
 

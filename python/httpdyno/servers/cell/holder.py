@@ -30,7 +30,8 @@ _PR_SET_PDEATHSIG = 1
 
 class _Maker:
     def __init__(self, *, by_user: bool) -> None:
-        self._options = "userxattr" if by_user else ""
+        # Without it no folder of theirs can be renamed; who is not root cannot have it.
+        self._options = "userxattr" if by_user else "redirect_dir=on"
         self._held: dict[str, int] = {}
         self._gone: set[str] = set()
         self._kept: list[str] = []
