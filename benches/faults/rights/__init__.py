@@ -1,0 +1,62 @@
+"""An attacker with an account, against every command of root's.
+
+Each way is a function that sets a stage and has root run commands; what came of it is seen by
+evidence alone. All of it happens in namespaces of its own, so that neither his programs nor what
+is done to them meet anybody else's.
+
+    python -m benches.faults --only rights
+    python -m benches.faults.rights htaccess          the ways with this in their names, told at length
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from benches.faults.family import Count
+from benches.faults.rights.evidence import Kind
+
+_REPOSITORY = Path(__file__).parents[3]
+INSIDE = "FAULTS_RIGHTS_INSIDE"
+"""Set where this runs in its own namespaces."""
+_NEEDS = ("unshare", "cc", "nginx", "apache2", "php-fpm8.2")
+
+
+def measure(n: int, seed: int) -> Iterator[Count]:
+    """Try the first n ways."""
+    del seed
+    missing = [name for name in _NEEDS if shutil.which(name) is None]
+    if os.geteuid() != 0 or missing:
+        why = f"skipped: needs root, and {', '.join(_NEEDS)}"
+        yield Count(name="ways tried", value=0, n=0, note=why)
+        return
+    command = inside("--json", "--first", str(n))
+    tried: list[str] = []
+    harms: list[tuple[str, str]] = []
+    with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = json.loads(line)
+            tried.append(found["way"])
+            each = [(kind, f"{found['way']}: {what}") for kind, what in found["harms"]]
+            harms += each
+            first = each[0][1] if each else ""
+            yield Count(name=f"  {found['way']}", value=len(each), n=1, note=first)
+    if process.returncode or len(tried) < n:
+        yield Count(name="ways that were not tried", value=n - len(tried), n=n, note="it broke off")
+    for kind in Kind:
+        of_kind = [what for each, what in harms if each == kind.value]
+        note = of_kind[0] if of_kind else ""
+        yield Count(name=kind.value, value=len(of_kind), n=len(tried), note=note)
+
+
+def inside(*words: str) -> list[str]:
+    """Return the command that runs this in namespaces of its own, with such arguments."""
+    namespaces = ("--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc")
+    # The first process there takes in those whose parents have gone, which Python does not.
+    program = f'{INSIDE}=1 "$@"; exit $?'
+    python = [sys.executable, "-m", "benches.faults.rights", *words]
+    return ["unshare", *namespaces, "sh", "-c", program, "sh", *python]

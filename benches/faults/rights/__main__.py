@@ -1,0 +1,75 @@
+"""Try ways in the namespaces that this is in; by itself it goes into some first."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import traceback
+from importlib import import_module
+
+from benches.faults.rights import INSIDE, inside
+from benches.faults.rights.stage import set_stage
+from benches.faults.rights.way import WAYS, Way
+
+_MODULES = ("found_programs", "named_files", "copies", "studies", "places", "answers")
+_EMPTY = ("/tmp", "/var/tmp", "/dev/shm", "/srv", "/run/systemd")
+"""Where everybody may write, or ways do: each has its own here."""
+
+
+def main() -> int:
+    """Try what was asked for; 1 where harm was done."""
+    parser = argparse.ArgumentParser(prog="python -m benches.faults.rights", description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of ways' names; all, where none is said")
+    parser.add_argument("--first", type=int, help="so many of them")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each")
+    parser.add_argument("--list", action="store_true", help="say which there are")
+    parser.add_argument("--said", action="store_true", help="show what root was told, too")
+    wanted = parser.parse_args()
+    if INSIDE not in os.environ:
+        return subprocess.run(inside(*sys.argv[1:]), check=False).returncode
+    del os.environ[INSIDE]  # it is no business of what runs here
+    for module in _MODULES:
+        import_module(f"benches.faults.rights.{module}")
+    ways = [way for way in WAYS if not wanted.names or any(n in way.name for n in wanted.names)]
+    if wanted.list:
+        print("".join(f"{way.name}: {way.about}\n" for way in ways), end="")
+        return 0
+    _have_own_places()
+    is_harmed = False
+    for way in ways[: wanted.first]:
+        harms = _tried(way, wanted.said)
+        is_harmed |= bool(harms)
+        if wanted.json:
+            print(json.dumps({"way": way.name, "harms": harms}), flush=True)
+        else:
+            print(f"{way.name}: {'HARM' if harms else 'nothing'}", flush=True)
+            print("".join(f"    {kind}: {what}\n" for kind, what in harms), end="", flush=True)
+    return int(is_harmed)
+
+
+def _have_own_places() -> None:
+    for path in _EMPTY:
+        os.makedirs(path, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", path], check=True)
+    os.chmod("/srv", 0o755)
+    os.chmod("/run/systemd", 0o755)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def _tried(way: Way, is_said: bool) -> list[tuple[str, str]]:
+    try:
+        with set_stage() as stage:
+            way.go(stage)
+    except Exception as error:
+        # A way that broke has shown nothing, and must not pass for one that was held.
+        traceback.print_exc()
+        return [("commands that hang or end as a bug", f"the way itself broke: {error!r}")]
+    if is_said:
+        print("\n".join(stage.outputs))
+    short = str(stage.folder)
+    return sorted((harm.kind.value, harm.what.replace(short, "…")) for harm in stage.harms)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""Root looks at a study of his, or runs its own where he may write."""
+
+import os
+import shutil
+from pathlib import Path
+
+from benches.faults.rights.stage import PORT, Stage
+from benches.faults.rights.way import way
+
+_STUDY = """
+format = 2
+name = "{name}"
+title = "Which cache helps?"
+[server]
+adapter = "command"
+command = ["/usr/bin/python3", "-I", "-m", "http.server", "-b", "127.0.0.1", "{{port}}"]
+{server}
+[[knobs]]
+name = "k"
+start = {start}
+levels = ["b"]
+{more}
+[workload]
+{workload}
+[[workload.requests]]
+path = "/"
+{request}
+"""
+_LOOKS = (("study", "show"), ("tune", "--dry-run"), ("study", "run", "--dry-run"))
+
+
+def _study(
+    stage: Stage, name: str = "shop", *, start: str = "'a'", **parts: str
+) -> Path:
+    """Write a study of his; return its folder."""
+    known = {"server": "environment = { A = '{knob.k}' }", "more": "", "workload": "", "request": ""}
+    text = _STUDY.format(name=name, start=start, **(known | parts))
+    return stage.his(f"{name}/study.toml", text).parent
+
+
+def _looked_at(stage: Stage, folder: Path) -> None:
+    """Have root do all that is to run nothing."""
+    for command, *rest in _LOOKS:
+        sub = [word for word in rest if not word.startswith("-")]
+        options = [word for word in rest if word.startswith("-")]
+        stage.root(command, *sub, folder, *options)
+    stage.root("compare", folder, "--b", "k=b", "--dry-run")
+    stage.root("study", "list", cwd=folder)
+
+
+def _started(stage: Stage, folder: Path) -> None:
+    """Have root do what starts it, once it was not told that it may."""
+    stage.root("study", "check", folder)
+    stage.root("study", "serve", folder, within_s=10)
+
+
+def _template(stage: Stage) -> str:
+    return f"{{{{ cycler.__init__.__globals__.os.popen('{stage.mark} template').read() }}}}"
+
+
+@way
+def _templates_that_run_commands(stage: Stage) -> None:
+    """Templates in all places of his study run a command."""
+    evil = _template(stage)
+    folder = _study(
+        stage,
+        start=f'"{evil}"',
+        server="environment = { A = '{knob.k}' }\n[[server.templates]]\nsource = 't.j2'\nto = 't'",
+        more=f'[network]\nhosts = ["127.0.0.2 mail.example"]\n[network.resolver]\nanswers = "{evil}"',
+        workload=f'target = "{evil}"',
+    )
+    stage.his("shop/t.j2", f"{evil} {{{{ knob.k }}}}")
+    _looked_at(stage, folder)
+
+
+@way
+def _templates_that_read_files(stage: Stage) -> None:
+    """Templates of his study include root's file, by its path and by a link."""
+    stage.link("shop/link", stage.secret)
+    body = f"{{% include 'link' %}}{{% include '{stage.secret}' %}}{{{{ knob.k }}}}"
+    stage.his("shop/t.j2", body)
+    folder = _study(stage, server="[[server.templates]]\nsource = 't.j2'\nto = 't'")
+    _looked_at(stage, folder)
+    stage.his("shop/t.j2", f"{{% include 'link' %}} {{{{ knob.k }}}}")
+    _looked_at(stage, folder)
+    _started(stage, folder)
+
+
+@way
+def _templates_without_an_end(stage: Stage) -> None:
+    """A template of his study loops, and one fills all memory."""
+    for body in (
+        "{% for x in range(99999) %}{% for y in range(99999) %}{% endfor %}{% endfor %}",
+        "{{ 'a' * 99999999999 }}",
+        "{{ ('%' ~ 9999999999 ~ 's') % 'a' }}",
+    ):
+        stage.his("shop/t.j2", f"{body} {{{{ knob.k }}}}")
+        folder = _study(stage, server="[[server.templates]]\nsource = 't.j2'\nto = 't'")
+        stage.root("study", "show", folder)
+        stage.root("tune", folder, "--dry-run")
+
+
+@way
+def _patterns_without_an_end(stage: Stage) -> None:
+    """Patterns of his study take for ever."""
+    stage.his("shop/a.html", "a" * 40)
+    folder = _study(
+        stage,
+        server="ready = 'log (a+)+$'\nenvironment = { A = '{knob.k}' }",
+        workload="may_differ = ['(a+)+$', '(([a-z])+.)+[A-Z]([a-z])+$']",
+    )
+    _looked_at(stage, folder)
+    _started(stage, folder)
+
+
+@way
+def _files_of_root_that_it_takes(stage: Stage) -> None:
+    """His study takes root's file into a run, by path, by link, and out of its own folder."""
+    stage.link("shop/link", stage.secret)
+    files = "".join(
+        f"[[server.files]]\nfrom = '{path}'\nto = 'f{k}'\n"
+        for k, path in enumerate((stage.secret, "link", "../../root-only/secret"))
+    )
+    folder = _study(stage, server=f"environment = {{ A = '{{knob.k}}' }}\n{files}")
+    _looked_at(stage, folder)
+    _started(stage, folder)
+
+
+@way
+def _files_outside_that_it_writes(stage: Stage) -> None:
+    """His study has files go out of the run folder."""
+    stage.his("shop/t.j2", "{{ knob.k }}")
+    for target in (f"../../../{stage.root_only.relative_to('/')}/out-by-to", f"{stage.root_only}/o"):
+        stage.his("shop/x", "x")
+        folder = _study(
+            stage,
+            server=f"[[server.files]]\nfrom = 'x'\nto = '{target}'\n"
+            f"[[server.templates]]\nsource = 't.j2'\nto = '{target}2'",
+        )
+        stage.root("study", "show", folder)
+        stage.root("study", "check", folder)
+
+
+@way
+def _body_that_is_roots_file(stage: Stage) -> None:
+    """His study sends root's file to his server, as the body of a request and as a list."""
+    stage.link("shop/link", stage.secret)
+    folder = _study(stage, request="method = 'POST'\nbody = '@link'")
+    _looked_at(stage, folder)
+    _started(stage, folder)
+    folder = _study(stage, workload="url_file = 'link'")
+    stage.root("study", "show", folder)
+
+
+@way
+def _study_that_is_a_link(stage: Stage) -> None:
+    """The study file is a link to root's file, a FIFO, or a device."""
+    stage.root("study", "show", stage.link("shop/study.toml", stage.secret).parent)
+    stage.root("study", "show", stage.fifo("fifo/study.toml").parent)
+    stage.root("study", "show", stage.link("zero/study.toml", "/dev/zero").parent)
+
+
+@way
+def _interpreter_that_it_names(stage: Stage) -> None:
+    """His study names a program of his as gunicorn's python; its servers ask it what it is."""
+    stage.his("shop/app.py", "app = None\n")
+    stage.his("shop/python", (stage.home / "mark").read_bytes(), mode=0o755)
+    text = (
+        "format = 2\nname = 'shop'\ntitle = 'x'\n[server]\nadapter = 'gunicorn'\n"
+        "settings = { application = 'app:app', python = 'python' }\n"
+        "[[knobs]]\nname = 'workers'\nstart = 1\nlevels = [2]\n"
+        "[workload]\n[[workload.requests]]\npath = '/'\n"
+    )
+    folder = stage.his("shop/study.toml", text).parent
+    _looked_at(stage, folder)
+    stage.root("study", "check", folder)
+
+
+@way
+def _commands_of_his_study(stage: Stage) -> None:
+    """His study starts and prepares with his programs; root checks, serves, tunes, compares."""
+    folder = _study(
+        stage,
+        server=f"prepare = ['{stage.mark}', 'prepare']\n"
+        f"environment = {{ A = '{{knob.k}}', LD_PRELOAD = '{stage.library()}' }}",
+    )
+    _looked_at(stage, folder)
+    _started(stage, folder)
+    stage.root("study", "run", folder, "--budget", "3s")
+    stage.root("tune", folder, "--budget", "3s")
+    stage.root("compare", folder, "--b", "k=b", "--budget", "3s")
+
+
+@way
+def _roots_study_in_his_folder(stage: Stage) -> None:
+    """Root's own study lies where he may write: he has put his own in its place."""
+    folder = _study(stage, server=f"prepare = ['{stage.mark}', 'prepare']\nready = 'tcp'")
+    for each in (folder, folder / "study.toml"):
+        os.chown(each, 0, 0)
+    stage.root("study", "check", folder)
+    stage.root("tune", folder, "--budget", "3s")
+
+
+@way
+def _roots_study_that_his_group_writes(stage: Stage) -> None:
+    """Root's study lies in root's folder, and his group may write the file."""
+    folder = _study(stage, server=f"prepare = ['{stage.mark}', 'prepare']\nready = 'tcp'")
+    moved = stage.folder / "shop"
+    shutil.move(folder, moved)
+    for each, mode in ((moved, 0o755), (moved / "study.toml", 0o664)):
+        os.chown(each, 0, stage.user)
+        each.chmod(mode)
+    stage.root("study", "check", moved)
+
+
+@way
+def _snapshot_that_is_swapped(stage: Stage) -> None:
+    """Root adopted a site into his folder; he has links in the snapshot lead to root's file."""
+    server = f"server {{ listen 127.0.0.1:{PORT}; location / {{ return 200 ok; }} }}"
+    config = stage.folder / "nginx.conf"
+    config.write_text(f"user www-data;\nevents {{}}\nhttp {{ {server} }}\n")
+    folder = stage.home / "shop"
+    stage.root("adopt", config, "--get", "/", "-o", folder)
+    for path in folder.rglob("*.conf"):
+        path.unlink()
+        path.symlink_to(stage.secret)
+    if folder.exists():
+        stage.root("study", "show", folder)
+        stage.root("study", "check", folder)
