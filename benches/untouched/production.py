@@ -37,11 +37,12 @@ _N_ORDERS = 3
 _N_RESTARTS = 3
 _READY_S = 15.0
 _COMMAND_S = 300.0
+_DONE = (0, 1)
 _PROGRAM = (str(Path(sys.executable).with_name("httpdyno")),)
 _COMMANDS = {
     "check": ("study", "check", "shop"),
-    "tune": ("tune", "shop", "--budget", "30s"),
-    "compare": ("compare", "shop", "--b", "env.CACHE=on", "--budget", "20s"),
+    "tune": ("tune", "shop", "--budget", "90s"),
+    "compare": ("compare", "shop", "--b", "env.CACHE=on", "--budget", "30s"),
 }
 _NEEDED = ("redis-server", "haproxy", "mariadbd", "memcached", "php-fpm8.2", "psql", "unshare", "ip")
 
@@ -87,20 +88,20 @@ def _run(stack: ExitStack, services: list[Service], top: Path) -> int:
     late.start()
     for _ in range(_N_ORDERS):
         _order()
-    before = {each.name: each.counted() for each in services} | {late.name: _got(late)}
+    before = {each.name: each.counted() for each in services} | {late.name: late.kept()}
     _taken_away(late)
     deaf = [name for name, n in before.items() if n == 0]
     work = top / "work"
     work.mkdir()
-    adopted = _command(work, ("adopt", f"pid:{pid}", "--get", "/", "--knob", "env.CACHE=off,on",
-                              *("-o", "shop")))
-    after = {each.name: each.counted() for each in services} | {late.name: _got(late)}
+    adopt = ("adopt", f"pid:{pid}", "--get", "/", "--knob", "env.CACHE=off,on", "-c", "4")
+    adopted = _command(work, (*adopt, "-o", "shop"))
+    after = {each.name: each.counted() for each in services} | {late.name: late.kept()}
     rows = [("adopt", adopted, before, after)]
     stack.callback(_taken_away, late)
     for name, words in _COMMANDS.items() if adopted == 0 else ():
-        start = {each.name: each.counted() for each in services} | {late.name: _got(late)}
+        start = {each.name: each.counted() for each in services} | {late.name: late.kept()}
         code = _restarted_meanwhile(work, words, services, late)
-        after = {each.name: each.counted() for each in services} | {late.name: _got(late)}
+        after = {each.name: each.counted() for each in services} | {late.name: late.kept()}
         rows.append((name, code, start, after))
     return _told(before, deaf, rows)
 
@@ -111,7 +112,7 @@ def _shop(stack: ExitStack, services: list[Service], top: Path) -> int:
     script.write_bytes(Path(__file__).with_name("shop.py").read_bytes())
     settings = {
         "port": _PORT,
-        "services": [{"path": str(each.path), **each.asks} for each in services],
+        "services": [told for each in services for told in each.told()],
     }
     (top / "settings.json").write_text(json.dumps(settings))
     process = subprocess.Popen(
@@ -145,30 +146,26 @@ def _taken_away(late: Service) -> None:
         late.path.unlink(missing_ok=True)
 
 
-def _got(late: Service) -> int:
-    file = late.folder / "got"
-    return file.stat().st_size if file.exists() else 0
-
-
 def _command(work: Path, words: tuple[str, ...]) -> int:
     environment = {
         **os.environ,
         "HTTPDYNO_DATA_DIR": str(work / "data"),
         "HTTPDYNO_RUN_DIR": str(work / "run"),
     }
-    with (work / "said").open("ab") as said:
-        said.write(f"\n$ httpdyno {' '.join(words)}\n".encode())
-        said.flush()
-        return subprocess.run(
-            [*_PROGRAM, *words],
-            cwd=work,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            timeout=_COMMAND_S,
-            check=False,
-        ).returncode
+    done = subprocess.run(
+        [*_PROGRAM, *words],
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_COMMAND_S,
+        check=False,
+    )
+    if done.returncode not in _DONE:
+        print(f"$ httpdyno {' '.join(words)}\n{done.stdout[-1_000:]}")
+    return done.returncode
 
 
 def _restarted_meanwhile(
@@ -213,7 +210,7 @@ def _told(before, deaf, rows) -> int:
         n_reached += len(reached)
         print(f"{command:<8} exit {code}  of copies: {reached or 0}")
     print(f"services that counted none of the shop's own: {deaf or 'none'}")
-    is_whole = all(code in (0, 1) for _, code, _, _ in rows) and len(rows) == 1 + len(_COMMANDS)
+    is_whole = all(code in _DONE for _, code, _, _ in rows) and len(rows) == 1 + len(_COMMANDS)
     print("met" if (is_good := is_whole and not n_reached and not deaf) else "missed")
     return 0 if is_good else 1
 

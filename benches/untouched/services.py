@@ -32,10 +32,8 @@ class Service:
     name: str
     user: str
     command: Callable[[Path], list[str]]
-    socket: str
-    """In its folder, as whoever asks for it says it."""
-    asks: Mapping[str, object]
-    """What the application is told to do with it."""
+    asks: Mapping[str, Mapping[str, object]]
+    """Socket in its folder, as whoever asks for it says it → what the shop is told of it."""
     prepare: Callable[["Service"], None] = lambda _: None
     once_up: Callable[["Service"], None] = lambda _: None
     count: Callable[["Service"], int]
@@ -49,8 +47,12 @@ class Service:
 
     @property
     def path(self) -> Path:
-        """Its socket."""
-        return self.folder / self.socket
+        """Its first socket."""
+        return self.folder / next(iter(self.asks))
+
+    def told(self) -> list[dict[str, object]]:
+        """Return what the shop is told, for each socket."""
+        return [{"path": f"{self.folder}/{at}", **each} for at, each in self.asks.items()]
 
     def start(self) -> None:
         """Start it, and wait until it is there.
@@ -97,6 +99,10 @@ class Service:
         sleep(_PAUSE_S)
         self.start()
         self.n_restarts += 1
+
+    def kept(self) -> int:
+        """Return how many bytes a stand-in was given, whether it is up or not."""
+        return sum(path.stat().st_size for path in self.folder.glob("got.*"))
 
     def counted(self) -> int:
         """Return how many orders it had since it was first started."""
@@ -274,17 +280,23 @@ def _lines(name: str) -> Callable[[Service], int]:
     return count
 
 
-def stand_in(name: str, how: str, *, user: str = "nobody") -> Service:
-    """Return something small that binds or reads in a way that none of the others has."""
+def stand_in(name: str, *hows: str) -> Service:
+    """Return something small that binds or reads in these ways, each of which none other has."""
+    kinds = {how: how if how in {"datagram", "fifo"} else "plain" for how in hows}
     return Service(
         name=name,
-        user=user,
-        command=lambda folder: ["/usr/bin/python3", "-S", str(folder / "stand_in.py"), how],
-        socket=f"{how}.sock",
-        asks={"kind": "datagram" if how == "datagram" else "fifo" if how == "fifo" else "plain"},
+        user="nobody",
+        command=lambda folder: ["/usr/bin/python3", "-S", str(folder / "stand_in.py"), *hows],
+        asks={f"{how}.sock": {"kind": kind} for how, kind in kinds.items()},
         prepare=lambda service: (service.folder / "stand_in.py").write_bytes(_STAND_IN.read_bytes()),
-        count=_lines("got"),
+        count=_stand_in_count,
     )
+
+
+def _stand_in_count(service: Service) -> int:
+    if not all(os.path.lexists(service.folder / at) for at in service.asks):
+        raise RuntimeError("not there yet")
+    return service.kept()
 
 
 def all_services() -> list[Service]:
@@ -298,16 +310,14 @@ def all_services() -> list[Service]:
                 *("--unixsocketperm", "777", "--port", str(PORTS["redis"]), "--save", ""),
                 *("--appendonly", "yes", "--appendfsync", "always", "--daemonize", "no"),
             ],
-            socket="redis.sock",
-            asks={"kind": "redis", "port": PORTS["redis"]},
+            asks={"redis.sock": {"kind": "redis", "port": PORTS["redis"]}},
             count=_redis_count,
         ),
         Service(
             name="haproxy",
             user="haproxy",
             command=lambda folder: ["/usr/sbin/haproxy", "-db", "-f", f"{folder}/haproxy.cfg"],
-            socket="front.sock",
-            asks={"kind": "haproxy"},
+            asks={"front.sock": {"kind": "haproxy"}},
             prepare=_haproxy_files,
             count=_haproxy_count,
         ),
@@ -320,8 +330,7 @@ def all_services() -> list[Service]:
                 *("--bind-address=127.0.0.1", f"--pid-file={folder}/db.pid"),
                 "--innodb-buffer-pool-size=16M",
             ],
-            socket="link/db.sock",
-            asks={"kind": "mariadb", "port": PORTS["mariadb"]},
+            asks={"link/db.sock": {"kind": "mariadb", "port": PORTS["mariadb"]}},
             prepare=_mariadb_files,
             once_up=_mariadb_tables,
             count=_mariadb_count,
@@ -333,8 +342,7 @@ def all_services() -> list[Service]:
                 *(f"{_PG}/postgres", "-D", f"{folder}/data", "-p", str(PORTS["postgresql"])),
                 *("-c", "unix_socket_directories=..", "-c", "shared_buffers=8MB"),
             ],
-            socket=f".s.PGSQL.{PORTS['postgresql']}",
-            asks={"kind": "postgresql", "port": PORTS["postgresql"]},
+            asks={f".s.PGSQL.{PORTS['postgresql']}": {"kind": "postgresql", "port": PORTS["postgresql"]}},
             prepare=_postgresql_files,
             once_up=_postgresql_tables,
             count=_postgresql_count,
@@ -343,8 +351,7 @@ def all_services() -> list[Service]:
             name="memcached",
             user="memcache",
             command=lambda folder: ["/usr/bin/memcached", "-s", f"{folder}/mc.sock", "-a", "777"],
-            socket="mc.sock",
-            asks={"kind": "memcached", "second": "second.sock"},
+            asks={"mc.sock": {"kind": "memcached", "second": "second.sock"}},
             once_up=_memcached_second_name,
             count=_memcached_count,
             is_lasting=False,
@@ -355,8 +362,7 @@ def all_services() -> list[Service]:
             command=lambda folder: [
                 *("/usr/bin/memcached", "-l", "127.0.0.1", "-p", str(PORTS["memcached"]), "-U", "0")
             ],
-            socket="",
-            asks={"kind": "memcached tcp", "port": PORTS["memcached"]},
+            asks={"": {"kind": "memcached tcp", "port": PORTS["memcached"]}},
             count=_memcached_tcp_count,
             is_lasting=False,
         ),
@@ -364,8 +370,7 @@ def all_services() -> list[Service]:
             name="php-fpm",
             user="www-data",
             command=lambda folder: ["/usr/sbin/php-fpm8.2", "-F", "-y", f"{folder}/fpm.conf"],
-            socket="php.sock",
-            asks={"kind": "fastcgi"},
+            asks={"php.sock": {"kind": "fastcgi"}},
             prepare=_php_files,
             count=_lines("orders"),
         ),

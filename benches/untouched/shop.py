@@ -126,6 +126,7 @@ class Shop(http.server.BaseHTTPRequestHandler):
     """Orders of everything."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet, or each waits for the other end's word
 
     def do_GET(self):
         for each in SETTINGS["services"]:
@@ -134,9 +135,11 @@ class Shop(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"hello")
+        self.wfile.flush()
 
     def log_message(self, *_):
         pass
 
 
+http.server.ThreadingHTTPServer.request_queue_size = 64
 http.server.ThreadingHTTPServer(("127.0.0.1", SETTINGS["port"]), Shop).serve_forever()

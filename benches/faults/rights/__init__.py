@@ -38,14 +38,16 @@ def measure(n: int, seed: int) -> Iterator[Count]:
     harms: list[tuple[str, str]] = []
     with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            found = json.loads(line)
-            tried.append(found["way"])
-            each = [(kind, f"{found['way']}: {what}") for kind, what in found["harms"]]
-            harms += each
-            first = each[0][1] if each else ""
-            yield Count(name=f"  {found['way']}", value=len(each), n=1, note=first)
-    if process.returncode or len(tried) < n:
+        try:
+            for line in process.stdout:
+                found = json.loads(line)
+                tried.append(found["way"])
+                harms += [(kind, f"{found['way']}: {what}") for kind, what in found["harms"]]
+                first = found["harms"][0][1] if found["harms"] else ""
+                yield Count(name=found["way"], value=len(found["harms"]), n=1, note=first)
+        finally:
+            process.kill()  # all that is in there ends with it
+    if len(tried) < n:
         yield Count(name="ways that were not tried", value=n - len(tried), n=n, note="it broke off")
     for kind in Kind:
         of_kind = [what for each, what in harms if each == kind.value]

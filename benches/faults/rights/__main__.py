@@ -7,20 +7,22 @@ import subprocess
 import sys
 import traceback
 from importlib import import_module
+from pathlib import Path
 
 from benches.faults.rights import INSIDE, inside
 from benches.faults.rights.stage import set_stage
 from benches.faults.rights.way import WAYS, Way
 
 _MODULES = ("found_programs", "named_files", "copies", "studies", "places", "answers")
-_EMPTY = ("/tmp", "/var/tmp", "/dev/shm", "/srv", "/run/systemd")
+_OPEN_TO_ALL = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))
+_EMPTY = (*_OPEN_TO_ALL, Path("/srv"), Path("/run/systemd"))
 """Where everybody may write, or ways do: each has its own here."""
 
 
 def main() -> int:
     """Try what was asked for; 1 where harm was done."""
     parser = argparse.ArgumentParser(prog="python -m benches.faults.rights", description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of ways' names; all, where none is said")
+    parser.add_argument("names", nargs="*", help="of ways or of modules; all, where none is said")
     parser.add_argument("--first", type=int, help="so many of them")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each")
     parser.add_argument("--list", action="store_true", help="say which there are")
@@ -31,7 +33,7 @@ def main() -> int:
     del os.environ[INSIDE]  # it is no business of what runs here
     for module in _MODULES:
         import_module(f"benches.faults.rights.{module}")
-    ways = [way for way in WAYS if not wanted.names or any(n in way.name for n in wanted.names)]
+    ways = [way for way in WAYS if not wanted.names or any(map(way.is_called, wanted.names))]
     if wanted.list:
         print("".join(f"{way.name}: {way.about}\n" for way in ways), end="")
         return 0
@@ -50,23 +52,23 @@ def main() -> int:
 
 def _have_own_places() -> None:
     for path in _EMPTY:
-        os.makedirs(path, exist_ok=True)
+        path.mkdir(exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", path], check=True)
-    os.chmod("/srv", 0o755)
-    os.chmod("/run/systemd", 0o755)
+    for path in ("/srv", "/run/systemd"):
+        Path(path).chmod(0o755)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
 def _tried(way: Way, is_said: bool) -> list[tuple[str, str]]:
     try:
-        with set_stage() as stage:
+        with set_stage(open_to_all=_OPEN_TO_ALL) as stage:
             way.go(stage)
     except Exception as error:
         # A way that broke has shown nothing, and must not pass for one that was held.
         traceback.print_exc()
         return [("commands that hang or end as a bug", f"the way itself broke: {error!r}")]
     if is_said:
-        print("\n".join(stage.outputs))
+        print("\n".join(stage.outputs), flush=True)
     short = str(stage.folder)
     return sorted((harm.kind.value, harm.what.replace(short, "…")) for harm in stage.harms)
 

@@ -7,25 +7,22 @@ import threading
 from contextlib import suppress
 
 from benches.faults.rights.evidence import Harm, Kind
-from benches.faults.rights.stage import PORT, Stage, way_out
+from benches.faults.rights.stage import PORT, Stage, bystanders, way_out
 from benches.faults.rights.way import way
 
 _ABSTRACT = "production"
 
 
-def _targets(stage: Stage) -> None:
+def tell_targets(stage: Stage) -> None:
     """Say what lies outside, and listen for whoever gets there."""
     disk = os.stat("/").st_dev
-    bystanders = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError), open(f"/proc/{name}/cmdline", "rb") as file:
-            if file.read().startswith(b"bystander"):
-                bystanders.append(int(name))
     targets = {
         "marks": str(stage.root_only),
         "mounts": os.readlink("/proc/self/ns/mnt"),
         "pids": os.readlink("/proc/self/ns/pid"),
-        "bystanders": bystanders,
+        "bystander": stage.bystander,
+        "bystanders": bystanders(stage),
+        "open_to_all": list(map(str, stage.open_to_all)),
         "disk": [os.major(disk), os.minor(disk)],
         "abstract": _ABSTRACT,
         "port": _listening(stage, socket.socket(), ("127.0.0.1", 0), "the host's loopback"),
@@ -61,7 +58,7 @@ def _listening(stage: Stage, listener: socket.socket, address: object, what: str
 @way
 def _server_of_his(stage: Stage) -> None:
     """A script of his that Python runs is adopted by its port, and tries 32 ways out."""
-    _targets(stage)
+    tell_targets(stage)
     stage.runs("/usr/bin/python3", "-S", "-E", stage.home / "way_out.py", ready=PORT)
     folder = stage.work / "shop"
     stage.root("adopt", f":{PORT}", "--get", "/", "-o", folder, "--knob", "env.X=1,2")
@@ -73,7 +70,7 @@ def _server_of_his(stage: Stage) -> None:
 @way
 def _program_called_apache(stage: Stage) -> None:
     """His program is called apache2, which is begun as root: it tries 32 ways out."""
-    _targets(stage)
+    tell_targets(stage)
     config = stage.his(
         "apache2.conf", f"ServerRoot {stage.home}\nServerName x\nListen 127.0.0.1:{PORT}\n"
     )
@@ -84,7 +81,7 @@ def _program_called_apache(stage: Stage) -> None:
 @way
 def _program_called_nginx(stage: Stage) -> None:
     """His program is called nginx, and is adopted by its process: it tries 32 ways out."""
-    _targets(stage)
+    tell_targets(stage)
     server = f"server {{ listen 127.0.0.1:{PORT}; location / {{ return 200 ok; }} }}"
     config = stage.his("nginx.conf", f"events {{}}\nhttp {{ {server} }}\n")
     pid = stage.serves("nginx", title=f"nginx: master process {stage.home}/nginx -c {config}")
@@ -94,7 +91,7 @@ def _program_called_nginx(stage: Stage) -> None:
 @way
 def _command_of_his(stage: Stage) -> None:
     """Root adopts a command that is a program of his: it tries 32 ways out."""
-    _targets(stage)
+    tell_targets(stage)
     program = stage.named("shop")
     stage.root(
         *("adopt", "--listener", PORT, "--get", "/", "-o", stage.work / "shop"),

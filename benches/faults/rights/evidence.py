@@ -6,6 +6,7 @@ commands that are careless on purpose.
 
 import hashlib
 import os
+import pwd
 import stat
 import subprocess
 import threading
@@ -92,7 +93,10 @@ class Witness:
             where = "in a copy" if _is_in_copy(process) else "outside"
             words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
             what = f"{' '.join(words[:2])} {where}, as uid {uid}"
-            self.harms.add(Harm(kind=Kind.RUN, what=what))
+            # Root of a user namespace is told as its number here: where that is no account's, it
+            # has no rights that anybody lent.
+            if _is_account(int(uid)):
+                self.harms.add(Harm(kind=Kind.RUN, what=what))
         elif name == TRYING and _is_in_copy(process):
             for folder in (self.folder, "/tmp", "/dev/shm"):
                 with suppress(OSError):
@@ -127,6 +131,13 @@ class Witness:
 def _is_in_copy(process: Path) -> bool:
     here = os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116
     return os.stat(f"{process}/ns/mnt").st_ino != here  # noqa: PTH116
+
+
+def _is_account(uid: int) -> bool:
+    try:
+        return bool(pwd.getpwuid(uid))
+    except KeyError:
+        return False
 
 
 def _generic(path: str) -> str:

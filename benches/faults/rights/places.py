@@ -3,11 +3,13 @@
 import json
 import os
 import signal
-import time
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benches.faults.rights.evidence import Harm, Kind
-from benches.faults.rights.stage import Stage
+from benches.faults.rights.stage import Stage, bystanders
 from benches.faults.rights.way import way
 
 from httpdyno.boot import boot_id
@@ -38,24 +40,13 @@ def _record(pids: list[int], memory: Path) -> str:
     return "".join(f"{json.dumps(each)}\n" for each in (head, *lines))
 
 
-def _bystanders() -> list[int]:
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        found += [int(name)] if words.startswith(b"bystander") else []
-    return found
-
-
 @way
 def _roots_that_he_made(stage: Stage) -> None:
     """Before root's first run he made its folders, with a record that names others' processes."""
     for top in ("/var/tmp", "/dev/shm"):
         root = _his_folder(stage, f"{top}/httpdyno-0")
         run = _his_folder(stage, f"{root}/run-2097152-1-aaaaaaaa")
-        (run / "owner.jsonl").write_text(_record(_bystanders(), stage.root_only))
+        (run / "owner.jsonl").write_text(_record(bystanders(stage), stage.root_only))
         (run / "lock").touch()
         for path in (run / "owner.jsonl", run / "lock"):
             os.chown(path, stage.user, stage.user)
@@ -78,7 +69,7 @@ def _roots_that_are_links(stage: Stage) -> None:
 def _runs_in_a_folder_of_his(stage: Stage) -> None:
     """Root's runs are set to a folder of his, in which a record names others' processes."""
     run = stage.home / "runs/run-2097152-1-aaaaaaaa"
-    stage.his("runs/run-2097152-1-aaaaaaaa/owner.jsonl", _record(_bystanders(), stage.root_only))
+    stage.his("runs/run-2097152-1-aaaaaaaa/owner.jsonl", _record(bystanders(stage), stage.root_only))
     stage.link("runs/run-2097152-1-aaaaaaaa/memory", stage.root_only)
     stage.give(run)
     there = {"HTTPDYNO_RUN_DIR": str(stage.home / "runs")}
@@ -87,50 +78,31 @@ def _runs_in_a_folder_of_his(stage: Stage) -> None:
 
 
 @way
-def _marks_that_he_forged(stage: Stage) -> None:
-    """A killed run of root's is cleared; a bystander holds its file, stands in it, has its mark."""
-    served = _killed_serve(stage)
-    if served is None:
-        stage.blinded("`study serve` did not come up, so nothing was tried")
-        return
-    log = next((path for path in served.rglob("*") if path.is_file()), served / "owner.jsonl")
-    other = stage.runs("/usr/bin/sleep", "600", environment={MARK: str(served)})
-    holders = [
-        stage.runs("/usr/bin/tail", "-f", log, cwd=Path("/"), user=0),
-        stage.runs("/usr/bin/sleep", "600", cwd=served, user=0),
-    ]
-    stage.root("history")
-    for pid in holders:
-        if process_info(pid) is None or Path(f"/proc/{pid}/cmdline").read_bytes() == b"":
-            stage.harms.add(Harm(kind=Kind.ENDED, what="who has a file of a run open"))
-    del other  # his own, with a mark that he gave it: he may have it ended
-
-
-def _killed_serve(stage: Stage) -> Path | None:
-    """Have root serve a study, and kill it; return its run folder."""
-    import subprocess
-
-    process = subprocess.Popen(
-        [*stage.program, "study", "serve", "bookmarks"],
-        cwd=stage.work,
-        env={**os.environ, **stage.environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-    return next((stage.folder / "run").glob("run-*"), None)
+def _marks_of_a_run_that_was_killed(stage: Stage) -> None:
+    """A killed run of root's is cleared: others have its log open, or stand in its folder."""
+    with _served(stage) as (process, run):
+        process.kill()
+        process.wait()
+        holders = _holders(stage, run)
+        # He has its mark; being his own, he may have himself ended.
+        stage.runs("/usr/bin/sleep", "600", environment={MARK: str(run)})
+        stage.root("history")
+    _see(stage, holders)
 
 
 @way
 def _bystanders_of_a_run_that_ends(stage: Stage) -> None:
-    """While root serves a study others have its log open, or stand in its folder."""
-    import subprocess
+    """Root's run comes to its end: others have its log open, or stand in its folder."""
+    with _served(stage) as (process, run):
+        holders = _holders(stage, run)
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+    _see(stage, holders)
 
+
+@contextmanager
+def _served(stage: Stage) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """Have root serve a study; its process and run folder are given."""
     process = subprocess.Popen(
         [*stage.program, "study", "serve", "bookmarks"],
         cwd=stage.work,
@@ -140,23 +112,29 @@ def _bystanders_of_a_run_that_ends(stage: Stage) -> None:
         start_new_session=True,
     )
     assert process.stdout is not None
-    process.stdout.readline()
-    run = next((stage.folder / "run").glob("run-*"))
+    try:
+        if not process.stdout.readline():
+            raise RuntimeError("nothing is served, so nothing was tried")
+        yield process, next((stage.folder / "run").glob("run-*"))
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def _holders(stage: Stage, run: Path) -> list[int]:
     log = next((path for path in run.rglob("*.log") if path.is_file()), run / "owner.jsonl")
-    holders = [
+    return [
         stage.runs("/usr/bin/tail", "-f", log, cwd=Path("/"), user=0),
         stage.runs("/usr/bin/sleep", "600", cwd=log.parent, user=0),
     ]
-    process.send_signal(signal.SIGTERM)
-    process.wait()
-    process.stdout.close()
+
+
+def _see(stage: Stage, holders: list[int]) -> None:
     for pid in holders:
-        try:
-            is_gone = Path(f"/proc/{pid}/cmdline").read_bytes() == b""
-        except OSError:
-            is_gone = True
-        if is_gone:
-            stage.harms.add(Harm(kind=Kind.ENDED, what="who has a file of a run open"))
+        # Who ended and is waited for by nobody yet has no words.
+        if not Path(f"/proc/{pid}/cmdline").read_bytes():
+            stage.harms.add(Harm(kind=Kind.ENDED, what="who holds a file or folder of a run"))
 
 
 @way

@@ -41,6 +41,8 @@ class Stage:
     program: Sequence[str]
     """What root runs: httpdyno, but for tests of what is seen."""
     user: int
+    open_to_all: Sequence[Path] = ()
+    """Folders besides its own in which he and root may leave files for each other."""
     canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(12)}")
     outputs: list[str] = field(default_factory=list)
     harms: set[Harm] = field(default_factory=set)
@@ -65,6 +67,11 @@ class Stage:
     def work(self) -> Path:
         """Where root's httpdyno keeps its store, its run folders, and where root stands."""
         return self.folder / "work"
+
+    @property
+    def bystander(self) -> str:
+        """What those are called whom all this does not concern."""
+        return f"bystander-of-{self.folder.name}"
 
     @property
     def mark(self) -> str:
@@ -170,7 +177,7 @@ class Stage:
         cwd: Path | None = None,
         environment: Mapping[str, str] = {},
         within_s: float = WITHIN_S,
-        answer: str = "",
+        may_last: bool = False,
     ) -> str:
         """Have root run httpdyno; return what it said, which evidence is looked for in.
 
@@ -179,22 +186,23 @@ class Stage:
             cwd: Where root stands, else in a folder of its own.
             environment: What root has besides.
             within_s: By when it must end, in seconds.
-            answer: What root says when it is asked something.
+            may_last: Whether it goes on until it is ended then.
         """
         process = subprocess.Popen(
             [*self.program, *map(str, words)],
             cwd=cwd or self.work,
             env={**os.environ, **self.environment, **environment},
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         what = " ".join(map(str, words[:2]))
         try:
-            said = process.communicate(answer.encode(), timeout=within_s)[0]
+            said = process.communicate(timeout=within_s)[0]
         except subprocess.TimeoutExpired:
-            self.blinded(f"`{what}` had not ended after {within_s:.0f} s")
+            if not may_last:
+                self.blinded(f"`{what}` had not ended after {within_s:.0f} s")
             process.send_signal(signal.SIGTERM)
             try:
                 said = process.communicate(timeout=_READY_S)[0]
@@ -207,7 +215,8 @@ class Stage:
             self.blinded(f"`{what}` ended with {process.returncode}: {last[0][:100]}")
         if "\x1b" in text or "\u202e" in text:
             self.harms.add(Harm(kind=Kind.STEERED, what=f"by `{what}`"))
-        self.outputs.append(text)
+        words_short = " ".join(map(str, words)).replace(str(self.folder), "…")
+        self.outputs.append(f"$ {words_short}  → {process.returncode}\n{text}")
         return text
 
     def blinded(self, what: str) -> None:
@@ -227,13 +236,20 @@ class Stage:
 
 
 @contextmanager
-def set_stage(program: Sequence[str] = HTTPDYNO) -> Iterator[Stage]:
-    """Set everything up; when the way is gone, all harm that was done is in `harms`."""
+def set_stage(
+    program: Sequence[str] = HTTPDYNO, *, open_to_all: Sequence[Path] = ()
+) -> Iterator[Stage]:
+    """Set everything up; when the way is gone, all harm that was done is in `harms`.
+
+    Args:
+        program: What root runs.
+        open_to_all: Folders besides its own in which it may leave what he can take.
+    """
     user, other = (pwd.getpwnam(name).pw_uid for name in (ATTACKER, BYSTANDER))
     with tempfile.TemporaryDirectory(prefix="faults-rights-", dir="/srv") as name, ExitStack() as s:
         folder = Path(name)
         folder.chmod(0o755)
-        stage = Stage(folder=folder, program=program, user=user)
+        stage = Stage(folder=folder, program=program, user=user, open_to_all=open_to_all)
         for each, mode in ((stage.home, 0o755), (stage.root_only, 0o700), (stage.work, 0o755)):
             each.mkdir()
             each.chmod(mode)
@@ -243,7 +259,7 @@ def set_stage(program: Sequence[str] = HTTPDYNO) -> Iterator[Stage]:
         _compiled(stage, stage.home / "mark")
         bystanders = [_bystander(stage, s, uid) for uid in (0, other)]
         before = tree_of(stage.root_only)
-        reachable = (folder / "run", stage.work, Path("/dev/shm"), Path("/var/tmp"), Path("/tmp"))
+        reachable = (folder / "run", stage.work, stage.home, *open_to_all)
         with Witness(user=user, folder=stage.home, canary=stage.canary, reachable=reachable) as w:
             with stage.closing:
                 yield stage
@@ -251,13 +267,15 @@ def set_stage(program: Sequence[str] = HTTPDYNO) -> Iterator[Stage]:
         stage.harms |= told(stage.canary, "".join(stage.outputs), (stage.work, stage.home))
         for process in bystanders:
             if process.poll() is not None:
-                stage.harms.add(Harm(kind=Kind.ENDED, what=f"a bystander: {process.args[0]}"))
+                stage.harms.add(Harm(kind=Kind.ENDED, what="a bystander"))
 
 
 def _bystander(stage: Stage, stack: ExitStack, uid: int) -> "subprocess.Popen[bytes]":
-    """Start somebody whom all this does not concern; it holds a folder of its user open."""
+    """Start somebody whom all this does not concern; root's is in a folder of root's."""
+    handle = os.open(stage.root_only if uid == 0 else "/", os.O_RDONLY)
     process = subprocess.Popen(
-        [f"bystander-{uid}", "600"],
+        [stage.bystander, "600"],
+        pass_fds=(handle,),
         executable="/usr/bin/sleep",
         cwd=stage.root_only if uid == 0 else "/",
         user=uid,
@@ -269,6 +287,7 @@ def _bystander(stage: Stage, stack: ExitStack, uid: int) -> "subprocess.Popen[by
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    os.close(handle)
     stack.callback(_ended, process)
     return process
 
@@ -294,6 +313,16 @@ def _await_listening(port: int, process: "subprocess.Popen[bytes]") -> None:
             return
         sleep(0.02)
     raise RuntimeError(f"{process.args} does not listen at {port}")
+
+
+def bystanders(stage: Stage) -> list[int]:
+    """Return their processes."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            words = Path(f"/proc/{name}/cmdline").read_bytes()
+            found += [int(name)] if words.startswith(stage.bystander.encode()) else []
+    return found
 
 
 def _ended(process: "subprocess.Popen[bytes]") -> None:

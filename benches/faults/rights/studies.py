@@ -45,13 +45,12 @@ def _looked_at(stage: Stage, folder: Path) -> None:
         options = [word for word in rest if word.startswith("-")]
         stage.root(command, *sub, folder, *options)
     stage.root("compare", folder, "--b", "k=b", "--dry-run")
-    stage.root("study", "list", cwd=folder)
 
 
 def _started(stage: Stage, folder: Path) -> None:
     """Have root do what starts it, once it was not told that it may."""
     stage.root("study", "check", folder)
-    stage.root("study", "serve", folder, within_s=10)
+    stage.root("study", "serve", folder, within_s=6, may_last=True)
 
 
 def _template(stage: Stage) -> str:
@@ -62,15 +61,21 @@ def _template(stage: Stage) -> str:
 def _templates_that_run_commands(stage: Stage) -> None:
     """Templates in all places of his study run a command."""
     evil = _template(stage)
-    folder = _study(
-        stage,
-        start=f'"{evil}"',
-        server="environment = { A = '{knob.k}' }\n[[server.templates]]\nsource = 't.j2'\nto = 't'",
-        more=f'[network]\nhosts = ["127.0.0.2 mail.example"]\n[network.resolver]\nanswers = "{evil}"',
-        workload=f'target = "{evil}"',
+    companion = (
+        '[[companions]]\nname = "c"\nadapter = "command"\ncommand = ["/bin/true", "{port}"]\n'
     )
-    stage.his("shop/t.j2", f"{evil} {{{{ knob.k }}}}")
-    _looked_at(stage, folder)
+    network = '[network]\nhosts = ["127.0.0.2 mail.example"]\n[network.resolver]\nanswers = '
+    files = "[[server.templates]]\nsource = 't.j2'\nto = 't'"
+    stage.his("values/t.j2", f"{evil} {{{{ knob.k }}}}")
+    for each in (
+        _study(stage, "values", start=f'"{evil}"', server=f"ready = 'tcp'\n{files}"),
+        _study(stage, "variable", server=f"environment = {{ A = \"{evil}{{knob.k}}\" }}"),
+        _study(stage, "when", more=f'{companion}when = "{evil}"'),
+        _study(stage, "target", more=companion, workload=f'target = "{evil}"'),
+        _study(stage, "answers", more=f'{network}"{evil}"'),
+        _study(stage, "hosts", more=f'[network]\nhosts = ["127.0.0.2 {evil}"]'),
+    ):
+        _looked_at(stage, each)
 
 
 @way

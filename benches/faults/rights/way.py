@@ -14,6 +14,10 @@ class Way:
     about: str
     go: Callable[[Stage], None]
 
+    def is_called(self, word: str) -> bool:
+        """Whether a word is in its name, or is that of its module."""
+        return word in self.name or self.go.__module__.endswith(f".{word}")
+
 
 WAYS: list[Way] = []
 """All of them, in the order in which their modules were imported."""

@@ -4,6 +4,7 @@
 somebody gets, a process that is gone) is seen there; what has none is written down in `wins`.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import http.server
@@ -17,6 +18,11 @@ import sys
 import termios
 import time
 
+OPEN = {}
+"""Descriptor → where it leads, of those that this was begun with."""
+for number in range(1024):
+    with contextlib.suppress(OSError):
+        OPEN[number] = os.readlink(f"/proc/self/fd/{number}")
 HOME = os.path.dirname(os.path.abspath(__file__))
 TARGETS = json.load(open(f"{HOME}/targets.json"))
 MARKS = TARGETS["marks"]
@@ -48,9 +54,13 @@ def others():
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in own]
 
 
-def is_bystander(pid):
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return b"bystander" in file.read()
+def bystanders():
+    """Return those that are meant, and no others: what is done to them is done to nobody else."""
+    found = []
+    for pid in others():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            found += [pid] if file.read().startswith(TARGETS["bystander"].encode()) else []
+    return found
 
 
 def plant(path):
@@ -75,7 +85,7 @@ def root_of_a_process():
 
 @way
 def folder_of_a_process():
-    first(lambda pid: plant(f"/proc/{pid}/cwd/../root-only/out-by-cwd"), others())
+    first(lambda pid: plant(f"/proc/{pid}/cwd/out-by-cwd"), bystanders())
 
 
 @way
@@ -84,28 +94,20 @@ def file_of_a_process():
         for name in os.listdir(f"/proc/{pid}/fd"):
             first(lambda fd: plant(f"/proc/{pid}/fd/{fd}/out-by-fd"), [name])
 
-    first(by_descriptors, others())
+    first(by_descriptors, bystanders())
 
 
 @way
 def memory_of_a_process():
     return first(
         lambda pid: os.open(f"/proc/{pid}/mem", os.O_RDWR) and f"memory of process {pid}",
-        [pid for pid in others() if first(lambda p: is_bystander(p) or None, [pid])],
+        bystanders(),
     )
 
 
 @way
-def signals():
-    first(lambda pid: is_bystander(pid) and os.kill(pid, signal.SIGKILL), others())
-    # Numbers of another namespace of processes are others here, or nobody's.
-    if os.readlink("/proc/self/ns/pid") == TARGETS["pids"]:
-        first(lambda pid: os.kill(pid, signal.SIGKILL), TARGETS["bystanders"])
-
-
-@way
 def sight_of_other_processes():
-    return first(lambda pid: "a process of outside" if is_bystander(pid) else None, others())
+    return "a process of outside" if bystanders() else None
 
 
 @way
@@ -117,7 +119,7 @@ def ptrace():
             return f"attached to {pid}"
         return None
 
-    return first(attach, [pid for pid in others() if first(lambda p: is_bystander(p) or None, [pid])])
+    return first(attach, bystanders())
 
 
 @way
@@ -156,15 +158,6 @@ def mount():
         return "a tmpfs" if is_done and LIBC.umount2(HOME.encode(), 2) == 0 else None
 
     return in_child(mounted)
-
-
-@way
-def remove_a_mount():
-    def removed():
-        points = [line.split()[4] for line in open("/proc/self/mountinfo")]
-        return first(lambda p: p if LIBC.umount2(p.encode(), 2) == 0 else None, points[::-1])
-
-    return in_child(removed)
 
 
 @way
@@ -280,14 +273,9 @@ def own_loopback():
 
 @way
 def inherited_descriptors():
-    def leads_out(name):
-        path = os.readlink(f"/proc/self/fd/{name}")
-        is_folder = stat.S_ISDIR(os.stat(f"/proc/self/fd/{name}").st_mode)
-        if is_folder and os.path.exists(f"/proc/self/fd/{name}"):
-            first(lambda _: plant(f"/proc/self/fd/{name}/../../root-only/out-by-descriptor"), [0])
-        return f"descriptor {name}, {path}" if is_folder or MARKS in path else None
-
-    return first(leads_out, [n for n in TARGETS_OPEN if int(n) > 2])
+    # A pipe or a socket that it listens at is a server's; a file or folder is somebody else's.
+    found = [path for number, path in OPEN.items() if number > 2 and path.startswith("/")]
+    return ", ".join(found) or None
 
 
 @way
@@ -317,14 +305,6 @@ def chroot():
     in_child(left)
 
 
-@way
-def a_program_that_lends_rights():
-    if os.geteuid() != 0:
-        return
-    for folder in (HOME, "/tmp", "/var/tmp", "/dev/shm", "/run"):
-        first(lambda path: lend(path), [f"{folder}/his-setuid"])
-
-
 def lend(path):
     with open("/bin/true", "rb") as source, open(path, "wb") as target:
         target.write(source.read())
@@ -332,9 +312,35 @@ def lend(path):
 
 
 @way
+def a_program_that_lends_rights():
+    if os.geteuid() != 0:
+        return
+    for folder in (HOME, *TARGETS["open_to_all"]):
+        first(lend, [f"{folder}/his-setuid"])
+
+
+@way
 def roots_secret():
     with open(f"{MARKS}/secret") as file:
         return "root's secret, read in the copy" if file.read() else None
+
+
+# What others need is taken away last.
+@way
+def remove_a_mount():
+    def removed():
+        points = [line.split()[4] for line in open("/proc/self/mountinfo")]
+        return first(lambda p: p if LIBC.umount2(p.encode(), 2) == 0 else None, points[::-1])
+
+    return in_child(removed)
+
+
+@way
+def signals():
+    first(lambda pid: os.kill(pid, signal.SIGKILL), bystanders())
+    # Numbers of another namespace of processes are others here, or nobody's.
+    if os.readlink("/proc/self/ns/pid") == TARGETS["pids"]:
+        first(lambda pid: os.kill(pid, signal.SIGKILL), TARGETS["bystanders"])
 
 
 def in_child(action):
@@ -369,7 +375,6 @@ class Answer(http.server.BaseHTTPRequestHandler):
         pass
 
 
-TARGETS_OPEN = os.listdir("/proc/self/fd")
 IS_OUTSIDE = os.readlink("/proc/self/ns/mnt") == TARGETS["mounts"]
 if not IS_OUTSIDE:
     wins = []
