@@ -44,7 +44,16 @@ _COMMANDS = {
     "tune": ("tune", "shop", "--budget", "90s"),
     "compare": ("compare", "shop", "--b", "env.CACHE=on", "--budget", "30s"),
 }
-_NEEDED = ("redis-server", "haproxy", "mariadbd", "memcached", "php-fpm8.2", "psql", "unshare", "ip")
+_NEEDED = (
+    "redis-server",
+    "haproxy",
+    "mariadbd",
+    "memcached",
+    "php-fpm8.2",
+    "psql",
+    "unshare",
+    "ip",
+)
 
 
 def main() -> int:
@@ -72,7 +81,9 @@ def main() -> int:
         if not wanted.only or any(word in each.name for word in wanted.only)
     ]
     with ExitStack() as stack:
-        top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="production-", dir="/srv")))
+        top = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="production-", dir="/srv"))
+        )
         top.chmod(0o755)
         stack.enter_context(in_production(chosen, top))
         return _run(stack, chosen, top)
@@ -126,7 +137,9 @@ def _shop(stack: ExitStack, services: list[Service], top: Path) -> int:
     stack.callback(end, process)
     deadline_s = time.monotonic() + _READY_S
     while time.monotonic() < deadline_s:
-        listening = subprocess.run(["ss", "-Hltn", f"sport = :{_PORT}"], capture_output=True)
+        listening = subprocess.run(
+            ["ss", "-Hltn", f"sport = :{_PORT}"], capture_output=True, check=True
+        )
         if listening.stdout:
             return process.pid
         time.sleep(0.05)

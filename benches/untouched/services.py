@@ -10,10 +10,9 @@ import pwd
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -162,9 +161,10 @@ def _memcached_second_name(service: Service) -> None:
 
 def _haproxy_files(service: Service) -> None:
     (service.folder / "haproxy.cfg").write_text(
-        "global\n  stats socket unix@admin.sock mode 666 level admin\n  log stdout format raw local0\n"
-        "defaults\n  mode http\n  log global\n  option httplog\n  timeout client 5s\n"
-        "  timeout server 5s\n  timeout connect 5s\n"
+        "global\n  stats socket unix@admin.sock mode 666 level admin\n"
+        "  log stdout format raw local0\n"
+        "defaults\n  mode http\n  log global\n  option httplog\n"
+        "  timeout client 5s\n  timeout server 5s\n  timeout connect 5s\n"
         f"frontend f\n  bind unix@{service.folder}/front.sock mode 666\n"
         "  http-request return status 200 content-type text/plain string ok\n"
         "backend b\n  server s1 127.0.0.1:1 weight 100\n"
@@ -266,7 +266,8 @@ def _php_files(service: Service) -> None:
     )
     (service.folder / "fpm.conf").write_text(
         f"[global]\nerror_log = {service.folder}/error.log\n[www]\n"
-        f"listen = {service.folder}/php.sock\nlisten.mode = 0666\npm = static\npm.max_children = 2\n"
+        f"listen = {service.folder}/php.sock\nlisten.mode = 0666\n"
+        "pm = static\npm.max_children = 2\n"
     )
 
 
@@ -288,7 +289,9 @@ def stand_in(name: str, *hows: str) -> Service:
         user="nobody",
         command=lambda folder: ["/usr/bin/python3", "-S", str(folder / "stand_in.py"), *hows],
         asks={f"{how}.sock": {"kind": kind} for how, kind in kinds.items()},
-        prepare=lambda service: (service.folder / "stand_in.py").write_bytes(_STAND_IN.read_bytes()),
+        prepare=lambda service: (service.folder / "stand_in.py").write_bytes(
+            _STAND_IN.read_bytes()
+        ),
         count=_stand_in_count,
     )
 
@@ -342,7 +345,12 @@ def all_services() -> list[Service]:
                 *(f"{_PG}/postgres", "-D", f"{folder}/data", "-p", str(PORTS["postgresql"])),
                 *("-c", "unix_socket_directories=..", "-c", "shared_buffers=8MB"),
             ],
-            asks={f".s.PGSQL.{PORTS['postgresql']}": {"kind": "postgresql", "port": PORTS["postgresql"]}},
+            asks={
+                f".s.PGSQL.{PORTS['postgresql']}": {
+                    "kind": "postgresql",
+                    "port": PORTS["postgresql"],
+                }
+            },
             prepare=_postgresql_files,
             once_up=_postgresql_tables,
             count=_postgresql_count,

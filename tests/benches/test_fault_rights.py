@@ -1,4 +1,4 @@
-"""Whether harm to root is seen: by commands that do it, one that does none, and none of httpdyno's."""
+"""Whether harm to root is seen: of commands that do it, and of one that does none."""
 
 import os
 import pwd

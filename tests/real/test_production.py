@@ -1,4 +1,4 @@
-"""What stands behind a site gets no byte from its copies, however it has its name, and restarted."""
+"""What stands behind a site gets no byte of its copies, whatever its name, restarted or not."""
 
 import http.client
 import json

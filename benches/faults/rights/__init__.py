@@ -5,7 +5,7 @@ evidence alone. All of it happens in namespaces of its own, so that neither his 
 is done to them meet anybody else's.
 
     python -m benches.faults --only rights
-    python -m benches.faults.rights htaccess          the ways with this in their names, told at length
+    python -m benches.faults.rights --said htaccess    those of that name, at length
 """
 
 import json

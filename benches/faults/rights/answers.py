@@ -106,7 +106,7 @@ def _status_page_without_an_end(stage: Stage) -> None:
 
 @way
 def _port_that_he_takes(stage: Stage) -> None:
-    """Root asks at a port at which another listened a moment ago; he sends root's credentials on."""
+    """Root asks at a port at which another listened a moment ago; he sends it on."""
     got: list[str] = []
 
     class Answer(_Quiet):

@@ -129,8 +129,8 @@ class Witness:
 
 
 def _is_in_copy(process: Path) -> bool:
-    here = os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116
-    return os.stat(f"{process}/ns/mnt").st_ino != here  # noqa: PTH116
+    here = os.stat("/proc/self/ns/mnt").st_ino
+    return os.stat(f"{process}/ns/mnt").st_ino != here
 
 
 def _is_account(uid: int) -> bool:
@@ -178,7 +178,7 @@ def told(canary: str, output: str, folders: Sequence[Path]) -> set[Harm]:
     for folder in folders:
         for path in folder.rglob("*"):
             info = path.lstat()
-            if stat.S_ISREG(info.st_mode) and info.st_size < _LARGEST_BYTES:
-                if canary.encode() in path.read_bytes():
-                    found.add(Harm(kind=Kind.READ, what=f"stands in {path.relative_to(folder)}"))
+            is_small = stat.S_ISREG(info.st_mode) and info.st_size < _LARGEST_BYTES
+            if is_small and canary.encode() in path.read_bytes():
+                found.add(Harm(kind=Kind.READ, what=f"stands in {path.relative_to(folder)}"))
     return found

@@ -226,7 +226,15 @@ def _program_that_his_group_may_write(stage: Stage) -> None:
 def _folder_that_root_stands_in(stage: Stage) -> None:
     """Root stands in his folder: modules, programs and settings of his lie there."""
     code = f"import os\nos.system('{stage.mark} import')\n"
-    for name in ("sitecustomize", "usercustomize", "msgspec", "httpdyno", "psutil", "typing", "app"):
+    for name in (
+        "sitecustomize",
+        "usercustomize",
+        "msgspec",
+        "httpdyno",
+        "psutil",
+        "typing",
+        "app",
+    ):
         stage.his(f"{name}.py", code)
     for name in ("nginx", "ss", "strace", "ip", "php", "perl", "openssl", "apache2", "mount"):
         stage.named(name)

@@ -69,7 +69,9 @@ def _roots_that_are_links(stage: Stage) -> None:
 def _runs_in_a_folder_of_his(stage: Stage) -> None:
     """Root's runs are set to a folder of his, in which a record names others' processes."""
     run = stage.home / "runs/run-2097152-1-aaaaaaaa"
-    stage.his("runs/run-2097152-1-aaaaaaaa/owner.jsonl", _record(bystanders(stage), stage.root_only))
+    stage.his(
+        "runs/run-2097152-1-aaaaaaaa/owner.jsonl", _record(bystanders(stage), stage.root_only)
+    )
     stage.link("runs/run-2097152-1-aaaaaaaa/memory", stage.root_only)
     stage.give(run)
     there = {"HTTPDYNO_RUN_DIR": str(stage.home / "runs")}

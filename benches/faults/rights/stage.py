@@ -260,10 +260,10 @@ def set_stage(
         bystanders = [_bystander(stage, s, uid) for uid in (0, other)]
         before = tree_of(stage.root_only)
         reachable = (folder / "run", stage.work, stage.home, *open_to_all)
-        with Witness(user=user, folder=stage.home, canary=stage.canary, reachable=reachable) as w:
-            with stage.closing:
-                yield stage
-        stage.harms |= w.harms | marks(stage.root_only) | changes(before, stage.root_only)
+        witness = Witness(user=user, folder=stage.home, canary=stage.canary, reachable=reachable)
+        with witness, stage.closing:
+            yield stage
+        stage.harms |= witness.harms | marks(stage.root_only) | changes(before, stage.root_only)
         stage.harms |= told(stage.canary, "".join(stage.outputs), (stage.work, stage.home))
         for process in bystanders:
             if process.poll() is not None:

@@ -18,6 +18,7 @@ import sys
 import termios
 import time
 
+STANDARD = (0, 1, 2)
 OPEN = {}
 """Descriptor → where it leads, of those that this was begun with."""
 for number in range(1024):
@@ -127,10 +128,10 @@ def setns():
     def enter(pid):
         for kind in ("mnt", "net", "pid"):
             handle = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY)
-            if os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}"):
-                if LIBC.setns(handle, 0) == 0:
-                    plant(f"{MARKS}/out-by-setns")
-                    return f"the {kind} namespace of {pid}"
+            is_other = os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}")
+            if is_other and LIBC.setns(handle, 0) == 0:
+                plant(f"{MARKS}/out-by-setns")
+                return f"the {kind} namespace of {pid}"
         return None
 
     return in_child(lambda: first(enter, others()))
@@ -173,7 +174,13 @@ def device_node():
 
 @way
 def devices():
-    names = ["mem", "kmem", "port", "kmsg", *(n for n in os.listdir("/dev") if n[:2] in ("vd", "sd"))]
+    names = [
+        "mem",
+        "kmem",
+        "port",
+        "kmsg",
+        *(n for n in os.listdir("/dev") if n[:2] in ("vd", "sd")),
+    ]
     return first(lambda name: os.open(f"/dev/{name}", os.O_RDWR) and f"/dev/{name}", names)
 
 
@@ -274,7 +281,7 @@ def own_loopback():
 @way
 def inherited_descriptors():
     # A pipe or a socket that it listens at is a server's; a file or folder is somebody else's.
-    found = [path for number, path in OPEN.items() if number > 2 and path.startswith("/")]
+    found = [path for at, path in OPEN.items() if at not in STANDARD and path.startswith("/")]
     return ", ".join(found) or None
 
 
@@ -348,10 +355,8 @@ def in_child(action):
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        try:
+        with contextlib.suppress(BaseException):
             os.write(writing, (action() or "").encode())
-        except BaseException:
-            pass
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as file:
