@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from benches.faults.rights.evidence import Kind
 
 _REPOSITORY = Path(__file__).parents[3]
 INSIDE = "FAULTS_RIGHTS_INSIDE"
-"""Set where this runs in its own namespaces."""
+"""Set where this runs in its own namespaces: a folder on disk for what it writes."""
 _NEEDS = ("unshare", "cc", "nginx", "apache2", "php-fpm8.2")
 
 
@@ -33,10 +34,17 @@ def measure(n: int, seed: int) -> Iterator[Count]:
         why = f"skipped: needs root, and {', '.join(_NEEDS)}"
         yield Count(name="ways tried", value=0, n=0, note=why)
         return
-    command = inside("--json", "--first", str(n))
     tried: list[str] = []
     harms: list[tuple[str, str]] = []
-    with subprocess.Popen(command, cwd=_REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        own_folder() as folder,
+        subprocess.Popen(
+            inside(folder, "--json", "--first", str(n)),
+            cwd=_REPOSITORY,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -55,10 +63,15 @@ def measure(n: int, seed: int) -> Iterator[Count]:
         yield Count(name=kind.value, value=len(of_kind), n=len(tried), note=note)
 
 
-def inside(*words: str) -> list[str]:
+def own_folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder on disk: servers are told what lies in memory from what does not."""
+    return tempfile.TemporaryDirectory(prefix="faults-rights-", dir="/var/tmp")
+
+
+def inside(folder: str, *words: str) -> list[str]:
     """Return the command that runs this in namespaces of its own, with such arguments."""
     namespaces = ("--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc")
     # The first process there takes in those whose parents have gone, which Python does not.
-    program = f'{INSIDE}=1 "$@"; exit $?'
+    program = f'{INSIDE}="$1"; export {INSIDE}; shift; "$@"; exit $?'
     python = [sys.executable, "-m", "benches.faults.rights", *words]
-    return ["unshare", *namespaces, "sh", "-c", program, "sh", *python]
+    return ["unshare", *namespaces, "sh", "-c", program, "sh", folder, *python]

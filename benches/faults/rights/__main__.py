@@ -9,13 +9,14 @@ import traceback
 from importlib import import_module
 from pathlib import Path
 
-from benches.faults.rights import INSIDE, inside
+from benches.faults.rights import INSIDE, inside, own_folder
 from benches.faults.rights.stage import set_stage
 from benches.faults.rights.way import WAYS, Way
 
 _MODULES = ("found_programs", "named_files", "copies", "studies", "places", "answers")
 _OPEN_TO_ALL = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))
-_EMPTY = (*_OPEN_TO_ALL, Path("/srv"), Path("/run/systemd"))
+_IN_MEMORY = ("/dev/shm", "/run/systemd")
+_ON_DISK = ("/tmp", "/srv", "/var/tmp")
 """Where everybody may write, or ways do: each has its own here."""
 
 
@@ -29,15 +30,16 @@ def main() -> int:
     parser.add_argument("--said", action="store_true", help="show what root was told, too")
     wanted = parser.parse_args()
     if INSIDE not in os.environ:
-        return subprocess.run(inside(*sys.argv[1:]), check=False).returncode
-    del os.environ[INSIDE]  # it is no business of what runs here
+        with own_folder() as folder:
+            return subprocess.run(inside(folder, *sys.argv[1:]), check=False).returncode
+    own = Path(os.environ.pop(INSIDE))  # it is no business of what runs here
     for module in _MODULES:
         import_module(f"benches.faults.rights.{module}")
     ways = [way for way in WAYS if not wanted.names or any(map(way.is_called, wanted.names))]
     if wanted.list:
         print("".join(f"{way.name}: {way.about}\n" for way in ways), end="")
         return 0
-    _have_own_places()
+    _have_own_places(own)
     is_harmed = False
     for way in ways[: wanted.first]:
         harms = _tried(way, wanted.said)
@@ -50,12 +52,16 @@ def main() -> int:
     return int(is_harmed)
 
 
-def _have_own_places() -> None:
-    for path in _EMPTY:
-        path.mkdir(exist_ok=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", path], check=True)
-    for path in ("/srv", "/run/systemd"):
-        Path(path).chmod(0o755)
+def _have_own_places(own: Path) -> None:
+    for path in _IN_MEMORY:
+        Path(path).mkdir(exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "none", path], check=True)
+    for path in _ON_DISK:
+        there = own / path.strip("/").replace("/", "-")
+        there.mkdir()
+        there.chmod(0o1777 if path.endswith("tmp") else 0o755)
+        subprocess.run(["mount", "--bind", there, path], check=True)
+    Path("/dev/shm").chmod(0o1777)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 

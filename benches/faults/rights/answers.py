@@ -63,7 +63,7 @@ def _answers_that_steer_the_terminal(stage: Stage) -> None:
 
     _serve(stage, Answer)
     stage.root("load", f"{stage.url}/", "-n", "5")
-    stage.root("compare", "--url", f"{stage.url}/a", "--url", f"{stage.url}/b", "-d", "2s")
+    stage.root("compare", "--url", stage.url, "--url", f"http://localhost:{PORT}", "-d", "2s")
 
 
 @way
@@ -79,7 +79,7 @@ def _status_page_that_leads_astray(stage: Stage) -> None:
     _serve(stage, Answer)
     page = f"{stage.url}/server-status?auto"
     for _ in places:
-        stage.root("inspect", "--status", page)
+        stage.root("inspect", f":{PORT}", "--status", page)
         stage.root("watch", f":{PORT}", "--status", page, "--once", "--every", "0.2s")
 
 

@@ -35,12 +35,14 @@ def _include_of_roots_file_in_nginx(stage: Stage) -> None:
     stage.runs(stage.named("nginx"), title=f"nginx: master process nginx -c {config}")
     stage.root("inspect")
     _look(stage, config)
+    stage.his("nginx.conf", f"events {{}}\nhttp {{ include {stage.settings}; }}\n")
+    _look(stage, config)
 
 
 @way
 def _include_by_link_in_nginx(stage: Stage) -> None:
     """His nginx.conf includes all of a folder of his; a link in it leads to root's file."""
-    stage.link("sites/shop.conf", stage.secret)
+    stage.link("sites/shop.conf", stage.settings)
     config = stage.his("nginx.conf", f"events {{}}\nhttp {{ include {stage.home}/sites/*; }}\n")
     _look(stage, config)
 
@@ -138,9 +140,12 @@ def _htaccess_that_is_swapped(stage: Stage) -> None:
 @way
 def _folder_that_is_swapped(stage: Stage) -> None:
     """A folder that his nginx.conf includes is now his own, now root's, without a pause."""
-    stage.his("sites/secret", "# mine\n")
+    for name in ("secret", "settings.conf"):
+        stage.his(f"sites/{name}", "# mine\n")
     stage.link("roots", stage.root_only)
-    config = stage.his("nginx.conf", f"events {{}}\nhttp {{ include {stage.home}/sites/*; }}\n")
+    config = stage.his(
+        "nginx.conf", f"events {{}}\nhttp {{ include {stage.home}/sites/*.conf; }}\n"
+    )
     names = [str(stage.home / name) for name in ("sites", "roots", "third")]
 
     def swap() -> None:
@@ -156,16 +161,12 @@ def _folder_that_is_swapped(stage: Stage) -> None:
 
 @way
 def _hard_links_to_roots_files(stage: Stage) -> None:
-    """A file below his document root is a hard link to root's; the copy's owner is kept."""
-    (stage.home / "www").mkdir()
-    if Path("/proc/sys/fs/protected_hardlinks").read_text().strip() == "0":
-        os.link(stage.secret, stage.home / "www/.htaccess")
-    else:
-        # As old as the setting: made before it, or by root's own backup.
-        os.link(stage.secret, stage.home / "hard.conf")
+    """A file that his nginx.conf includes is a hard link to root's."""
+    # Where the kernel keeps him from it: made before it did, or by root's own backup.
     hard = stage.home / "hard.conf"
+    os.link(stage.settings, hard)
     config = stage.his("nginx.conf", f"events {{}}\nhttp {{ include {hard}; }}\n")
-    stage.root("inspect", config)
+    _look(stage, config)
     os.unlink(hard)
 
 

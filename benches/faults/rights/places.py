@@ -58,6 +58,8 @@ def _roots_that_he_made(stage: Stage) -> None:
 def _roots_that_are_links(stage: Stage) -> None:
     """Where root's run folders would be made he made links to root's folder."""
     for path in ("/var/tmp/httpdyno-0", "/dev/shm/httpdyno-0", "/var/tmp/httpdyno-0-1"):
+        if os.path.lexists(path):  # of a way before, and root's by now
+            continue
         os.symlink(stage.root_only, path)
         os.chown(path, stage.user, stage.user, follow_symlinks=False)
         stage.closing.callback(os.unlink, path)
@@ -143,7 +145,10 @@ def _see(stage: Stage, holders: list[int]) -> None:
 def _folder_for_a_study(stage: Stage) -> None:
     """Where root has a study made, he has made a link to nowhere yet, in root's folder."""
     target = stage.root_only / "made-by-root"
-    stage.root("study", "new", stage.link("new", target))
+    stage.root(
+        *("study", "new", "command", "-o", stage.link("new", target)),
+        *("--", "/usr/bin/python3", "-m", "http.server", "{port}"),
+    )
     config = stage.folder / "nginx.conf"
     config.write_text("events {}\nhttp { server { listen 127.0.0.1:18081; } }\n")
     stage.root("adopt", config, "--get", "/", "-o", stage.link("shop", target))

@@ -64,6 +64,11 @@ class Stage:
         return self.root_only / "secret"
 
     @property
+    def settings(self) -> Path:
+        """A file of root's that nginx understands, and whose words are told of a server."""
+        return self.root_only / "settings.conf"
+
+    @property
     def work(self) -> Path:
         """Where root's httpdyno keeps its store, its run folders, and where root stands."""
         return self.folder / "work"
@@ -255,7 +260,12 @@ def set_stage(
             each.chmod(mode)
         os.chown(stage.home, user, user)
         stage.secret.write_text(f"{stage.canary} {{ {stage.canary} }};\n" * 3, encoding="utf-8")
-        stage.secret.chmod(0o600)
+        stage.settings.write_text(
+            f"server {{ listen 127.0.0.1:{PORT}; server_name {stage.canary}.example; }}\n",
+            encoding="utf-8",
+        )
+        for each in (stage.secret, stage.settings):
+            each.chmod(0o600)
         _compiled(stage, stage.home / "mark")
         bystanders = [_bystander(stage, s, uid) for uid in (0, other)]
         before = tree_of(stage.root_only)
