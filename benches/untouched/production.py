@@ -41,8 +41,8 @@ _DONE = (0, 1)
 _PROGRAM = (str(Path(sys.executable).with_name("httpdyno")),)
 _COMMANDS = {
     "check": ("study", "check", "shop"),
-    "tune": ("tune", "shop", "--budget", "90s"),
-    "compare": ("compare", "shop", "--b", "env.CACHE=on", "--budget", "30s"),
+    "tune": ("tune", "shop", "--budget", "{budget}"),
+    "compare": ("compare", "shop", "--b", "env.CACHE=on", "--budget", "{budget}"),
 }
 _NEEDED = (
     "redis-server",
@@ -65,6 +65,7 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", nargs="+", help="services with these words in their names")
+    parser.add_argument("--budget", default="90s", help="what tuning and comparing take (90s)")
     wanted = parser.parse_args()
     missing = [name for name in _NEEDED if shutil.which(name) is None]
     if os.geteuid() != 0 or missing:
@@ -86,10 +87,10 @@ def main() -> int:
         )
         top.chmod(0o755)
         stack.enter_context(in_production(chosen, top))
-        return _run(stack, chosen, top)
+        return _run(stack, chosen, top, wanted.budget)
 
 
-def _run(stack: ExitStack, services: list[Service], top: Path) -> int:
+def _run(stack: ExitStack, services: list[Service], top: Path, budget: str) -> int:
     late = stand_in("down at first", "absolute")
     late.folder = top / "late"
     late.folder.mkdir()
@@ -111,7 +112,8 @@ def _run(stack: ExitStack, services: list[Service], top: Path) -> int:
     stack.callback(_taken_away, late)
     for name, words in _COMMANDS.items() if adopted == 0 else ():
         start = {each.name: each.counted() for each in services} | {late.name: late.kept()}
-        code = _restarted_meanwhile(work, words, services, late)
+        with_budget = tuple(word.format(budget=budget) for word in words)
+        code = _restarted_meanwhile(work, with_budget, services, late)
         after = {each.name: each.counted() for each in services} | {late.name: late.kept()}
         rows.append((name, code, start, after))
     return _told(before, deaf, rows)

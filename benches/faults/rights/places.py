@@ -157,8 +157,9 @@ def _folder_for_a_study(stage: Stage) -> None:
 @way
 def _files_that_root_writes(stage: Stage) -> None:
     """Where root has a report or JSON written, he has made links to root's file."""
-    stage.root("study", "run", "bookmarks", "--budget", "4s", within_s=90)
-    for option in ("--html", "--json", "--diff"):
+    stage.serves("plain")
+    stage.root("load", f"{stage.url}/", "-n", "20", "--json", stage.link("out-load", stage.secret))
+    for option in ("--html", "--json"):
         stage.root("report", option, stage.link(f"out{option}", stage.secret))
     for command in ("inspect", "doctor", "machine", "history"):
         stage.root(command, "--json", stage.link(f"out-{command}", stage.secret))

@@ -13,7 +13,7 @@ name = "{name}"
 title = "Which cache helps?"
 [server]
 adapter = "command"
-command = ["/usr/bin/python3", "-I", "-m", "http.server", "-b", "127.0.0.1", "{{port}}"]
+command = {command}
 {server}
 [[knobs]]
 name = "k"
@@ -30,7 +30,9 @@ path = "/"
 
 def _study(stage: Stage, name: str = "shop", *, start: str = "'a'", **parts: str) -> Path:
     """Write a study of his; return its folder."""
+    serving = '["/usr/bin/python3", "-I", "-m", "http.server", "-b", "127.0.0.1", "{port}"]'
     known = {
+        "command": serving,
         "server": "environment = { A = '{knob.k}' }",
         "more": "",
         "workload": "",
@@ -108,14 +110,21 @@ def _templates_without_an_end(stage: Stage) -> None:
 @way
 def _patterns_without_an_end(stage: Stage) -> None:
     """Patterns of his study take for ever."""
-    stage.his("shop/a.html", "a" * 40)
-    folder = _study(
-        stage,
-        server="ready = 'log (a+)+$'\nenvironment = { A = '{knob.k}' }",
-        workload="may_differ = ['(a+)+$', '(([a-z])+.)+[A-Z]([a-z])+$']",
-    )
-    _looked_at(stage, folder)
-    _started(stage, folder)
+    text = "a" * 40 + "!"
+    stage.his("shop/index.html", text)
+    environment = "environment = { A = '{knob.k}' }"
+    for server, workload, command in (
+        (f"ready = 'log (a+)+$'\n{environment}", "", f'["/bin/sh", "-c", "echo {text}; sleep 60"]'),
+        (
+            f"{environment}\n[[server.files]]\nfrom = 'index.html'\nto = 'index.html'",
+            "may_differ = ['(a+)+$', '(([a-z])+.)+[A-Z]([a-z])+$']",
+            None,
+        ),
+    ):
+        own = {} if command is None else {"command": command}
+        folder = _study(stage, server=server, workload=workload, **own)
+        _looked_at(stage, folder)
+        _started(stage, folder)
 
 
 @way
