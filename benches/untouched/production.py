@@ -94,7 +94,7 @@ def _run(stack: ExitStack, services: list[Service], top: Path, budget: str) -> i
     late = stand_in("down at first", "absolute")
     late.folder = top / "late"
     late.folder.mkdir()
-    os.chown(late.folder, as_user(late.user)["user"], -1)  # type: ignore[arg-type]
+    os.chown(late.folder, as_user(late.user)["user"], -1)
     late.prepare(late)
     pid = _shop(stack, [*services, late], top)
     late.start()
@@ -130,7 +130,7 @@ def _shop(stack: ExitStack, services: list[Service], top: Path) -> int:
     (top / "settings.json").write_text(json.dumps(settings))
     process = subprocess.Popen(
         ["/usr/bin/python3", script, top / "settings.json"],
-        **as_user("www-data"),  # type: ignore[call-overload]
+        **as_user("www-data"),
         cwd=top,
         env={"PATH": "/usr/bin:/bin"},
         stdout=subprocess.DEVNULL,

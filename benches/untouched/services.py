@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 _READY_S = 30.0
 _PAUSE_S = 0.3
@@ -33,7 +34,7 @@ class Service:
     command: Callable[[Path], list[str]]
     asks: Mapping[str, Mapping[str, object]]
     """Socket in its folder, as whoever asks for it says it → what the shop is told of it."""
-    prepare: Callable[["Service"], None] = lambda _: None
+    prepare: Callable[["Service"], object] = lambda _: None
     once_up: Callable[["Service"], None] = lambda _: None
     count: Callable[["Service"], int]
     """How many orders it had, while it is up."""
@@ -108,7 +109,7 @@ class Service:
         return self.n_before + self.count(self)
 
 
-def as_user(name: str) -> dict[str, object]:
+def as_user(name: str) -> dict[str, Any]:
     """Return how a process is started as a user."""
     user = pwd.getpwnam(name)
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}

@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import Event, Thread
 
+import benches.untouched
 import pytest
 from benches.untouched.services import as_user, end, in_production, stand_in
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or
 
 LASTING = ("relative", "hard", "link", "descriptor", "spaced", "datagram", "fifo")
 RESTARTED = ("absolute", "renamed", "relative", "fifo")
-SHOP = Path(sys.modules["benches.untouched.services"].__file__).with_name("shop.py")
+SHOP = Path(benches.untouched.__file__).with_name("shop.py")
 ADOPTED = ("--get", "/", "--knob", "env.X=1,2", "-c", "2", "-o", "s")
 SHORT = """
 [method]
@@ -70,6 +71,7 @@ def bytes_by_way(services):
     }
 
 
+@pytest.mark.timeout(120)
 def test_copies_reach_nothing_behind_the_site_in_any_start(tmp_path):
     lasting = stand_in("lasting", *LASTING)
     restarted = stand_in("restarted", *RESTARTED)

@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 from contextlib import suppress
+from typing import Any
 
 from benches.faults.rights.evidence import Harm, Kind
 from benches.faults.rights.stage import PORT, Stage, bystanders, way_out
@@ -33,7 +34,7 @@ def tell_targets(stage: Stage) -> None:
     way_out(stage)
 
 
-def _listening(stage: Stage, listener: socket.socket, address: object, what: str) -> int:
+def _listening(stage: Stage, listener: socket.socket, address: Any, what: str) -> int:
     listener.bind(address)
     listener.listen(16)
 

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 from benches.faults.rights.evidence import Harm, Kind, Witness, changes, marks, told, tree_of
 
@@ -172,13 +173,13 @@ class Stage:
             sleep(0.1)  # until it is what was asked for, not what forked it
         return process.pid
 
-    def serves(self, name: str, *words: str | Path, title: str = "", **options: object) -> int:
+    def serves(self, name: str, *words: str | Path, title: str = "", **options: Any) -> int:
         """Have him run his program under a name, as a server; return its process."""
         return self.runs(self.named(name), *words, title=title, ready=PORT, **options)
 
     def root(
         self,
-        *words: str | Path,
+        *words: object,
         cwd: Path | None = None,
         environment: Mapping[str, str] = {},
         within_s: float = WITHIN_S,
@@ -322,7 +323,7 @@ def _await_listening(port: int, process: "subprocess.Popen[bytes]") -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         sleep(0.02)
-    raise RuntimeError(f"{process.args} does not listen at {port}")
+    raise RuntimeError(f"{process.args!r} does not listen at {port}")
 
 
 def bystanders(stage: Stage) -> list[int]:
@@ -343,7 +344,7 @@ def _ended(process: "subprocess.Popen[bytes]") -> None:
 
 
 @contextmanager
-def repeated(action: object) -> Iterator[None]:
+def repeated(action: Callable[[], object]) -> Iterator[None]:
     """Do something again and again, without a pause, in a thread."""
     is_over = threading.Event()
 
