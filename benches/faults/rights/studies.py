@@ -33,7 +33,7 @@ def _study(stage: Stage, name: str = "shop", *, start: str = "'a'", **parts: str
     serving = '["/usr/bin/python3", "-I", "-m", "http.server", "-b", "127.0.0.1", "{port}"]'
     known = {
         "command": serving,
-        "server": "environment = { A = '{knob.k}' }",
+        "server": _VARIABLE,
         "more": "",
         "workload": "",
         "request": "",
@@ -53,6 +53,21 @@ def _started(stage: Stage, folder: Path) -> None:
     """Have root do what starts it, once it was not told that it may."""
     stage.root("study", "check", folder)
     stage.root("study", "serve", folder, within_s=6, may_last=True)
+
+
+_VARIABLE = "environment = { A = '{knob.k}' }"
+_KEEPER = """
+import http.server, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *a): pass
+    def do_POST(self):
+        with open("{kept}", "ab") as file:
+            file.write(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200); self.send_header("Content-Length", "2")
+        self.end_headers(); self.wfile.write(b"ok")
+    do_GET = lambda self: self.send_error(404)
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), H).serve_forever()
+"""
 
 
 def _template(stage: Stage) -> str:
@@ -112,11 +127,10 @@ def _patterns_without_an_end(stage: Stage) -> None:
     """Patterns of his study take for ever."""
     text = "a" * 40 + "!"
     stage.his("shop/index.html", text)
-    environment = "environment = { A = '{knob.k}' }"
     for server, workload, command in (
-        (f"ready = 'log (a+)+$'\n{environment}", "", f'["/bin/sh", "-c", "echo {text}; sleep 60"]'),
+        (f"ready = 'log (a+)+$'\n{_VARIABLE}", "", f'["/bin/sh", "-c", "echo {text}; sleep 60"]'),
         (
-            f"{environment}\n[[server.files]]\nfrom = 'index.html'\nto = 'index.html'",
+            f"{_VARIABLE}\n[[server.files]]\nfrom = 'index.html'\nto = 'index.html'",
             "may_differ = ['(a+)+$', '(([a-z])+.)+[A-Z]([a-z])+$']",
             None,
         ),
@@ -160,13 +174,16 @@ def _files_outside_that_it_writes(stage: Stage) -> None:
 
 @way
 def _body_that_is_roots_file(stage: Stage) -> None:
-    """His study sends root's file to his server, as the body of a request and as a list."""
+    """His study sends root's file to his server, as the body of a request."""
     stage.link("shop/link", stage.secret)
-    folder = _study(stage, request="method = 'POST'\nbody = '@link'")
+    keeper = stage.his("shop/keeper.py", _KEEPER.format(kept=stage.home / "kept"))
+    folder = _study(
+        stage,
+        command=f'["/usr/bin/python3", "-S", "{keeper}", "{{port}}"]',
+        request="method = 'POST'\nbody = '@link'",
+    )
     _looked_at(stage, folder)
     _started(stage, folder)
-    folder = _study(stage, workload="url_file = 'link'")
-    stage.root("study", "show", folder)
 
 
 @way
@@ -211,7 +228,7 @@ def _commands_of_his_study(stage: Stage) -> None:
 @way
 def _roots_study_in_his_folder(stage: Stage) -> None:
     """Root's own study lies where he may write: he has put his own in its place."""
-    folder = _study(stage, server=f"prepare = ['{stage.mark}', 'prepare']\nready = 'tcp'")
+    folder = _study(stage, server=f"prepare = ['{stage.mark}', 'prepare']\n{_VARIABLE}")
     for each in (folder, folder / "study.toml"):
         os.chown(each, 0, 0)
     stage.root("study", "check", folder)
@@ -221,7 +238,7 @@ def _roots_study_in_his_folder(stage: Stage) -> None:
 @way
 def _roots_study_that_his_group_writes(stage: Stage) -> None:
     """Root's study lies in root's folder, and his group may write the file."""
-    folder = _study(stage, server=f"prepare = ['{stage.mark}', 'prepare']\nready = 'tcp'")
+    folder = _study(stage, server=f"prepare = ['{stage.mark}', 'prepare']\n{_VARIABLE}")
     moved = stage.folder / "shop"
     shutil.move(folder, moved)
     for each, mode in ((moved, 0o755), (moved / "study.toml", 0o664)):
