@@ -118,7 +118,7 @@ FAMILIES: dict[str, Family] = {
     "rights": Family(
         module="rights",
         about="ways of an attacker with an account, against every command of root's",
-        n=76,
+        n=74,
         n_quick=24,
     ),
 }

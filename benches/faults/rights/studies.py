@@ -128,7 +128,11 @@ def _patterns_without_an_end(stage: Stage) -> None:
     text = "a" * 40 + "!"
     stage.his("shop/index.html", text)
     for server, workload, command in (
-        (f"ready = 'log (a+)+$'\n{_VARIABLE}", "", f'["/bin/sh", "-c", "echo {text}; sleep 60"]'),
+        (
+            f"ready = 'log (a+)+$'\n{_VARIABLE}",
+            "",
+            f'["/bin/sh", "-c", "echo {text}; sleep 60", "{{port}}"]',
+        ),
         (
             f"{_VARIABLE}\n[[server.files]]\nfrom = 'index.html'\nto = 'index.html'",
             "may_differ = ['(a+)+$', '(([a-z])+.)+[A-Z]([a-z])+$']",
