@@ -50,7 +50,7 @@ CALM = (
 """Tests that compute: how long they take says nothing, nor does what runs beside them."""
 PATIENT = (
     "tests/docs",
-    "tests/benches/test_fault_inputs.py",
+    *("tests/benches/test_fault_inputs.py", "tests/benches/test_fault_rights.py"),
     "tests/servers/test_misbehaving.py",
     "tests/servers/test_companions.py",
     "tests/servers/test_script_server.py",
@@ -78,8 +78,8 @@ SERVING = tuple(
         *("apache", "apache_seats", "apache_site", "attack", "cell", "census", "command"),
         *("command_sites", "gunicorn_cost", "inspect", "inspect_perl", "inspect_pool"),
         *("nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
-        *("own_site", "php_fpm_seats", "production_gunicorn", "rule_claims", "site_seed"),
-        *("stand_ins", "stock_rules", "stock_sites", "study_check", "uvicorn", "vary"),
+        *("own_site", "php_fpm_seats", "production", "production_gunicorn", "rule_claims"),
+        *("site_seed", "stand_ins", "stock_rules", "stock_sites", "study_check", "uvicorn", "vary"),
         "wall_sites",
     )
 )

@@ -115,4 +115,10 @@ FAMILIES: dict[str, Family] = {
         n=44,
         n_quick=44,
     ),
+    "rights": Family(
+        module="rights",
+        about="ways of an attacker with an account, against every command of root's",
+        n=74,
+        n_quick=24,
+    ),
 }
