@@ -20,6 +20,7 @@ from httpdyno.servers.site.adapter import Seat, SiteAdapter
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.site.stand_in import StandIns, stand_ins
+from httpdyno.servers.source.contained import bounded, foreseen
 
 _OF_ROOT = ("/root",) if os.access("/root", os.R_OK | os.W_OK) else ()
 # Over a folder that an ordinary user may not look into there is no layer.
@@ -27,6 +28,9 @@ EVERYTHING = ("/var", "/srv", "/home", *_OF_ROOT, "/opt", "/usr/local")
 """What a copy may write in until it is known what it does: copy-on-write."""
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
+
+_PATIENCE_S = 30.0
+"""CPU time to read a server that somebody named; of the largest sites it is a second or two."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,8 +122,10 @@ def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | No
         AdapterError: It cannot be read, or the server itself refuses it.
     """
     adapter = adapters[member.kind]
-    files = adapter.read(member)
-    survey = adapter.survey(member, files, seat)
+    with foreseen(member.name), bounded(_PATIENCE_S):
+        files = adapter.read(member)
+        # Its own test, in a seat, takes time of other processes.
+        survey = adapter.survey(member, files, seat)
     if isinstance(survey, NotRunning):
         raise AdapterError(
             f"{member.name} does not start as it is configured: {survey.detail}",

@@ -89,7 +89,8 @@ class Plain:
 def test_what_is_not_understood_is_said_and_the_rest_is_shown():
     broken: Any = Broken()
     seen = inspected(found(), [broken])
-    assert seen.trouble == "`x.conf` line 3: `{` is never closed"
+    words = "x (pid 10): cannot be read: `x.conf` line 3: `{` is never closed"
+    assert seen.trouble == words
     assert seen.found.root is not None
     plain: Any = Plain()
     seen = inspected(found(), [plain])

@@ -5,7 +5,7 @@ import posixpath
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.foreign_text import reason
 from httpdyno.model import Member
 from httpdyno.servers.apache_site.directive import Directive
 from httpdyno.servers.apache_site.environment import (
@@ -13,13 +13,14 @@ from httpdyno.servers.apache_site.environment import (
     own_variables,
     written_variables,
 )
-from httpdyno.servers.apache_site.include import Files, Held, OnDisk
+from httpdyno.servers.apache_site.include import Files, Held
 from httpdyno.servers.apache_site.lines import words
 from httpdyno.servers.apache_site.overrides import files_below_roots
 from httpdyno.servers.apache_site.tls import tls_files
 from httpdyno.servers.apache_site.walk import Walked, walked
 from httpdyno.servers.apache_site.where import options, server_root
 from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.site.their_files import TheirFiles
 
 _LARGEST_BYTES = 4 << 20
 CERTIFICATES = frozenset(
@@ -42,22 +43,27 @@ def read_files(member: Member) -> MemberFiles:
     Raises:
         AdapterError: A file is not there or cannot be read; says file and line.
     """
-    texts: dict[str, bytes] = {}
-    if Path(envvars_file(member)).is_file():
-        texts[envvars_file(member)] = _content(envvars_file(member))
-    walk = walk_of(member, texts, OnDisk())
-    texts = walk.texts | texts
+    read, main = TheirFiles(), member.main
+    envvars = envvars_file(member)
+    if os.path.isfile(envvars):  # noqa: PTH113 - of a text
+        _read(read, envvars)
+    walk = walk_of(member, {**read.texts}, read)
     unreadable = dict.fromkeys(_unreadable(walk.directives, walk.server_root))
     looked = files_below_roots(walk.directives, walk.server_root)
     unreadable |= dict.fromkeys(looked.unseen)
     for file in looked.files:
         try:
-            texts[file] = read_regular(file, limit_bytes=_LARGEST_BYTES)
-        except OSError:
+            read.content(file, limit_bytes=_LARGEST_BYTES)
+        except (OSError, AdapterError):
             unreadable[file] = None
-    real = {path: target for path in texts if (target := os.path.realpath(path)) != path}
-    tls = tls_files(walk.directives, walk.server_root)
-    return MemberFiles(texts=texts, real=real, unreadable=tuple(unreadable), tls=tls)
+    return MemberFiles(
+        # The main file first.
+        texts={main: read.texts[main], **read.texts},
+        real=read.real,
+        rights=read.rights,
+        unreadable=tuple(unreadable),
+        tls=tls_files(walk.directives, walk.server_root),
+    )
 
 
 def walk_of(member: Member, texts: dict[str, bytes], files: Files | None = None) -> Walked:
@@ -77,9 +83,9 @@ def walk_of(member: Member, texts: dict[str, bytes], files: Files | None = None)
     )
 
 
-def _content(path: str) -> bytes:
+def _read(read: TheirFiles, path: str) -> None:
     try:
-        return read_regular(path, limit_bytes=_LARGEST_BYTES)
+        read.content(path, limit_bytes=_LARGEST_BYTES)
     except OSError as error:
         raise AdapterError(
             f"`{path}` cannot be read: {reason(error)}", hint="Run it again with `sudo`."
@@ -92,7 +98,7 @@ def _unreadable(directives: list[Directive], root: str) -> list[str]:
         for d in directives
         if d.name.lower() in CERTIFICATES and (given := words(d.arguments))
     ]
-    return [path for path in named if not os.access(path, os.R_OK) and not _is_absent(path)]
+    return [path for path in named if not _is_absent(path) and not os.access(path, os.R_OK)]
 
 
 def _is_absent(path: str) -> bool:
@@ -100,6 +106,6 @@ def _is_absent(path: str) -> bool:
         Path(path).stat()
     except PermissionError:
         return False
-    except OSError:
+    except (OSError, ValueError):  # the latter of a name that no file can have
         return True
     return False

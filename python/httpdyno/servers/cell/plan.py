@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from httpdyno.foreign_path import real_path
+from httpdyno.foreign_text import read_regular
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below
 from httpdyno.servers.cell.door import address, leads_to, real_parent
@@ -57,6 +59,7 @@ class _Planner:
         self._own = (*self._written, *([str(place.shared)] if place.shared else ()))
         self._layers: dict[str, Layers] = {}
         self._holds: list[Step] = []
+        self._rights = {real_path(path): rights for path, rights in wish.rights.items()}
         self._plan = Plan()
 
     def plan(self) -> Plan:
@@ -69,14 +72,14 @@ class _Planner:
             is_filled=self._is_filled,
         )
         doors = [(address(door.to), leads_to(door)) for door in wish.doors]
-        files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
+        files = {real_path(path): text for path, text in self._files(doors).items()}
         # A folder with placed files is seen through a layer, in which opening a file costs half as
         # much again; so nothing is placed that stands there already.
         files = {path: text for path, text in files.items() if not _stands(path, text)}
         closed = {path: folder for path in files if (folder := _closed_above(path))}
         closed = {path: to for path, to in closed.items() if to not in {*found.over, *found.anew}}
         for path, folder in closed.items():
-            self._of(folder).place(path, files.pop(path))
+            self._of(folder).place(path, files.pop(path), self._rights.get(path))
         missing = self._missing(found)
         roots = self._placed(files, missing, found)
         over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
@@ -109,7 +112,7 @@ class _Planner:
 
     def _missing(self, found: Covers) -> list[str]:
         """Return the folders that are to be written and are not there, the outermost of them."""
-        paths = {os.path.realpath(path) for path in self._wish.writes}
+        paths = {real_path(path) for path in self._wish.writes}
         missing = [p for p in paths if not os.path.lexists(p) and not found.owner(p)]
         return [p for p in missing if not any(is_below(p, above) for above in missing)]
 
@@ -140,7 +143,7 @@ class _Planner:
             is_inner = owner in only_read and owner not in roots
             outer = max((r for r in roots if is_below(owner, r)), key=len) if is_inner else owner
             if path in files:
-                self._of(outer).place(path, files[path])
+                self._of(outer).place(path, files[path], self._rights.get(path))
             else:
                 self._of(outer).place_folder(path)
         return roots
@@ -204,7 +207,7 @@ class _Planner:
         The first line would also cost a copy of all that stands in the log.
         """
         steps: list[Step] = []
-        for path in sorted({os.path.realpath(each) for each in self._wish.logs}):
+        for path in sorted({real_path(each) for each in self._wish.logs}):
             owner = found.owner(path)
             is_shown = any(is_below(path, each) for each in found.shown)
             if owner and not is_shown and os.path.isfile(path):  # noqa: PTH113 - of a text
@@ -272,7 +275,7 @@ class _Planner:
 def _stands(path: str, text: bytes) -> bool:
     """Whether a file has this content, as far as it may be read."""
     try:
-        return Path(path).is_file() and Path(path).read_bytes() == text
+        return read_regular(path, limit_bytes=len(text)) == text
     except OSError:
         return False
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, HttpdynoError
-from httpdyno.foreign_text import kept_text
+from httpdyno.foreign_text import Rights, kept_text
 from httpdyno.model import (
     ChangeSet,
     Configuration,
@@ -266,6 +266,7 @@ class SiteServer:
         logs: dict[str, None] = {}
         sysctls: dict[str, str] = {}
         hidden: dict[str, bytes] = {}
+        rights: dict[str, Rights] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
             private: tuple[Edit, ...] = each.adapter.private(survey, own, begun)
@@ -276,8 +277,10 @@ class SiteServer:
             logs |= dict.fromkeys(log.path for log in survey.logs if log.path.startswith("/"))
             sysctls |= each.changes.sysctls
             hidden |= own.stand_ins
+            rights |= own.rights
         return CellWish(
             files=files,
+            rights=rights,
             hidden_files=hidden,
             writes=tuple(writes),
             logs=tuple(logs),
