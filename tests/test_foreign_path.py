@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from httpdyno.foreign_path import folders_below, held, names_in, real_path
+from httpdyno.foreign_path import folders_below, held, names_in, opened_anew, real_path
 from httpdyno.foreign_text import Rights, opened_regular, read_file, read_regular, reason
 
 SOMEBODY, ANOTHER = 40_001, 40_002
@@ -143,8 +143,10 @@ def test_what_is_put_at_a_path_takes_the_place_of_a_link_that_is_not_followed(th
     (theirs / "out").symlink_to("../secrets")
     given(theirs / "out", SOMEBODY)
     (theirs / "roots").symlink_to("../secrets")
+    (theirs / "later").symlink_to("../secrets/./later/x/../y")
     for path, real in (
         ("own", "own"),
+        ("later/z", "../secrets/later/y/z"),
         ("roots/none/./file", "../secrets/none/file"),
         ("out", "out"),
         ("out/file", "out/file"),
@@ -152,6 +154,24 @@ def test_what_is_put_at_a_path_takes_the_place_of_a_link_that_is_not_followed(th
         ("none/../../theirs/x", "x"),
     ):
         assert real_path(f"{theirs}/{path}") == os.path.normpath(theirs / real)
+
+
+@as_root
+def test_nothing_is_written_through_a_link_of_somebodys(theirs):
+    (theirs / "others").symlink_to("../secret")
+    (theirs / "nowhere").symlink_to("../new")
+    for link in ("others", "nowhere"):
+        given(theirs / link, SOMEBODY)
+        with pytest.raises(OSError):  # noqa: PT011 - any of them: it is not opened
+            opened_anew(theirs / link)
+    assert (theirs.parent / "secret").read_text() == "root's"
+    (theirs / "my-own").symlink_to("../new")
+    for path in (theirs / "my-own", theirs / "own", theirs / "made"):
+        for text in (b"longer", b"new"):
+            with os.fdopen(opened_anew(path), "wb") as file:
+                file.write(text)
+        assert path.read_bytes() == b"new"
+    assert (theirs.parent / "new").read_bytes() == b"new"
 
 
 def test_a_path_may_be_deep_and_no_deeper_than_descriptors_reach(tmp_path):

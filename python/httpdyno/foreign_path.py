@@ -92,7 +92,7 @@ def held(path: Path | str, *, follow: bool = True) -> Iterator[Held]:
     """
     root, rest = _split(path)
     with _Walk(root) as walk:
-        walk.lead(rest.split("/"), follow=follow)
+        walk.lead([*reversed(rest.split("/"))], follow=follow)
         yield Held(
             handle=walk.handles[-1],
             folder=walk.handles[-2] if walk.names else walk.handles[-1],
@@ -112,6 +112,24 @@ def held_below(root: str, names: Sequence[str]) -> Iterator[int]:
         for name in names:
             walk.handles.append(os.open(name, _HOLD | os.O_DIRECTORY, dir_fd=walk.handles[-1]))
         yield walk.handles[-1]
+
+
+def opened_anew(path: Path | str) -> int:
+    """Open a file for writing: emptied, or made; never one that only another's link leads to.
+
+    Raises:
+        OSError: It cannot be written or made, or such a link leads there.
+    """
+    with suppress(FileNotFoundError), held(path) as found:
+        handle = found.written()
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            os.ftruncate(handle, 0)
+        os.set_blocking(handle, True)
+        return handle
+    folder, name = os.path.split(real_path(os.fspath(path)))
+    with held(folder) as found:
+        flags = _WRITE | os.O_CREAT | os.O_EXCL
+        return os.open(name, flags, 0o666, dir_fd=found.handle)
 
 
 def real_path(path: str) -> str:
@@ -195,13 +213,16 @@ class _Walk:
     def __exit__(self, *_: object) -> None:
         self._back_to(0)
 
-    def lead(self, parts: Sequence[str], *, follow: bool = True) -> None:
+    def lead(self, left: list[str | int], *, follow: bool = True) -> None:
         """Go along a path.
+
+        Args:
+            left: Its names, the first one last; taken from there, also where it ends in an error.
+            follow: As of `held`.
 
         Raises:
             OSError: There is nothing, or a link is not to be followed.
         """
-        left: list[str | int] = [*reversed(parts)]
         while left:
             part = left.pop()
             if isinstance(part, int):  # here a link of that user's leads to
@@ -211,25 +232,31 @@ class _Walk:
             elif part == "..":
                 self._back_to(max(1, len(self.handles) - 1))
             elif part not in {"", "."}:
-                target = self._step(part)
-                if target is None or (not follow and not any(each != "" for each in left)):
+                link = self._step(part)
+                if link is None or (not follow and not any(left)):
                     continue
                 if not follow:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
-                left += self._beyond(target)
+                left += self._beyond(link)
 
     def lead_as_far(self, parts: Sequence[str]) -> list[str]:
         """Go along a path as far as its links are to be followed; return the names of it all."""
-        left = [each for each in reversed(parts) if each not in {"", "."}]
+        rest = [each for each in parts if each not in {"", "."}]
         found: list[str] = []
-        while left:
+        while rest:
+            left: list[str | int] = [rest[0]]
             try:
-                self.lead([left[-1]])
+                self.lead(left)
+            except FileNotFoundError as error:
+                names = [each for each in reversed(left) if isinstance(each, str)]
+                if len(names) == len(left):  # what is missing is where a link of ours leads
+                    found, rest = [*self.names], [error.filename, *names, *rest[1:]]
+                break
             except OSError:
                 break
-            left.pop()
+            del rest[0]
             found = [*self.names]
-        for part in reversed(left):
+        for part in (each for each in rest if each not in {"", "."}):
             found = found[:-1] if part == ".." else [*found, part]
         return found
 

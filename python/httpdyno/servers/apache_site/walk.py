@@ -19,7 +19,7 @@ from httpdyno.servers.apache_site.lines import Line, lines_of, words
 
 _DEEPEST = 128
 """Files inside files, as httpd 2.4 itself has it."""
-_MOST_LINES = 500_000
+_MOST_LINES = 300_000
 """Of all files, each as often as it is included: that may be twice in each of twice as many."""
 _STATIC_NAMES = ("so", "watchdog", "log_config", "logio", "version", "unixd")
 STATIC_MODULES = ("core_module", "http_module", *(f"{name}_module" for name in _STATIC_NAMES))

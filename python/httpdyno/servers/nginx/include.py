@@ -21,7 +21,7 @@ from httpdyno.servers.site.their_files import TheirFiles
 _MAGIC = re.compile(r"[*?\[]")
 _DEEPEST = 64
 """Files inside files. nginx itself ends only when it has no more descriptors."""
-_MOST_DIRECTIVES = 500_000
+_MOST_DIRECTIVES = 300_000
 """Of all files, each as often as it is included: that may be twice in each of twice as many."""
 
 

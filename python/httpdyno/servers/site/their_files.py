@@ -17,7 +17,7 @@ from httpdyno.servers.link import is_kernels
 _LARGEST_BYTES = 16 << 20
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 20_000
-_MOST_NAMES = 200_000
+_MOST_NAMES = 50_000
 """Of all folders that includes look into."""
 
 
