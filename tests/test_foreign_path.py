@@ -3,13 +3,16 @@
 import ctypes
 import errno
 import os
+import re
 import stat
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+import httpdyno
 from httpdyno.foreign_path import folders_below, held, names_in, opened_anew, real_path
 from httpdyno.foreign_text import Rights, opened_regular, read_file, read_regular, reason
 
@@ -203,3 +206,40 @@ def test_links_of_the_machines_own_are_followed(path):
     assert real_path(path) == os.path.realpath(path)
     if os.path.isdir(path):  # noqa: PTH112
         assert sorted(names_in(path)) == sorted(os.listdir(path))  # noqa: PTH208
+
+
+READERS = re.compile(
+    r"\.read_(?:bytes|text)\(|\bos\.walk\(|\.r?glob\(|\bshutil\.copy\w*\(|\b\w+\.open\(\"rb\"\)"
+)
+NOT_THEIRS = {
+    "adopt/burst.py": "the kernel's",
+    "experiment/machine_room.py": "the kernel's",
+    "load/core_plan.py": "the kernel's",
+    "servers/apache_site/perl.py": "folders of distributions",
+    "servers/cell/host.py": "the kernel's",
+    "servers/cell/possible.py": "the kernel's",
+    "servers/command/seen.py": "the kernel's",
+    "servers/gunicorn/application.py": "names in a study's own folder",
+    "servers/nginx/survey.py": "the kernel's",
+    "servers/php_fpm/installation.py": "folders of distributions",
+    "servers/site/openssl.py": "a folder of its own",
+    "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
+}
+FOLDERS = (
+    *("adopt", "experiment", "load", "study", "servers/apache_site", "servers/cell"),
+    *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/site"),
+    *("servers/uvicorn", "servers/staging.py"),
+)
+
+
+def test_what_may_be_others_is_read_through_one_door():
+    """A read by a path follows what its writer put there, and waits for FIFOs of his."""
+    package = Path(httpdyno.__file__).parent
+    found = set()
+    for each in FOLDERS:
+        files = [package / each] if each.endswith(".py") else (package / each).rglob("*.py")
+        for file in files:
+            lines = file.read_text().splitlines()
+            if any(READERS.search(line) and "/proc/" not in line for line in lines):
+                found.add(str(file.relative_to(package)))
+    assert found == NOT_THEIRS.keys()
