@@ -19,7 +19,7 @@ from httpdyno.servers.apache_site.lines import Line, lines_of, words
 
 _DEEPEST = 128
 """Files inside files, as httpd 2.4 itself has it."""
-_MOST_LINES = 300_000
+_MOST_LINES, _MOST_INCLUDES = 300_000, 20_000
 """Of all files, each as often as it is included: that may be twice in each of twice as many."""
 _STATIC_NAMES = ("so", "watchdog", "log_config", "logio", "version", "unixd")
 STATIC_MODULES = ("core_module", "http_module", *(f"{name}_module" for name in _STATIC_NAMES))
@@ -103,6 +103,7 @@ class _Walk:
         self._macros: dict[str, _Macro] = {}
         self._open: list[_Open] = []
         self._n_lines = 0
+        self._n_files = 0
         self._taken_apart: dict[str, list[Line]] = {}
         self._named_by: list[str] = []
 
@@ -132,10 +133,11 @@ class _Walk:
         macro: tuple[Line, list[Line]] | None = None
         depth = len(self._open)
         self._n_lines += len(lines)
-        if self._n_lines > _MOST_LINES:
+        self._n_files += 1
+        if self._n_lines > _MOST_LINES or self._n_files > _MOST_INCLUDES:
             raise AdapterError(
-                f"`{file}` was not understood: with all that includes and macros make of them, its "
-                f"lines are more than {_MOST_LINES:,}"
+                f"`{file}` was not understood: with all that includes and macros make of it, it is "
+                f"more than {_MOST_LINES:,} lines, or {_MOST_INCLUDES:,} files and uses of macros"
             )
         for line in lines:
             name = line.name.lower()

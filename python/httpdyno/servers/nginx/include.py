@@ -21,7 +21,7 @@ from httpdyno.servers.site.their_files import TheirFiles
 _MAGIC = re.compile(r"[*?\[]")
 _DEEPEST = 64
 """Files inside files. nginx itself ends only when it has no more descriptors."""
-_MOST_DIRECTIVES = 300_000
+_MOST_DIRECTIVES, _MOST_INCLUDES = 300_000, 20_000
 """Of all files, each as often as it is included: that may be twice in each of twice as many."""
 
 
@@ -95,13 +95,15 @@ def _tree(
 ) -> tuple[Directive, ...]:
     folder = posixpath.dirname(main)
     known: dict[str, tuple[Directive, ...]] = {}
-    n_directives = 0
+    n_directives = n_files = 0
 
     def of_file(
         path: str, chain: tuple[str, ...], by: Directive | None, depth: int
     ) -> tuple[Directive, ...]:
         if by is not None and (path in chain or len(chain) > _DEEPEST):
             raise AdapterError(f"`{by.file}` line {by.line} includes `{path}`, which includes it")
+        nonlocal n_files
+        n_files += 1
         if path not in known:
             known[path] = parsed(load(path, by), path)
         return filled(known[path], (*chain, path), depth)
@@ -111,11 +113,8 @@ def _tree(
     ) -> tuple[Directive, ...]:
         nonlocal n_directives
         n_directives += len(directives)
-        if depth > DEEPEST or n_directives > _MOST_DIRECTIVES:
-            what = f"blocks and files are nested more than {DEEPEST} deep"
-            if depth <= DEEPEST:
-                what = f"it and what is included are more than {_MOST_DIRECTIVES:,} directives"
-            raise AdapterError(f"`{chain[-1]}` was not understood: {what}")
+        if too_much := _too_much(depth, n_directives, n_files):
+            raise AdapterError(f"`{chain[-1]}` was not understood: {too_much}")
         done: list[Directive] = []
         for directive in directives:
             if directive.name == "include" and len(directive.args) == 1:
@@ -129,6 +128,18 @@ def _tree(
         return tuple(done)
 
     return of_file(main, (), None, 0)
+
+
+def _too_much(depth: int, n_directives: int, n_files: int) -> str:
+    """Return in words how it is more than anybody wrote to run; empty where it is not."""
+    if depth > DEEPEST:
+        return f"blocks and files are nested more than {DEEPEST} deep"
+    if n_directives <= _MOST_DIRECTIVES and n_files <= _MOST_INCLUDES:
+        return ""
+    return (
+        f"with all that is included it is more than {_MOST_DIRECTIVES:,} directives, or "
+        f"{_MOST_INCLUDES:,} files"
+    )
 
 
 def _listing(paths: Iterable[str]) -> Callable[[str], Iterable[str]]:
