@@ -197,7 +197,7 @@ def test_a_path_may_be_deep_and_no_deeper_than_descriptors_reach(tmp_path):
 def test_names_are_none_where_there_is_no_folder(tmp_path):
     (tmp_path / "file").touch()
     assert names_in(tmp_path) == ["file"]
-    for path in (tmp_path / "file", tmp_path / "none", tmp_path / ("x" * 300), "a\0b"):
+    for path in (tmp_path / "file", tmp_path / "none", tmp_path / ("x" * 300), "a\0b", ""):
         assert names_in(path) == []
 
 

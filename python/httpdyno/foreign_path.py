@@ -90,6 +90,8 @@ def held(path: Path | str, *, follow: bool = True) -> Iterator[Held]:
     Raises:
         OSError: There is nothing, or a link on the way is not to be followed.
     """
+    if not os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     root, rest = _split(path)
     with _Walk(root) as walk:
         walk.lead([*reversed(rest.split("/"))], follow=follow)

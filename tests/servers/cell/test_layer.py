@@ -7,12 +7,15 @@ import threading
 import time
 
 import pytest
+from tests.servers.cell.cells import made_cells, said_by
 
 from httpdyno.foreign_text import Rights
 from httpdyno.servers.cell.layer import Layers
 from httpdyno.servers.cell.plan import _stands
+from httpdyno.servers.cell.possible import possible
 
 SOMEBODY = 40_001
+needs_a_cell = pytest.mark.skipif(possible()[0] != "cell", reason="no cell can be made here")
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
 
@@ -89,6 +92,25 @@ def test_what_is_placed_has_the_rights_of_the_file_that_was_read(theirs, tmp_pat
     layers.place(f"{theirs}/new", b"new")
     assert rights_of(layers.placed / "now") == kept
     assert rights_of(layers.placed / "new").mode == 0o644
+
+
+SAYS = """
+import json, os, sys
+print(json.dumps([[os.stat(path).st_uid, os.stat(path).st_mode & 0o777] for path in sys.argv[1:]]))
+"""
+
+
+@needs_a_cell
+def test_a_cell_shows_a_placed_file_as_it_was_and_no_link_of_others_leads_out(theirs, tmp_path):
+    (theirs / "now-open").write_text("")
+    (theirs / "link").symlink_to("../secret")
+    os.chown(theirs / "link", SOMEBODY, SOMEBODY, follow_symlinks=False)
+    paths = [f"{theirs}/now-open", f"{theirs}/link"]
+    kept = {paths[0]: Rights(mode=0o600), paths[1]: Rights(user_id=SOMEBODY, mode=0o644)}
+    with made_cells() as cell:
+        seat = cell(files=dict.fromkeys(paths, b"placed"), rights=kept)
+        seen = said_by(seat, SAYS, *paths, str(tmp_path / "secret"))
+    assert seen == [[0, 0o600], [SOMEBODY, 0o644], [0, 0o600]]
 
 
 def test_a_fifo_in_a_files_place_is_not_waited_for(theirs):

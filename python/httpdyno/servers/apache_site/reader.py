@@ -44,6 +44,8 @@ def read_files(member: Member) -> MemberFiles:
         AdapterError: A file is not there or cannot be read; says file and line.
     """
     read, main = TheirFiles(), member.main
+    if not main:
+        raise AdapterError("its main file is not known", hint="Name that instead: `/etc/…conf`.")
     envvars = envvars_file(member)
     if os.path.isfile(envvars):  # noqa: PTH113 - of a text
         _read(read, envvars)

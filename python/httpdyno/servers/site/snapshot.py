@@ -203,7 +203,7 @@ def _record(folder: Path) -> SnapshotRecord:
             f"the snapshot `{file}` cannot be read: {reason(error)}",
             hint="`httpdyno adopt` takes one",
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyFileError(f"`{file}` is no snapshot: {error}") from error
     if record.format != _FORMAT:
         raise StudyFileError(
