@@ -128,5 +128,5 @@ def test_links_of_another_process_lead_within_what_it_sees(tmp_path, data):
 
 
 def test_a_name_that_no_folder_can_have_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(OSError, match="no folder can have such a name"):
+    with pytest.raises(OSError, match="no file can have such a name"):
         ForeignFolder.found(f"{tmp_path}/a\0b")

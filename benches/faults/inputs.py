@@ -1,4 +1,4 @@
-"""Four fuzzers: study files, command lines, access logs and URL files that make no sense.
+"""Five fuzzers: study files, command lines, logs, URL files, configurations that make no sense.
 
 Each input goes through the real command line, in this process, with everything but the sending of
 requests and the starting of servers. Whatever the input, the answer is a result or one sentence:
@@ -62,6 +62,53 @@ ODD_TOML = (
     *("nan", "inf", "-inf", "0", "-1", "1e308", "9" * 400, "-" + "9" * 5000, "1979-05-27", "true"),
     *('""', '"\\u0000"', '"\\u001b[2J"', "[]", "[[]]", "{}", "{ a = 1 }", "[1, 'a']", "0.1", "''"),
     *("[" * 200 + "]" * 200, "9223372036854775808", "'''x'''", '"/dev/zero"', '"fifo"', '"../x"'),
+)
+_STOCK = (
+    (
+        "nginx.conf",
+        "user www-data;\nworker_processes auto;\npid /run/nginx.pid;\nevents {\n"
+        "worker_connections 768;\n}\nhttp {\nsendfile on;\ninclude mime.types;\n"
+        "access_log /var/log/nginx/access.log;\ngzip on;\nserver {\nlisten 80 default_server;\n"
+        "root /var/www/html;\nlocation / {\ntry_files $uri =404;\n}\n}\n}\n",
+        "include {};",
+    ),
+    (
+        "apache2.conf",
+        "ServerRoot /etc/apache2\nListen 80\nKeepAlive On\nDefine LOGS /var/log/apache2\n"
+        "<IfModule mpm_event_module>\nStartServers 2\nMaxRequestWorkers 150\n</IfModule>\n"
+        "ErrorLog ${LOGS}/error.log\n<Macro host $name $root>\n<VirtualHost *:80>\n"
+        "ServerName $name\nDocumentRoot $root\n</VirtualHost>\n</Macro>\nUse host a /srv/none\n"
+        "<Directory /srv/none>\nAllowOverride All\nRequire all granted\n</Directory>\n",
+        "IncludeOptional {}",
+    ),
+    (
+        "php-fpm.conf",
+        "[global]\npid = /run/php.pid\nerror_log = /var/log/php-fpm.log\n[www]\n"
+        "user = www-data\nlisten = /run/php.sock\npm = dynamic\npm.max_children = 5\n"
+        "pm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
+        "env[HOSTNAME] = $HOSTNAME\nphp_admin_value[memory_limit] = 32M\n",
+        "include={}",
+    ),
+)
+"""Name, text, and how a line of it includes a path."""
+_INCLUDED = (
+    *("/proc/1/fd/*", "/proc/self/mem", "/sys/*/*", "/dev/*", "/dev/zero", "fifo", "folder/*"),
+    *("*", "/*/*/*/*", "nginx.conf", "apache2.conf", "php-fpm.conf", "x" * 300, "/" + "x/" * 3000),
+)
+_LINES = (
+    *(
+        "location / {",
+        "<VirtualHost *:80>",
+        "<IfModule a>",
+        "</IfModule>",
+        "}",
+        "'",
+        '"',
+        "${",
+        "[",
+    ),
+    *("Define A ${A}${A}", "Define A aaaaaaaa", "content_by_lua_block { [[ ", "a = 'x", "a = ${x"),
+    *("<Macro m $a>", "</Macro>", 'Use m "$a$a"', "Use host ${A} ${A}", "map $a $b {", "\\"),
 )
 _PATHS = ("out.json", "folder", "fifo", "/dev/full", "nowhere/x", "-", "", "x" * 300, "a\0b")
 
@@ -162,11 +209,42 @@ def draw_url_file(dice: random.Random, folder: Path) -> list[str]:
     return ["load", "http://127.0.0.1:1", "--url-file", str(file)]
 
 
+def draw_configuration(dice: random.Random, folder: Path) -> list[str]:
+    """Take a server's configuration as packages have it, and break some of it."""
+    name, text, include = dice.choice(_STOCK)
+    lines = text.splitlines()
+    for _ in range(dice.randint(1, 4)):
+        at = dice.randrange(len(lines))
+        match dice.randrange(6):
+            case 0:
+                lines[at] = _noise(dice, lines[at])
+            case 1:
+                del lines[at]
+                lines.append("")
+            case 2:
+                lines.insert(at, include.format(dice.choice(_INCLUDED)))
+            case 3:
+                # Blocks in blocks, without their ends, and settings that come a thousand times.
+                lines[at:at] = [lines[at]] * dice.choice([2, 100, 3000])
+            case 4:
+                lines[at] = lines[at].replace(" ", dice.choice(ODD_TEXTS), 1)
+            case _:
+                lines.insert(at, dice.choice(_LINES))
+    data = "\n".join(lines).encode("utf-8", "surrogatepass")
+    if _chance(dice, 0.2):
+        data = _noise_bytes(dice, data)
+    file = folder / name
+    file.write_bytes(data)
+    more = ["adopt", str(file), "--get", "/", "--dry-run"]
+    return dice.choice([["inspect", str(file)], more])
+
+
 FUZZERS: dict[str, Draw] = {
     "study file": draw_study,
     "command line": draw_command_line,
     "access log": draw_access_log,
     "URL file": draw_url_file,
+    "configuration": draw_configuration,
 }
 
 
@@ -244,7 +322,7 @@ def answer(draw: Draw, dice: random.Random, folder: Path) -> Answer:
 
 
 def measure(n: int, seed: int) -> Iterator[object]:
-    """Try n inputs, a quarter from each fuzzer; count what gets through."""
+    """Try n inputs, as many from each fuzzer; count what gets through."""
     # Found by name: the fuzzers do without.
     count = importlib.import_module("benches.faults.family").Count
     for name, answers in _tried(n, seed):

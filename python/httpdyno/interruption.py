@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_INTERRUPTED = 130
 _WORDS = b"cleaning up; that takes some seconds and is not broken off\n"
 
 
@@ -23,6 +24,12 @@ class _State:
     is_due = False
     """Whether one came during a clean-up that nobody had asked to end before."""
     is_ending = False
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end this process while it loads, when nothing of it is to be cleaned up yet."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _on_early_signal)
 
 
 def take_signals() -> None:
@@ -55,6 +62,13 @@ def cleaning() -> Iterator[None]:
     if _State.is_due and not _State.depth:
         _State.is_due = False
         _end()
+
+
+def _on_early_signal(_number: int, _frame: FrameType | None) -> None:
+    # An exception would come out of whatever module is being loaded, as that module's error.
+    with suppress(OSError):
+        os.write(2, b"interrupted\n")
+    os._exit(_INTERRUPTED)
 
 
 def _on_signal(_number: int, _frame: FrameType | None) -> None:

@@ -19,9 +19,13 @@ from httpdyno.servers.site.adapter import Seat, SiteAdapter
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.site.stand_in import StandIns, stand_ins
+from httpdyno.servers.source.contained import bounded, foreseen
 
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
+
+_PATIENCE_S = 30.0
+"""CPU time to read a server that somebody named; of the largest sites it is a second or two."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,8 +117,10 @@ def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | No
         AdapterError: It cannot be read, or the server itself refuses it.
     """
     adapter = adapters[member.kind]
-    files = adapter.read(member)
-    survey = adapter.survey(member, files, seat)
+    with foreseen(member.name), bounded(_PATIENCE_S):
+        files = adapter.read(member)
+        # Its own test, in a seat, takes time of other processes.
+        survey = adapter.survey(member, files, seat)
     if isinstance(survey, NotRunning):
         raise AdapterError(
             f"{member.name} does not start as it is configured: {survey.detail}",

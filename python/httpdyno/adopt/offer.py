@@ -5,10 +5,12 @@ from pathlib import Path
 
 from httpdyno.adopt.study_text import Offer
 from httpdyno.errors import UsageError
+from httpdyno.foreign_text import read_regular, reason
 from httpdyno.load.url_file import request_line
 from httpdyno.model import RequestSpec
 
 _CONNECTIONS = 16
+_LARGEST_BYTES = 16 << 20
 _SAFE = ("", "GET", "HEAD")
 
 
@@ -39,9 +41,10 @@ def offered(
 
 def _lines(file: Path) -> list[str]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"`{file}` cannot be read: {error}") from error
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise UsageError(f"`{file}` cannot be read: {why}") from error
     stripped = (line.strip() for line in text.splitlines())
     return [line for line in stripped if line and not line.startswith("#")]
 

@@ -109,7 +109,10 @@ def _run(arguments: Sequence[str]) -> int:
         return _interrupted()
     except BrokenPipeError:
         raise
-    except Exception:
+    except Exception as error:
+        # So a signal amid the making of a class comes out of a module that is loaded meanwhile.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return _interrupted()
         tell(traceback.format_exc())
         return _fail("this is a bug in httpdyno", "report it with the lines above", EXIT_BUG)
     # The command line library turns Ctrl-C into this code by itself.

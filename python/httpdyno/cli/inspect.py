@@ -22,16 +22,17 @@ from httpdyno.cli.standard_streams import say
 from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.registry import site_adapters
-from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked
 from httpdyno.report.inspect.front import fronts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.behind import named
+from httpdyno.servers.source.contained import contained
 from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import configured, find, running
-from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
+from httpdyno.servers.source.inspection import Inspected, inspected, name_of, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
@@ -255,18 +256,44 @@ def _server(
     is_named: bool,
     took: Asked | None,
 ) -> Server:
+    """Return a server with what is around it; one that cannot be looked at is what was seen."""
+    name = name_of(seen.found)
+    looked = contained(lambda: _looked(seen, machine, all_seen, is_named=is_named, took=took), name)
+    if isinstance(looked, str):
+        return Server(seen=replace(seen, trouble=looked, survey=None), is_named=is_named)
+    # What is made of it belongs to the look: whatever is said of one is said here first.
+    alone = Page(servers=(looked,), now_s=time.time())
+    said = contained(lambda: (inspect_text(alone), inspect_json(alone)), name)
+    if isinstance(said, str):
+        return Server(seen=Inspected(found=seen.found, trouble=said), is_named=is_named)
+    return looked
+
+
+def _looked(
+    seen: Inspected,
+    machine: Machine,
+    all_seen: Sequence[Inspected],
+    *,
+    is_named: bool,
+    took: Asked | None,
+) -> Server:
     root = seen.found.root
     inodes = {each.inode for each in seen.found.listens} if is_named else None
     backends: dict[str, str] = {}
     for backend in seen.survey.backends if seen.survey else ():
         backends[backend.to] = named(serving(backend, machine))
+    # What is wrong with a front of it may be wrong with that alone.
+    around = contained(
+        lambda: surroundings_of(
+            seen, fronts_of(seen, all_seen, lambda backend: serving(backend, machine))
+        ),
+        name_of(seen.found),
+    )
     return Server(
         seen=seen,
         is_named=is_named,
         observed=observed(root.pid, inodes) if root else None,
-        surroundings=surroundings_of(
-            seen, fronts_of(seen, all_seen, lambda backend: serving(backend, machine))
-        ),
+        surroundings=NOTHING_KNOWN if isinstance(around, str) else around,
         asked=took if is_named and root else None,
         backends=tuple(backends.items()),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
+from httpdyno.foreign_path import opened_anew
 from httpdyno.foreign_text import reason, visible
 
 STDOUT = "-"
@@ -87,10 +88,10 @@ def write_bytes(path: Path, data: bytes) -> None:
         UsageError: It cannot be written.
     """
     try:
-        path.write_bytes(data)
-    except (OSError, ValueError) as error:
-        why = reason(error) if isinstance(error, OSError) else "no file can have such a name"
-        raise UsageError(f"`{path}` cannot be written: {why}") from error
+        with os.fdopen(opened_anew(path), "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be written: {reason(error)}") from error
 
 
 def write_json(document: Mapping[str, Any], to: str) -> None:

@@ -76,7 +76,7 @@ def content(file: Path) -> tuple[str, str]:
     try:
         document = json.loads(read_regular(file, limit_bytes=_LIMIT_BYTES))
         return str(document["headline"]), json.dumps(document["outcome"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"the load test in `{file}` cannot be read: {error}",
             hint="delete it, if it is in the way",

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from httpdyno.foreign_path import folders_below
+from httpdyno.foreign_text import opened_regular, reason
 from httpdyno.model import HostFacts, Plan, Replay, ServerSpec, Study
 from httpdyno.servers.own_network.opened import SERVICES, services_here
 from httpdyno.servers.root_folder import MEMORY_VARIABLE, ROOT_VARIABLE
@@ -138,7 +140,7 @@ def _files(path: Path, excluded: tuple[str, ...] = ()) -> Iterator[Path]:
         yield path
         return
     seen: set[Path] = set()
-    for folder, folders, names in os.walk(path, followlinks=True):
+    for folder, folders, names in folders_below(path, follow=True):
         # A link that leads back up is gone into once.
         is_new = (real := Path(folder).resolve()) not in seen
         seen.add(real)
@@ -169,7 +171,7 @@ def _secret_digest(study: str, variable: str) -> str:
 def _folder_digest(folder: Path) -> str:
     """Return a digest of names, sizes and times: a program's own folder may hold gigabytes."""
     digest = hashlib.sha256()
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in folders_below(folder):
         folders[:] = sorted(set(folders) - _NOT_READ)
         for name in sorted(names):
             path = Path(parent) / name
@@ -185,9 +187,9 @@ def _digest(path: Path) -> str:
         return _GONE if not path.exists() else "no file"
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
+        with opened_regular(path) as file:
             while chunk := file.read(_CHUNK_BYTES):
                 digest.update(chunk)
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return f"cannot be read: {reason(error)}"
     return digest.hexdigest()

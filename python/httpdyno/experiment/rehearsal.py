@@ -18,6 +18,7 @@ from httpdyno.experiment.exit_count import EXITS_S
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, header_cost, header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
+from httpdyno.foreign_path import folders_below
 from httpdyno.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
@@ -153,7 +154,7 @@ def _files(path: Path, excluded: tuple[str, ...]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
     left_out = shutil.ignore_patterns(*excluded)
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in folders_below(path):
         out = left_out(folder, [*folders, *names])
         folders[:] = [name for name in folders if name not in out]
         yield from (Path(folder) / name for name in names if name not in out)

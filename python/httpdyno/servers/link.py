@@ -47,3 +47,9 @@ def seen_file(path: str, pid: int) -> Path:
 def is_device(path: str) -> bool:
     """Whether a path is of a device or of a process, such as `/dev/stderr`."""
     return posixpath.normpath(path).startswith(("/dev/", "/proc/"))
+
+
+def is_kernels(path: str) -> bool:
+    """Whether a path is of what the kernel shows, where nobody keeps files."""
+    is_memory = path.startswith("/dev/shm/")  # noqa: S108 - which is like any other
+    return path.startswith(("/dev/", "/proc/", "/sys/")) and not is_memory

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import opened_regular
 from httpdyno.model import ServerSpec, SideCommand, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.patience import Patience
@@ -196,14 +197,26 @@ def _copy(
         to.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             ignored = shutil.ignore_patterns(*left_out)
-            shutil.copytree(source, to, dirs_exist_ok=True, ignore=ignored)
+            shutil.copytree(
+                source, to, dirs_exist_ok=True, ignore=ignored, copy_function=_copy_file
+            )
         else:
-            shutil.copy2(source, to / source.name if to.is_dir() else to)
-    except (OSError, shutil.Error) as error:
+            _copy_file(source, to / source.name if to.is_dir() else to)
+    except (OSError, shutil.Error, RecursionError) as error:
         raise AdapterError(
             f"`{name}` of the study cannot be copied: {error}",
             hint=f"It is looked for at `{source}`.",
         ) from error
+
+
+def _copy_file(source: Path | str, target: Path | str) -> None:
+    """Copy a regular file with its rights and times, through no link that is not to be followed."""
+    with opened_regular(source) as theirs, Path(target).open("wb") as own:
+        shutil.copyfileobj(theirs, own)
+        own.flush()
+        info = os.fstat(theirs.fileno())
+        os.fchmod(own.fileno(), stat.S_IMODE(info.st_mode))
+        os.utime(own.fileno(), ns=(info.st_atime_ns, info.st_mtime_ns))
 
 
 def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning | None:

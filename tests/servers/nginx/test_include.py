@@ -5,10 +5,10 @@ import pytest
 from tests.servers.nginx.layouts import DEBIAN, GLOBS, LAYOUTS, SYMLINK_FARM
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular
-from httpdyno.servers.nginx import include
+from httpdyno.foreign_text import read_file
 from httpdyno.servers.nginx.include import files_of, included, tree_of
 from httpdyno.servers.nginx.tree import flat, walk
+from httpdyno.servers.site import their_files
 
 # What crossplane itself says of these it cannot do: Lua without a plug-in, `${a}b` outside of
 # quotes, and quotes that are escaped.
@@ -133,11 +133,11 @@ def test_a_file_that_may_not_be_read_asks_for_rights(own_folders, monkeypatch):
     main = DEBIAN.written(own_folders)
 
     def read(path, *, limit_bytes):
-        if path.name == "mime.types":
+        if path.endswith("mime.types"):
             raise PermissionError(13, "Permission denied")
-        return read_regular(path, limit_bytes=limit_bytes)
+        return read_file(path, limit_bytes=limit_bytes)
 
-    monkeypatch.setattr(include, "read_regular", read)
+    monkeypatch.setattr(their_files, "read_file", read)
     with pytest.raises(AdapterError, match=r"mime\.types.*permission denied") as caught:
         files_of(str(main))
     assert "sudo" in caught.value.hint

@@ -3,6 +3,7 @@ import stat
 import pytest
 
 from httpdyno.errors import StudyFileError
+from httpdyno.foreign_text import Rights
 from httpdyno.model import Member, Survey
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.site.snapshot import RECORD, Found, load_snapshot, take_snapshot
@@ -11,6 +12,10 @@ FRONT = Member(name="front", kind="nginx", main="/etc/nginx/nginx.conf")
 FILES = MemberFiles(
     texts={"/etc/nginx/nginx.conf": b"user \xff;\n", "/etc/nginx/sites/a": b""},
     real={"/etc/nginx/sites/a": "/srv/a.conf"},
+    rights={
+        "/etc/nginx/nginx.conf": Rights(user_id=0, group_id=33, mode=0o640),
+        "/etc/nginx/sites/a": Rights(user_id=1000, group_id=1000, mode=0o444),
+    },
     unreadable=("/etc/ssl/key.pem",),
     stand_ins={"/etc/ssl/key.pem": b"a new one"},
     patterns=("/etc/nginx/sites/*",),
@@ -31,6 +36,13 @@ def test_what_was_taken_is_read_again(folder):
     assert snapshot.texts() == FILES.texts
     assert snapshot.real_path("/etc/nginx/sites/a") == "/srv/a.conf"
     assert snapshot.real_path("/etc/nginx/nginx.conf") == "/etc/nginx/nginx.conf"
+
+
+def test_a_file_of_which_nobody_knows_whose_it_was_is_roots_alone(tmp_path):
+    unknown = Found(member=FRONT, files=MemberFiles(texts={"/a": b""}), survey=FOUND.survey)
+    take_snapshot(tmp_path / "snapshot", [unknown], taken_at="")
+    again = load_snapshot(tmp_path / "snapshot", [FRONT]).members["front"]
+    assert again.files.rights == {"/a": Rights(user_id=0, group_id=0, mode=0o600)}
 
 
 def test_nobody_else_may_read_it(folder):

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from httpdyno.errors import AdapterError
 from httpdyno.model import Backend, Member, Survey
 from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.source.find import Found
+from httpdyno.servers.source.find import Found, running
 from httpdyno.servers.source.inspection import changed_files, inspected, serving
 from httpdyno.servers.source.machine import Machine
 from httpdyno.servers.source.package import package_version, python_version
@@ -89,11 +90,46 @@ class Plain:
 def test_what_is_not_understood_is_said_and_the_rest_is_shown():
     broken: Any = Broken()
     seen = inspected(found(), [broken])
-    assert seen.trouble == "`x.conf` line 3: `{` is never closed"
+    words = "x (pid 10): cannot be read: `x.conf` line 3: `{` is never closed"
+    assert seen.trouble == words
     assert seen.found.root is not None
     plain: Any = Plain()
     seen = inspected(found(), [plain])
     assert (seen.trouble, seen.version, list(seen.knobs)) == ("", "1.2.3", ["b", "a"])
+
+
+class Surprised(Plain):
+    """An adapter that fails at one process, and at its files, as nobody foresaw."""
+
+    def of_process(self, program, arguments, folder):
+        if "odd" in folder:
+            raise KeyError(folder)
+        return Member(name="x", kind="x", folder=folder)
+
+    def read(self, member):
+        if "odd" in member.folder:
+            raise IndexError
+        return super().read(member)
+
+
+def test_one_server_that_cannot_be_read_is_its_own_line_and_the_rest_comes():
+    arguments = ("nginx: master process nginx -c /x",)
+    processes = {
+        pid: ProcessFacts(
+            pid=pid, parent=1, name="nginx", arguments=arguments, folder=folder, started_at_s=0
+        )
+        for pid, folder in ((2**22 + 1, "/odd"), (2**22 + 2, "/plain"))
+    }
+    surprised: Any = Surprised()
+    servers = running(Machine(processes=processes, adapters=[surprised]))
+    # By its title it is known as what it calls itself.
+    assert [each.member.kind for each in servers] == ["nginx", "x"]
+    odd = replace(servers[0], member=Member(name="x", kind="x", folder="/odd"))
+    seen = [inspected(each, [surprised]) for each in (odd, servers[1])]
+    assert [each.trouble for each in seen] == [
+        f"x (pid {2**22 + 1}): cannot be read: IndexError",
+        "",
+    ]
 
 
 def test_a_backend_with_a_name_that_nobody_listens_at_is_served_by_nobody():

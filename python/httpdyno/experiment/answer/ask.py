@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
 from secrets import token_hex
 from socket import SHUT_RDWR, socket
 from threading import Timer
@@ -16,6 +15,7 @@ from typing import Protocol
 
 from msgspec import structs
 
+from httpdyno.foreign_text import opened_regular
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers
@@ -336,7 +336,8 @@ def _tells_apart(text: str) -> bool:
 
 def _body(request: RequestSpec, user: int, random: str) -> bytes:
     if request.body_file:
-        return Path(request.body_file).read_bytes()
+        with opened_regular(request.body_file) as file:
+            return file.read()
     return _filled(request.body, user, random).encode()
 
 

@@ -9,12 +9,14 @@ import re
 import shutil
 from pathlib import Path
 
+from httpdyno.foreign_text import read_regular
 from httpdyno.model import ServerSpec
 from httpdyno.servers.apache.config import load_lines, multi_processing, wanted_modules
 from httpdyno.servers.apache.installation import Installation, output_of
 from httpdyno.servers.command.program import version_of
 from httpdyno.servers.staging import clean_environment
 
+_LARGEST_BYTES = 128 << 20
 _LOAD = re.compile(
     r'^\s*LoadModule\s+(\w+)_module\s+"?(/[^"\s{}]+)"?\s*$', re.MULTILINE | re.IGNORECASE
 )
@@ -57,7 +59,8 @@ def _base(spec: ServerSpec, study_folder: Path) -> str:
     if not spec.base:
         return ""
     try:
-        return (study_folder / spec.base).read_text(encoding="utf-8", errors="replace")
+        text = read_regular(study_folder / spec.base, limit_bytes=_LARGEST_BYTES)
+        return text.decode("utf-8", errors="replace")
     except OSError:
         return ""  # who renders it says what is wrong
 
@@ -65,7 +68,7 @@ def _base(spec: ServerSpec, study_folder: Path) -> str:
 def _written(module: Path, name: re.Pattern[bytes]) -> list[str]:
     """Return what a module's file says that it is; empty where it cannot be read."""
     try:
-        found = name.search(module.read_bytes())
+        found = name.search(read_regular(module, limit_bytes=_LARGEST_BYTES))
     except OSError:
         return []
     return [found[0].decode()] if found else []

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
 from httpdyno.errors import AdapterError
@@ -10,9 +10,12 @@ from httpdyno.model import Member
 from httpdyno.servers.site.adapter import Seat
 
 _SETS = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)")
+_VARIABLE = re.compile(r"\$\{([^}]+)\}")
 _USES = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SOURCE = '[ ! -e "$1" ] || . "$1" >/dev/null 2>&1; exec env -0'
+_LONGEST = 64 << 10
+"""Characters of a line once it is filled in: each `Define` may double what the last one set."""
 _NOT_THEIRS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})
 
 
@@ -34,7 +37,7 @@ def written_variables(text: str, member: Member) -> dict[str, str]:
         if match is None or "$(" in match[2] or "`" in match[2] or match[1] == "SUFFIX":
             continue
         value = match[2].partition(" #")[0].strip().strip("\"'")
-        known[match[1]] = _USES.sub(lambda use: known.get(use[1] or use[2], ""), value)
+        known[match[1]] = filled(_USES, lambda use: known.get(use[1] or use[2], ""), value)
     return {name: value for name, value in known.items() if name != "SUFFIX"}
 
 
@@ -67,4 +70,26 @@ def sourced_variables(member: Member, seat: Seat) -> dict[str, str]:
 
 def resolved(text: str, variables: Mapping[str, str]) -> str:
     """Return a text with each `${NAME}` filled in; one that nobody sets stays as it is."""
-    return re.sub(r"\$\{([^}]+)\}", lambda use: variables.get(use[1], use[0]), text)
+    return filled(_VARIABLE, lambda use: variables.get(use[1], use[0]), text)
+
+
+def filled(pattern: re.Pattern[str], value_of: Callable[[re.Match[str]], str], text: str) -> str:
+    """Return a text with what matches put in.
+
+    Raises:
+        AdapterError: It becomes longer than anything that anybody wrote to run.
+    """
+    n_left = _LONGEST
+
+    def one(use: re.Match[str]) -> str:
+        nonlocal n_left
+        value = value_of(use)
+        n_left -= len(value)
+        if n_left < 0:
+            raise AdapterError(
+                f"`{text[:60]}` becomes longer than {_LONGEST >> 10} KiB once its variables are "
+                "filled in"
+            )
+        return value
+
+    return pattern.sub(one, text)

@@ -5,12 +5,8 @@ import posixpath
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Protocol
 
-from httpdyno.foreign_text import read_regular
-
-_LARGEST_BYTES = 64 << 20
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -32,26 +28,6 @@ class Files(Protocol):
         Raises:
             OSError: It is not there, or cannot be read.
         """
-
-
-class OnDisk:
-    """The files of this machine."""
-
-    def names(self, folder: str) -> list[str]:
-        """Return the names in a folder; empty where it is none."""
-        return [entry.name for entry in Path(folder).iterdir()] if self.is_folder(folder) else []
-
-    def is_folder(self, path: str) -> bool:
-        """Whether there is a folder."""
-        return Path(path).is_dir()
-
-    def is_there(self, path: str) -> bool:
-        """Whether there is anything."""
-        return os.path.lexists(path)
-
-    def content(self, path: str) -> bytes:
-        """Return a file's bytes."""
-        return read_regular(path, limit_bytes=_LARGEST_BYTES)
 
 
 class Held:

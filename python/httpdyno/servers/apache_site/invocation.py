@@ -1,9 +1,9 @@
 """How Apache is called for a member, to be asked or to serve."""
 
+import os
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
@@ -59,7 +59,7 @@ def invocation(member: Member, seat: Seat, *, info: str | None) -> Invocation:
     # In a wall the copy's files are elsewhere; what they start from is not. Before there is a copy
     # the server is only asked, which writes nothing.
     own = seat.path(member.main)
-    main = own if Path(own).is_file() else member.main
+    main = own if os.path.isfile(own) else member.main  # noqa: PTH113
     return Invocation(
         program=program(member),
         arguments=("-d", root, "-f", main, *said.kept, *loads),
@@ -88,4 +88,4 @@ def info_file(walk: Walked) -> str | None:
     folders = dict.fromkeys(posixpath.dirname(file) for file in walk.module_files)
     folders |= dict.fromkeys(MODULE_FOLDERS)
     candidates = (f"{folder}/mod_info.so" for folder in folders)
-    return next((file for file in candidates if Path(file).is_file()), None)
+    return next((file for file in candidates if os.path.isfile(file)), None)  # noqa: PTH113

@@ -4,8 +4,8 @@ import os
 import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from httpdyno.foreign_path import folders_below
 from httpdyno.servers.apache_site.directive import Directive, Section
 from httpdyno.servers.apache_site.lines import words
 
@@ -101,14 +101,14 @@ def files_below_roots(directives: Sequence[Directive], server_root: str) -> Look
     for root, host in document_roots(directives, server_root):
         if all(rule.is_none for rule in rules if rule.host in (None, host)):
             continue
-        for n_before, (folder, folders, files) in enumerate(os.walk(root)):
+        for n_before, (folder, folders, files) in enumerate(folders_below(root)):
             if n_before == _MOST_FOLDERS:
                 unseen[f"{root}/{names[0]}"] = None
                 break
             rule = in_force(folder, host, rules)
             if rule is None or rule.is_none:
                 continue
-            links = [name for name in folders if Path(folder, name).is_symlink()]
+            links = [name for name in folders if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
             unseen |= dict.fromkeys(f"{folder}/{name}/{names[0]}" for name in links)
             found |= dict.fromkeys(f"{folder}/{name}" for name in names if name in files)
     odd = [path for path in (*found, *unseen) if not _is_text(path)]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpdyno.foreign_text import read_regular
+from httpdyno.foreign_text import is_there, read_regular
 from httpdyno.model import Reading, Survey
 from httpdyno.servers.apache_site.lines import words
 
@@ -65,11 +65,11 @@ def perl_files(
     own, is_told = _own_folders(survey, startup.values())
     folders += [root / each.lstrip("/") for each in own]
     has_smaps: bool | None = None
-    if any((each / _SMAPS).is_file() for each in folders):
+    if any(is_there(each / _SMAPS) for each in folders):
         has_smaps = True
     elif environment_names is not None and _VARIABLES.isdisjoint(environment_names) and is_told:
         # The Perl whose folders have SizeLimit is the one that Apache runs.
-        has_smaps = False if any((each / _SIZE_LIMIT).is_file() for each in folders) else None
+        has_smaps = False if any(is_there(each / _SIZE_LIMIT) for each in folders) else None
     return PerlFiles(has_smaps=has_smaps, startup=startup)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.foreign_text import reason
 from httpdyno.model import Member
 from httpdyno.servers.apache_site.directive import Directive
 from httpdyno.servers.apache_site.environment import (
@@ -14,13 +14,14 @@ from httpdyno.servers.apache_site.environment import (
     own_variables,
     written_variables,
 )
-from httpdyno.servers.apache_site.include import Files, Held, OnDisk
+from httpdyno.servers.apache_site.include import Files, Held
 from httpdyno.servers.apache_site.lines import words
 from httpdyno.servers.apache_site.overrides import files_below_roots
 from httpdyno.servers.apache_site.tls import tls_files
 from httpdyno.servers.apache_site.walk import Walked, walked
 from httpdyno.servers.apache_site.where import options, server_root
 from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.site.their_files import TheirFiles
 
 _LARGEST_BYTES = 4 << 20
 CERTIFICATES = frozenset(
@@ -45,26 +46,28 @@ def read_files(member: Member) -> MemberFiles:
     Raises:
         AdapterError: A file is not there or cannot be read; says file and line.
     """
-    texts: dict[str, bytes] = {}
-    if Path(envvars_file(member)).is_file():
-        texts[envvars_file(member)] = _content(envvars_file(member))
-    walk = walk_of(member, texts, OnDisk())
-    texts = walk.texts | texts
+    read, main = TheirFiles(), member.main
+    if not main:
+        raise AdapterError("its main file is not known", hint="Name that instead: `/etc/…conf`.")
+    envvars = envvars_file(member)
+    if os.path.isfile(envvars):  # noqa: PTH113 - of a text
+        _read(read, envvars)
+    walk = walk_of(member, {**read.texts}, read)
     unreadable = dict.fromkeys(_unreadable(walk.directives, walk.server_root))
     looked = files_below_roots(walk.directives, walk.server_root)
     unreadable |= dict.fromkeys(looked.unseen)
     for file in looked.files:
         try:
-            texts[file] = read_regular(file, limit_bytes=_LARGEST_BYTES)
-        except OSError:
+            read.content(file, limit_bytes=_LARGEST_BYTES)
+        except (OSError, AdapterError):
             unreadable[file] = None
-    real = {path: target for path in texts if (target := os.path.realpath(path)) != path}
-    tls = tls_files(walk.directives, walk.server_root)
     return MemberFiles(
-        texts=texts,
-        real=real,
+        # The main file first.
+        texts={main: read.texts[main], **read.texts},
+        real=read.real,
+        rights=read.rights,
         unreadable=tuple(unreadable),
-        tls=tls,
+        tls=tls_files(walk.directives, walk.server_root),
         patterns=tuple(dict.fromkeys(walk.patterns)),
         served=tuple(dict.fromkeys(_served(walk))),
     )
@@ -94,9 +97,9 @@ def _served(walk: Walked) -> Iterator[str]:
             yield posixpath.join(walk.server_root, given[_PAGES[name]])
 
 
-def _content(path: str) -> bytes:
+def _read(read: TheirFiles, path: str) -> None:
     try:
-        return read_regular(path, limit_bytes=_LARGEST_BYTES)
+        read.content(path, limit_bytes=_LARGEST_BYTES)
     except OSError as error:
         raise AdapterError(
             f"`{path}` cannot be read: {reason(error)}", hint="Run it again with `sudo`."
@@ -109,7 +112,7 @@ def _unreadable(directives: list[Directive], root: str) -> list[str]:
         for d in directives
         if d.name.lower() in CERTIFICATES and (given := words(d.arguments))
     ]
-    return [path for path in named if not os.access(path, os.R_OK) and not _is_absent(path)]
+    return [path for path in named if not _is_absent(path) and not os.access(path, os.R_OK)]
 
 
 def _is_absent(path: str) -> bool:
@@ -117,6 +120,6 @@ def _is_absent(path: str) -> bool:
         Path(path).stat()
     except PermissionError:
         return False
-    except OSError:
+    except (OSError, ValueError):  # the latter of a name that no file can have
         return True
     return False

@@ -22,17 +22,19 @@ _OTHERS: Mapping[str, FileUse] = {
 
 def tls_files(directives: Sequence[Directive], server_root: str) -> TlsFiles:
     """Return the files by whole paths; without those whose names have variables."""
+    paths: dict[tuple[str, Section | None], list[str]] = {}
+    hosts: dict[Section | None, None] = {None: None}
+    for each in directives:
+        hosts[each.host] = None
+        if each.name.lower() in {_CERTIFICATE, _KEY, _BOTH}:
+            found = paths.setdefault((each.name.lower(), each.host), [])
+            found += [posixpath.join(server_root, path) for path in words(each.arguments)[:1]]
 
     def named(name: str, host: Section | None) -> list[str]:
-        given = [
-            words(each.arguments)[:1]
-            for each in directives
-            if each.name.lower() == name and each.host == host
-        ]
-        return [posixpath.join(server_root, path) for paths in given for path in paths]
+        return [*paths.get((name, host), ())]
 
     pairs: dict[KeyPair, None] = {}
-    for host in dict.fromkeys([None, *(each.host for each in directives)]):
+    for host in hosts:
         certificates, keys = named(_CERTIFICATE, host), named(_KEY, host)
         if host is not None:
             # A host's first one is in place of the main server's first.

@@ -13,12 +13,14 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 from httpdyno.servers.apache_site.directive import TRANSPARENT, Directive, Section
-from httpdyno.servers.apache_site.environment import resolved
+from httpdyno.servers.apache_site.environment import filled, resolved
 from httpdyno.servers.apache_site.include import Files, included, is_pattern
 from httpdyno.servers.apache_site.lines import Line, lines_of, words
 
 _DEEPEST = 128
 """Files inside files, as httpd 2.4 itself has it."""
+_MOST_LINES, _MOST_INCLUDES = 300_000, 20_000
+"""Of all files, each as often as it is included: that may be twice in each of twice as many."""
 _STATIC_NAMES = ("so", "watchdog", "log_config", "logio", "version", "unixd")
 STATIC_MODULES = ("core_module", "http_module", *(f"{name}_module" for name in _STATIC_NAMES))
 """Compiled in by Debian; others load them, which comes to the same."""
@@ -102,6 +104,9 @@ class _Walk:
         self._known = {*STATIC_MODULES, *_STATIC_SOURCES}
         self._macros: dict[str, _Macro] = {}
         self._open: list[_Open] = []
+        self._n_lines = 0
+        self._n_files = 0
+        self._taken_apart: dict[str, list[Line]] = {}
         self._named_by: list[str] = []
 
     def file(self, path: str, named_by: tuple[str, ...]) -> None:
@@ -112,7 +117,9 @@ class _Walk:
             )
         if path not in self.said.texts:
             self.said.texts[path] = self._content(path, named_by)
-        self._lines(lines_of(self.said.texts[path]), path, named_by)
+        if path not in self._taken_apart:
+            self._taken_apart[path] = lines_of(self.said.texts[path])
+        self._lines(self._taken_apart[path], path, named_by)
 
     def _content(self, path: str, named_by: tuple[str, ...]) -> bytes:
         try:
@@ -127,6 +134,13 @@ class _Walk:
     def _lines(self, lines: Sequence[Line], file: str, named_by: tuple[str, ...]) -> None:
         macro: tuple[Line, list[Line]] | None = None
         depth = len(self._open)
+        self._n_lines += len(lines)
+        self._n_files += 1
+        if self._n_lines > _MOST_LINES or self._n_files > _MOST_INCLUDES:
+            raise AdapterError(
+                f"`{file}` was not understood: with all that includes and macros make of it, it is "
+                f"more than {_MOST_LINES:,} lines, or {_MOST_INCLUDES:,} files and uses of macros"
+            )
         for line in lines:
             name = line.name.lower()
             if macro is not None:
@@ -258,10 +272,11 @@ class _Walk:
             return
         # A parameter whose name begins with that of another one goes first.
         given = dict(zip(macro.parameters, values, strict=False))
-        pattern = "|".join(re.escape(p) for p in sorted(given, key=len, reverse=True))
+        names = sorted(filter(None, given), key=len, reverse=True)
+        pattern = re.compile("|".join(map(re.escape, names)) or "(?!)")
 
-        def filled(text: str) -> str:
-            return re.sub(pattern, lambda use: given[use[0]], text) if pattern else text
+        def of_use(text: str) -> str:
+            return filled(pattern, lambda use: given[use[0]], text)
 
         expanded = [
             Line(
@@ -270,8 +285,8 @@ class _Walk:
                 nth=line.nth - macro.nth,
                 start=0,
                 end=0,
-                name=filled(line.name),
-                arguments=filled(line.arguments),
+                name=of_use(line.name),
+                arguments=of_use(line.arguments),
                 arguments_start=0,
                 arguments_end=0,
                 joints=0,

@@ -1,10 +1,12 @@
 """Where Apache is found on a machine: main files, roots, programs, what its command line says."""
 
+import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from httpdyno.foreign_text import opened_regular
 from httpdyno.model import Member
 
 USUAL = (
@@ -64,7 +66,7 @@ def main_of(program: str, said: Options, folder: str) -> str:
         names = [main for main, _ in USUAL]
     if PurePosixPath(program).name == "apache2":
         names = [name for name in names if name.endswith("apache2.conf")] or names
-    return next((name for name in names if Path(name).is_file()), names[0])
+    return next((name for name in names if os.path.isfile(name)), names[0])  # noqa: PTH113
 
 
 def server_root(main: str) -> str:
@@ -82,7 +84,7 @@ def looks_like_main(path: str) -> bool:
     if file.name in _MAIN_NAMES:
         return True
     try:
-        with file.open("rb") as opened:
+        with opened_regular(file) as opened:
             start = opened.read(1 << 20).lower()
     except OSError:
         return False

@@ -1,10 +1,19 @@
-"""The layers of a cell's overlays: folders of the place, with owners and rights as in theirs."""
+"""The layers of a cell's overlays: folders of the place, with owners and rights as in theirs.
+
+What is copied is opened once, through no link, and has the owner and the rights of what was opened:
+who could not read it where it stood cannot read the copy.
+"""
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
+
+from httpdyno.foreign_path import folders_below, held
+from httpdyno.foreign_text import Rights
 
 _OWNER = 0o700
 _FILLED_ENTRIES, _FILLED_BYTES = 500, 64 << 20
@@ -53,26 +62,29 @@ class Layers:
         Sockets, devices, other mounts and what cannot be read are left out.
         """
         self.place_folder(self.target)
-        for folder, names, files in os.walk(self.target):
+        for folder, names, files in folders_below(self.target):
             own = self.placed / Path(folder).relative_to(self.target)
+            links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
+            names[:] = [name for name in names if name not in links]
             for name in names:
                 folder_like(own / name, f"{folder}/{name}", at_least=_OWNER)
             names[:] = [name for name in names if not os.path.ismount(f"{folder}/{name}")]
-            for name in files if with_files else ():
-                _copy(f"{folder}/{name}", own / name)
+            for name in (*links, *files) if with_files else ():
+                _copy(f"{folder}/{name}", own / name, at_least=0o600)
 
-    def place(self, path: str, content: bytes) -> None:
-        """Let a path below the target have this content."""
+    def place(self, path: str, content: bytes, rights: Rights | None = None) -> None:
+        """Let a path below the target have this content.
+
+        Args:
+            path: Of theirs, without links on the way.
+            content: All of it.
+            rights: None: those of what stands there, else those of a new file in its folder.
+        """
         own = self._way_to(path)
-        own.write_bytes(content)
-        found = _status(path)
-        if found is None:  # a new file, which its folder's owner may read
-            own.chmod(0o644)
-            found_folder = _status(os.path.dirname(path))  # noqa: PTH120 - of a text
-            _give(own, found_folder)
-        else:
-            _give(own, found)
-            own.chmod(stat.S_IMODE(found.st_mode))
+        rights = rights or _rights(path)
+        own.unlink(missing_ok=True)
+        with _new(own, rights, at_least=0) as file:
+            file.write(content)
 
     def empty(self, path: str) -> Path:
         """Let a file below the target be empty; return where what is written to it goes.
@@ -80,12 +92,9 @@ class Layers:
         The layers are made.
         """
         own = self._way_to(path, self.upper)
-        own.touch()
-        found = _status(path)
-        _give(own, found)
-        if found is not None:
-            own.chmod(stat.S_IMODE(found.st_mode) | (stat.S_IWUSR if self.is_filled else 0))
-        return own
+        own.unlink(missing_ok=True)
+        with _new(own, _rights(path), at_least=stat.S_IWUSR if self.is_filled else 0):
+            return own
 
     def place_folder(self, path: str) -> None:
         """Let there be a folder at a path below the target, as theirs if there is one."""
@@ -93,13 +102,9 @@ class Layers:
 
     def copy(self, entry: "os.DirEntry[str]") -> None:
         """Show a small file or a link of theirs, where nothing was placed."""
-        if os.path.lexists(self.placed / Path(entry.path).relative_to(self.target)):
-            return
-        with suppress(OSError):  # what cannot be read by us is not read by the copy either
-            if entry.is_symlink():
-                self._way_to(entry.path).symlink_to(os.readlink(entry.path))  # noqa: PTH115
-            elif entry.is_file() and entry.stat().st_size <= _COPIED_BYTES:
-                self.place(entry.path, Path(entry.path).read_bytes())
+        own = self.placed / Path(entry.path).relative_to(self.target)
+        self._way_to(entry.path)
+        _copy(entry.path, own, most_bytes=_COPIED_BYTES)
 
     def _way_to(self, path: str, layer: Path | None = None) -> Path:
         """Make all folders to a path; return where it is in a layer, the placed one if none is."""
@@ -137,7 +142,7 @@ def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:
 def is_small(folder: str) -> bool:
     """Whether a folder with all that is in it is copied in a moment."""
     n_left, left_bytes = _FILLED_ENTRIES, _FILLED_BYTES
-    for path, names, files in os.walk(folder):
+    for path, names, files in folders_below(folder):
         n_left -= len(names) + len(files)
         for name in files if n_left >= 0 else ():
             with suppress(OSError):
@@ -147,18 +152,47 @@ def is_small(folder: str) -> bool:
     return True
 
 
-def _copy(path: str, own: Path) -> None:
-    """Copy a file or a link, where nothing was placed."""
-    with suppress(OSError):  # what cannot be read by us is not read by the copy either
+def _copy(path: str, own: Path, *, at_least: int = 0, most_bytes: int = _FILLED_BYTES) -> None:
+    """Copy a small file or a link, where nothing was placed."""
+    # What cannot be read by us is not read by the copy either.
+    with suppress(OSError), held(path, follow=False) as theirs:
         if os.path.lexists(own):
             return
-        found = os.lstat(path)
-        if stat.S_ISLNK(found.st_mode):
-            own.symlink_to(os.readlink(path))  # noqa: PTH115 - of a text
-        elif stat.S_ISREG(found.st_mode):
-            own.write_bytes(Path(path).read_bytes())
-            own.chmod(stat.S_IMODE(found.st_mode) | 0o600)
-            os.utime(own, ns=(found.st_atime_ns, found.st_mtime_ns))
+        info = theirs.info()
+        if stat.S_ISLNK(info.st_mode):
+            own.symlink_to(os.readlink("", dir_fd=theirs.handle))
+            with suppress(OSError):
+                os.chown(own, info.st_uid, info.st_gid, follow_symlinks=False)
+        elif stat.S_ISREG(info.st_mode) and info.st_size <= most_bytes:
+            with os.fdopen(theirs.opened(), "rb") as file:
+                content = file.read(most_bytes)
+            with _new(own, Rights.of(info), at_least=at_least) as copied:
+                copied.write(content)
+                copied.flush()
+                os.utime(copied.fileno(), ns=(info.st_atime_ns, info.st_mtime_ns))
+
+
+@contextmanager
+def _new(own: Path, rights: Rights, *, at_least: int) -> Iterator[BinaryIO]:
+    """Give a new file to be written, which nobody else may read before it is whole."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(own, flags, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        # In a user namespace most owners are nobody that one can give to.
+        with suppress(OSError):
+            os.fchown(file.fileno(), rights.user_id, rights.group_id)
+        os.fchmod(file.fileno(), rights.mode | at_least)
+
+
+def _rights(path: str) -> Rights:
+    """Return those of what stands at a path, else those of a file that its folder's owner makes."""
+    if (found := _status(path)) is not None:
+        return Rights.of(found)
+    folder = _status(os.path.dirname(path))  # noqa: PTH120 - of a text
+    return Rights(
+        user_id=folder.st_uid if folder else 0, group_id=folder.st_gid if folder else 0, mode=0o644
+    )
 
 
 def _status(path: str) -> os.stat_result | None:

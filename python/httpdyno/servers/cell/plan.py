@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from httpdyno.foreign_path import real_path
+from httpdyno.foreign_text import read_regular
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.closed import closed_folders
 from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below, top_folders
@@ -66,6 +68,7 @@ class _Planner:
         self._layers: dict[str, Layers] = {}
         self._found = Covers()
         self._holds: list[Step] = []
+        self._rights = {real_path(path): rights for path, rights in wish.rights.items()}
         self._bound: list[Step] = []
         """Files that are seen as they are in folders that are made anew."""
         self._plan = Plan()
@@ -73,7 +76,7 @@ class _Planner:
     def plan(self) -> Plan:
         wish, plan = self._wish, self._plan
         doors = [(address(door.to), leads_to(door)) for door in wish.doors]
-        files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
+        files = {real_path(path): text for path, text in self._files(doors).items()}
         found = self._found = self._covers(files)
         # What stands there already needs no place, unless its folder is made anew.
         files = {
@@ -83,10 +86,10 @@ class _Planner:
         }
         apart = {path: folder for path in files if (folder := self._closed_above(path))}
         for path, folder in apart.items():
-            self._of(folder).place(path, files.pop(path))
+            self._of(folder).place(path, files.pop(path), self._rights.get(path))
         missing = self._missing()
         for path, text in files.items():
-            self._of(self._owner(path)).place(path, text)
+            self._of(self._owner(path)).place(path, text, self._rights.get(path))
         for path in missing:
             self._of(self._owner(path)).place_folder(path)
         over = {target: self._covered(target) for target in (*found.over, *found.anew)}
@@ -257,7 +260,7 @@ class _Planner:
         The first line would also cost a copy of all that stands in the log.
         """
         steps: list[Step] = []
-        for path in sorted({os.path.realpath(each) for each in self._wish.logs}):
+        for path in sorted({real_path(each) for each in self._wish.logs}):
             owner = self._found.owner(path)
             if owner and os.path.isfile(path):  # noqa: PTH113 - of a text
                 self._plan.logs.add(path)
@@ -349,6 +352,6 @@ def _lessen(layers: Layers) -> None:
 def _stands(path: str, text: bytes) -> bool:
     """Whether a file has this content, as far as it may be read."""
     try:
-        return Path(path).is_file() and Path(path).read_bytes() == text
+        return read_regular(path, limit_bytes=len(text)) == text
     except OSError:
         return False

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import AdapterError
+from httpdyno.foreign_path import folders_below
 from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.calls.filter import REACH
@@ -228,6 +229,6 @@ def _no_layers(error: OSError) -> str:
 def _files(layer: Path) -> list[Path]:
     """Return all in a layer that is no folder."""
     found = []
-    for folder, _, names in os.walk(layer):
+    for folder, _, names in folders_below(layer):
         found += [Path(folder, name) for name in names]
     return found

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign_path import folders_below
+from httpdyno.foreign_text import Rights
 from httpdyno.model import Door, LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.address import SOCKET_PATH_BYTES
@@ -132,12 +134,24 @@ class WallSeat:
         if not door.to.startswith(_UNIX):
             self._reached.add(int(door.to.rpartition(":")[2]))
 
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Write files of theirs where the copy has them."""
+    def put(self, files: Mapping[str, bytes], rights: Mapping[str, Rights] | None = None) -> None:
+        """Write files of theirs where the copy has them.
+
+        Args:
+            files: Path of theirs → content.
+            rights: Path of theirs → whose it is; of root's copies the same hold, whose members
+                may be other users.
+        """
         for path, content in files.items():
             own = Path(self.path(path))
             own.parent.mkdir(parents=True, exist_ok=True)
+            known = (rights or {}).get(path) if self.is_root else None
+            if known is not None:
+                own.touch(mode=0o600)
             own.write_bytes(content)
+            if known is not None:
+                os.chown(own, known.user_id, known.group_id)
+                own.chmod(known.mode)
 
     def spawn(  # noqa: PLR0913 - what there is to say of a process
         self,
@@ -207,7 +221,7 @@ class WallSeat:
     def written(self) -> tuple[str, ...]:
         """Return the files, as paths of theirs, that are in the place in their stead."""
         top = self.folder / "theirs"
-        found = [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
+        found = [Path(folder, name) for folder, _, names in folders_below(top) for name in names]
         return tuple(sorted(f"/{path.relative_to(top)}" for path in found))
 
     def close(self) -> None:
@@ -304,7 +318,7 @@ def open_wall(
             seat.reach(door)
         for folder in wish.writes:
             Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
-        seat.put({**wish.hidden_files, **wish.files})
+        seat.put({**wish.hidden_files, **wish.files}, wish.rights)
     except AdapterError as error:
         return NotRunning(status="refused", detail=str(error))
     except OSError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from httpdyno.foreign_text import Rights
 from httpdyno.model import Door
 
 
@@ -11,10 +12,13 @@ class CellWish:
     """What a private copy is to see, and what it may write and reach."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Path as seen inside → content: files of theirs, whose owner and rights stay, or new ones.
+    """Path as seen inside → content: files of theirs, or new ones.
 
-    A path that is a link of theirs stays one; the file that it leads to has the content.
+    A path that is a link of theirs stays one, where it is one to follow (`foreign_path`); the file
+    that it leads to has the content.
     """
+    rights: Mapping[str, Rights] = field(default_factory=dict)
+    """Path of such a file → whose it is; of others it is as of what stands there."""
     writes: Sequence[str] = ()
     """Folders that are there in any case, and written all over as far as this user can have that.
 

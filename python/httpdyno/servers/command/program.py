@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from httpdyno.foreign_text import opened_regular
+
 _VERSION_S = 10.0
 _HEAD_BYTES = 256
 _TELLS = {
@@ -58,7 +60,7 @@ def found_program(name: str, folder: Path | None, path: str) -> Path | None:
 def interpreter(program: Path, path: str) -> Path:
     """Return what runs a script, by its first line; a program that is none runs itself."""
     try:
-        with program.open("rb") as file:
+        with opened_regular(program) as file:
             head = _SHEBANG.match(file.read(_HEAD_BYTES))
     except OSError:
         return program

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.foreign_text import reason
 from httpdyno.model import (
     ChangeSet,
     Configuration,
@@ -35,6 +35,7 @@ from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.overlay import FLAGS, SWITCHES, flags, overlay
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.own_folder import own_folder
+from httpdyno.servers.site.their_files import TheirFiles
 from httpdyno.servers.source.package import python_version
 
 _KIND = "gunicorn"
@@ -87,12 +88,12 @@ class GunicornSite:
         path = _config_path(member)
         if not path:
             return MemberFiles(texts={})
+        read = TheirFiles()
         try:
-            text = read_regular(Path(path), limit_bytes=_LARGEST_BYTES)
+            read.content(path, limit_bytes=_LARGEST_BYTES)
         except OSError as error:
             raise AdapterError(f"`{path}` cannot be read: {reason(error)}") from error
-        real = os.path.realpath(path)
-        return MemberFiles(texts={path: text}, real={} if real == path else {path: real})
+        return MemberFiles(texts=read.texts, real=read.real, rights=read.rights)
 
     def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
         """Return what file, variable and command line say, the last of them first.

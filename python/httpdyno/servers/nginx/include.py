@@ -11,19 +11,19 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fnmatch import translate
-from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular, reason
-from httpdyno.servers.link import led
-from httpdyno.servers.nginx.tree import Directive, parsed, walk
+from httpdyno.foreign_text import reason
+from httpdyno.servers.nginx.tree import DEEPEST, Directive, parsed, walk
 from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.site.their_files import TheirFiles
 
-_LARGEST_BYTES = 64 << 20
 _MAGIC = re.compile(r"[*?\[]")
 _PAGES = ("root", "alias")
 _DEEPEST = 64
 """Files inside files. nginx itself ends only when it has no more descriptors."""
+_MOST_DIRECTIVES, _MOST_INCLUDES = 300_000, 20_000
+"""Of all files, each as often as it is included: that may be twice in each of twice as many."""
 
 
 def files_of(main: str, root: str = "") -> MemberFiles:
@@ -37,22 +37,16 @@ def files_of(main: str, root: str = "") -> MemberFiles:
         AdapterError: A file is not there, cannot be read, is no nginx configuration, or includes
             itself; says which, and the line that names it.
     """
-    texts: dict[str, bytes] = {}
-
-    def load(path: str, named_by: Directive | None) -> bytes:
-        if path not in texts:
-            texts[path] = _content(path, named_by, root)
-        return texts[path]
-
-    tree = _tree(main, load, lambda folder: _listed_on_disk(f"{root}{led(folder, root)}"))
-    real = {path: target for path in texts if (target := led(path, root)) != path}
+    read = TheirFiles(root)
+    tree = _tree(main, lambda path, named_by: _content(path, named_by, read), read.names)
     folder = posixpath.dirname(main)
     named = [each for each in walk(tree) if each.args]
     wholes = [_whole(each.texts[0], folder) for each in named if each.name == "include"]
     pages = [each.texts[0] for each in named if each.name in _PAGES]
     return MemberFiles(
-        texts=texts,
-        real=real,
+        texts=read.texts,
+        real=read.real,
+        rights=read.rights,
         patterns=tuple(dict.fromkeys(path for path in wholes if _MAGIC.search(path))),
         served=tuple(dict.fromkeys(p for p in pages if p.startswith("/") and "$" not in p)),
     )
@@ -99,7 +93,10 @@ def included(pattern: str, folder: str, names_in: Callable[[str], Iterable[str]]
             if is_like(name) and name.startswith(".") <= part.startswith(".")
         ]
     # What follows a pattern, as in `sites/*/nginx.conf`, is not everywhere.
-    return [p for p in found if posixpath.basename(p) in names_in(posixpath.dirname(p) or "/")]
+    named = {
+        folder: set(names_in(folder)) for folder in {posixpath.dirname(p) or "/" for p in found}
+    }
+    return [p for p in found if posixpath.basename(p) in named[posixpath.dirname(p) or "/"]]
 
 
 def _whole(pattern: str, folder: str) -> str:
@@ -112,32 +109,52 @@ def _tree(
     names_in: Callable[[str], Iterable[str]],
 ) -> tuple[Directive, ...]:
     folder = posixpath.dirname(main)
+    known: dict[str, tuple[Directive, ...]] = {}
+    n_directives = n_files = 0
 
-    def of_file(path: str, chain: tuple[str, ...], by: Directive | None) -> tuple[Directive, ...]:
+    def of_file(
+        path: str, chain: tuple[str, ...], by: Directive | None, depth: int
+    ) -> tuple[Directive, ...]:
         if by is not None and (path in chain or len(chain) > _DEEPEST):
             raise AdapterError(f"`{by.file}` line {by.line} includes `{path}`, which includes it")
-        return filled(parsed(load(path, by), path), (*chain, path))
+        nonlocal n_files
+        n_files += 1
+        if path not in known:
+            known[path] = parsed(load(path, by), path)
+        return filled(known[path], (*chain, path), depth)
 
-    def filled(directives: tuple[Directive, ...], chain: tuple[str, ...]) -> tuple[Directive, ...]:
+    def filled(
+        directives: tuple[Directive, ...], chain: tuple[str, ...], depth: int
+    ) -> tuple[Directive, ...]:
+        nonlocal n_directives
+        n_directives += len(directives)
+        if too_much := _too_much(depth, n_directives, n_files):
+            raise AdapterError(f"`{chain[-1]}` was not understood: {too_much}")
         done: list[Directive] = []
         for directive in directives:
             if directive.name == "include" and len(directive.args) == 1:
                 paths = included(directive.args[0].text, folder, names_in)
-                inside = [of_file(path, chain, directive) for path in paths]
+                inside = [of_file(path, chain, directive, depth + 1) for path in paths]
                 done.append(replace(directive, block=tuple(d for ds in inside for d in ds)))
+            elif directive.block:
+                done.append(replace(directive, block=filled(directive.block, chain, depth + 1)))
             else:
-                done.append(replace(directive, block=filled(directive.block, chain)))
+                done.append(directive)
         return tuple(done)
 
-    return of_file(main, (), None)
+    return of_file(main, (), None, 0)
 
 
-def _listed_on_disk(folder: str) -> list[str]:
-    try:
-        return [path.name for path in Path(folder).iterdir()]
-    except OSError:
-        # As glob(3): what cannot be listed matches nothing.
-        return []
+def _too_much(depth: int, n_directives: int, n_files: int) -> str:
+    """Return in words how it is more than anybody wrote to run; empty where it is not."""
+    if depth > DEEPEST:
+        return f"blocks and files are nested more than {DEEPEST} deep"
+    if n_directives <= _MOST_DIRECTIVES and n_files <= _MOST_INCLUDES:
+        return ""
+    return (
+        f"with all that is included it is more than {_MOST_DIRECTIVES:,} directives, or "
+        f"{_MOST_INCLUDES:,} files"
+    )
 
 
 def _listing(paths: Iterable[str]) -> Callable[[str], Iterable[str]]:
@@ -149,9 +166,9 @@ def _listing(paths: Iterable[str]) -> Callable[[str], Iterable[str]]:
     return lambda folder: names.get(folder, set())
 
 
-def _content(path: str, named_by: Directive | None, root: str) -> bytes:
+def _content(path: str, named_by: Directive | None, read: TheirFiles) -> bytes:
     try:
-        return read_regular(Path(f"{root}{led(path, root)}"), limit_bytes=_LARGEST_BYTES)
+        return read.content(path)
     except PermissionError as error:
         raise AdapterError(
             f"`{path}`{_by(named_by)} cannot be read: {reason(error)}",

@@ -28,9 +28,9 @@ _ESCAPED = re.compile(r"\\([\"'\\trn])")
 _MEANS = {"t": "\t", "r": "\r", "n": "\n"}
 _LUA_SKIPPED = re.compile(
     rb"""
-    --\[(?P<comment>=*)\[[\s\S]*?\](?P=comment)\]
+    --\[(?P<comment>=*)\[(?:[\s\S]*?\](?P=comment)\]|(?P<open_comment>))
     |--[^\n]*
-    |\[(?P<long>=*)\[[\s\S]*?\](?P=long)\]
+    |\[(?P<long>=*)\[(?:[\s\S]*?\](?P=long)\]|(?P<open>))
     |"(?:[^"\\\n]|\\[\s\S])*"
     |'(?:[^'\\\n]|\\[\s\S])*'
     |(?P<brace>[{}])
@@ -103,6 +103,8 @@ def _lua_end(text: bytes, at: int, file: str, line: int) -> int:
     """Return where the brace stands that closes a Lua block, from behind the one that opens it."""
     depth = 1
     for match in _LUA_SKIPPED.finditer(text, at):
+        if match["open"] is not None or match["open_comment"] is not None:
+            break
         if match["brace"] is not None:
             depth += 1 if match["brace"] == b"{" else -1
             if depth == 0:

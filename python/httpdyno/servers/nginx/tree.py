@@ -7,6 +7,9 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Origin
 from httpdyno.servers.nginx.lexer import Token, tokens
 
+DEEPEST = 64
+"""Blocks inside blocks, which a server has three of: more is nothing that anybody wrote to run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -62,7 +65,7 @@ def parsed(text: bytes, file: str) -> tuple[Directive, ...]:
         AdapterError: It is not nginx's grammar; says file and line.
     """
     stream = tokens(text, file)
-    found, closing = _block(stream, file)
+    found, closing = _block(stream, file, 0)
     if closing is not None:
         raise _unexpected(file, closing.line, "`}` without an open block")
     return found
@@ -84,7 +87,9 @@ def walk(directives: tuple[Directive, ...]) -> Iterator[Directive]:
         yield from walk(directive.block)
 
 
-def _block(stream: Iterator[Token], file: str) -> tuple[tuple[Directive, ...], Token | None]:
+def _block(
+    stream: Iterator[Token], file: str, depth: int
+) -> tuple[tuple[Directive, ...], Token | None]:
     """Read up to the `}` that ends a block, and return it too; None at the end of the file."""
     found: list[Directive] = []
     words: list[Token] = []
@@ -96,22 +101,26 @@ def _block(stream: Iterator[Token], file: str) -> tuple[tuple[Directive, ...], T
         elif token.value == "}" or not words:
             raise _unexpected(file, token.line, f"`{token.value}` where it cannot be")
         else:
-            found.append(_directive(words, token, stream, file))
+            found.append(_directive(words, token, stream, file, depth))
             words = []
     if words:
         raise _unexpected(file, words[0].line, f"`{words[0].value}` does not end with `;`")
     return tuple(found), None
 
 
-def _directive(words: list[Token], mark: Token, stream: Iterator[Token], file: str) -> Directive:
+def _directive(
+    words: list[Token], mark: Token, stream: Iterator[Token], file: str, depth: int
+) -> Directive:
     name, end, inner = words[0], mark.end, None
     block: tuple[Directive, ...] = ()
     if mark.value == "{":
         if name.value.endswith("_by_lua_block"):
             next(stream)
             block, closing = (), next(stream)
+        elif depth >= DEEPEST:
+            raise _unexpected(file, mark.line, f"blocks are nested more than {DEEPEST} deep")
         else:
-            block, ended_by = _block(stream, file)
+            block, ended_by = _block(stream, file, depth + 1)
             if ended_by is None:
                 raise _unexpected(file, name.line, f"the block of `{name.value}` does not end")
             closing = ended_by

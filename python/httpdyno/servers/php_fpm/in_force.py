@@ -83,7 +83,7 @@ def php_says(body: str, *, mapped_bytes: Collection[int] = ()) -> PhpSays | None
             told = json.loads(line.removeprefix(_MARK))
             values = {n: _text(v) for n, v in told["values"].items() if v is not False}
             status = told["opcache"]
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             return None
         is_told = status is not None and not values.get("opcache.restrict_api")
         return PhpSays(

@@ -7,6 +7,7 @@ in php-fpm. All this was tried with PHP 8.2.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -85,6 +86,7 @@ class _Scanner:
         self._text = text
         self._file = file
         self._by_line = by_line
+        self._line_ends: list[int] | None = None
         self._at = 3 if text.startswith(b"\xef\xbb\xbf") else 0
 
     def items(self) -> list[Section | Entry]:
@@ -193,9 +195,10 @@ class _Scanner:
 
     def _in_single_quotes(self) -> bytes:
         """Return what the quotes hold; PHP drops the line's rest where they hold nothing."""
-        closing = self._text.find(b"'", self._at + 1)
-        is_within = not (self._by_line and _LINE_END.search(self._text, self._at, max(closing, 0)))
-        if closing <= self._at + 1 or not is_within:
+        line_end = _LINE_END.search(self._text, self._at) if self._by_line else None
+        last = line_end.start() if line_end else len(self._text)
+        closing = self._text.find(b"'", self._at + 1, last)
+        if closing <= self._at + 1:
             self._to_line_end()
             return b""
         inside = self._text[self._at + 1 : closing]
@@ -203,8 +206,10 @@ class _Scanner:
         return inside
 
     def _variable(self) -> bytes:
-        closing = self._text.find(b"}", self._at)
-        if closing < 0 or _LINE_END.search(self._text, self._at, closing):
+        line_end = _LINE_END.search(self._text, self._at)
+        last = line_end.start() if line_end else len(self._text)
+        closing = self._text.find(b"}", self._at, last)
+        if closing < 0:
             raise self._complaint("a `${` is not closed")
         name = self._text[self._at : closing + 1]
         self._at = closing + 1
@@ -226,7 +231,9 @@ class _Scanner:
         self._at = match.end() if match else self._at
 
     def _line_of(self, at: int) -> int:
-        return 1 + len(_LINE_END.findall(self._text, 0, at))
+        if self._line_ends is None:
+            self._line_ends = [match.end() for match in _LINE_END.finditer(self._text)]
+        return 1 + bisect_right(self._line_ends, at)
 
     def _complaint(self, words: str) -> AdapterError:
         return AdapterError(f"{words} ({self._file}:{self._line_of(self._at)})")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from httpdyno.foreign_text import is_there, read_regular
 from httpdyno.model import Member
 
 MAINS = (
@@ -20,6 +21,8 @@ MAINS = (
     "/etc/opt/remi/php*/php-fpm.conf",
     "/usr/local/etc/php-fpm.conf",
 )
+_LARGEST_BYTES = 128 << 20
+"""Of a program: php-fpm is some 15 MiB."""
 _PROGRAM_FOLDERS = "/usr/sbin:/usr/local/sbin:/usr/bin:/sbin"
 _VERSION = re.compile(rb"X-Powered-By: PHP/(\d+\.\d+\.\d+)")
 _TITLE = re.compile(r"php-fpm: master process \((.+)\)\s*")
@@ -32,7 +35,7 @@ def mains() -> tuple[str, ...]:
         str(path)
         for pattern in MAINS
         for path in sorted(Path("/").glob(pattern.removeprefix("/")))
-        if path.is_file()
+        if is_there(path)
     )
 
 
@@ -108,7 +111,7 @@ def unit_of(main: str) -> str:
 def version_in(program: str) -> str:
     """Return PHP's version as it stands in the program's file, such as `8.2.29`; else empty."""
     try:
-        match = _VERSION.search(Path(program).read_bytes())
+        match = _VERSION.search(read_regular(program, limit_bytes=_LARGEST_BYTES))
     except OSError:
         return ""
     return match[1].decode() if match else ""

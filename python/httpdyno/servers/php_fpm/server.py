@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import read_regular
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm.change import change_set
@@ -27,6 +28,7 @@ from httpdyno.servers.php_fpm.survey import pool_names, scope_of, survey_of_file
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 
 KIND = "php-fpm"
+_LARGEST_BYTES = 16 << 20
 _LOOKS_SO = re.compile(rb"^\s*\[global\]\s*$|^\s*pm\.max_children\s*=", re.MULTILINE)
 
 
@@ -45,7 +47,7 @@ class PhpFpm:
     def at(self, path: str) -> Member | None:
         """Return the member whose main configuration file this is; None if not of its kind."""
         try:
-            content = Path(path).read_bytes()
+            content = read_regular(path, limit_bytes=_LARGEST_BYTES)
         except OSError:
             return None
         return self._member(path) if _LOOKS_SO.search(content) else None

@@ -69,7 +69,7 @@ def pool_status(address: str, path: str, timeout_s: float, network: str = "") ->
     body = _asked(address, path, timeout_s, network)
     try:
         return msgspec.json.decode(body, type=PoolStatus)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ConnectionError(f"its status page is not understood: {error}") from error
 
 

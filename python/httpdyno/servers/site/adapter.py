@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from httpdyno.foreign_text import Rights
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.instance import Insight
@@ -30,6 +31,8 @@ class MemberFiles:
     """Path as the server opens it → content."""
     real: Mapping[str, str] = field(default_factory=dict)
     """Path as the server opens it → the file that a link there leads to; only where it differs."""
+    rights: Mapping[str, Rights] = field(default_factory=dict)
+    """Path as the server opens it → whose the file was that was read, and who might read it."""
     unreadable: tuple[str, ...] = ()
     """What is named and cannot be read by this user, such as private keys."""
     tls: TlsFiles = field(default_factory=TlsFiles)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, HttpdynoError
-from httpdyno.foreign_text import kept_text
+from httpdyno.foreign_text import Rights, kept_text
 from httpdyno.model import (
     ChangeSet,
     Configuration,
@@ -294,6 +294,7 @@ class SiteServer:
         hidden: dict[str, bytes] = {}
         patterns: dict[str, None] = {}
         served: dict[str, None] = {}
+        rights: dict[str, Rights] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
             private: tuple[Edit, ...] = each.adapter.private(survey, own, begun)
@@ -306,8 +307,10 @@ class SiteServer:
             hidden |= own.stand_ins
             patterns |= dict.fromkeys(own.patterns)
             served |= dict.fromkeys(own.served)
+            rights |= own.rights
         return CellWish(
             files=files,
+            rights=rights,
             hidden_files=hidden,
             writes=tuple(writes),
             is_known=is_known,

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.errors import StudyFileError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.foreign_text import Rights, read_regular, reason
 from httpdyno.model import Member, Record, Survey
 from httpdyno.servers.site.adapter import MemberFiles
 
@@ -35,9 +35,10 @@ class FileRecord(Record, frozen=True):
     """SHA-256 of its bytes, hexadecimal."""
     real: str = ""
     """The file that a link led to; empty where there was none."""
-    mode: int = 0o644
+    mode: int = _MODE
     user_id: int = 0
     group_id: int = 0
+    """Of the very file that was read."""
 
 
 class MemberRecord(Record, frozen=True):
@@ -110,7 +111,7 @@ def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Sna
         files = []
         for path, text in each.files.texts.items():
             _write(folder / _FILES / path.lstrip("/"), text)
-            files.append(_file_record(path, text, each.files.real.get(path, "")))
+            files.append(_file_record(path, text, each.files))
         for path, text in each.files.stand_ins.items():
             _write(folder / _STAND_INS / path.lstrip("/"), text)
         records.append(
@@ -147,19 +148,15 @@ def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _file_record(path: str, text: bytes, real: str) -> FileRecord:
-    digest = _digest(text)
-    try:
-        info = Path(path).stat()
-    except OSError:
-        return FileRecord(path=path, digest=digest, real=real)
+def _file_record(path: str, text: bytes, files: MemberFiles) -> FileRecord:
+    rights = files.rights.get(path, Rights())
     return FileRecord(
         path=path,
-        digest=digest,
-        real=real,
-        mode=info.st_mode & 0o7777,
-        user_id=info.st_uid,
-        group_id=info.st_gid,
+        digest=_digest(text),
+        real=files.real.get(path, ""),
+        mode=rights.mode,
+        user_id=rights.user_id,
+        group_id=rights.group_id,
     )
 
 
@@ -185,6 +182,7 @@ def load_snapshot(folder: Path, members: Sequence[Member]) -> Snapshot:
             files=MemberFiles(
                 texts={each.path: _content(folder / _FILES, each) for each in known.files},
                 real={each.path: each.real for each in known.files if each.real},
+                rights={each.path: _rights(each) for each in known.files},
                 unreadable=known.unreadable,
                 patterns=known.patterns,
                 served=known.served,
@@ -194,6 +192,10 @@ def load_snapshot(folder: Path, members: Sequence[Member]) -> Snapshot:
             ),
         )
     return Snapshot(members=loaded, taken_at=record.taken_at)
+
+
+def _rights(known: FileRecord) -> Rights:
+    return Rights(user_id=known.user_id, group_id=known.group_id, mode=known.mode)
 
 
 def _record(folder: Path) -> SnapshotRecord:
@@ -207,7 +209,7 @@ def _record(folder: Path) -> SnapshotRecord:
             f"the snapshot `{file}` cannot be read: {reason(error)}",
             hint="`httpdyno adopt` takes one",
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyFileError(f"`{file}` is no snapshot: {error}") from error
     if record.format != _FORMAT:
         raise StudyFileError(

@@ -9,8 +9,9 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model import Member
+from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
 from httpdyno.servers.source.process import ProcessFacts, details, unit_group
@@ -55,6 +56,8 @@ class Found:
     """It runs in a container: its paths and addresses are not those of this machine."""
     hidden: tuple[str, ...] = ()
     """What this user may not see of it."""
+    trouble: str = ""
+    """Why no more is known of it."""
 
     def __str__(self) -> str:
         what = self.member.main or " ".join(self.member.command) or self.member.kind
@@ -128,7 +131,7 @@ def configured(machine: Machine) -> tuple[Found, ...]:
 def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     known = sorted({*KINDS, *(adapter.kind for adapter in machine.adapters)} - {"command"})
     if kind not in known:
-        if Path(kind).exists():
+        if is_there(Path(kind)):
             return _of_file(Path.cwd() / kind, machine)
         raise UsageError(
             f"no kind of server is called `{kind}`",
@@ -143,7 +146,7 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
         usual = [
             member
             for member in map(plain_file, USUAL_FILES)
-            if member is not None and member.kind == kind and Path(member.main).is_file()
+            if member is not None and member.kind == kind and os.path.isfile(member.main)  # noqa: PTH113
         ]
     at_rest = [
         _at_rest(member)
@@ -160,7 +163,7 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
 
 
 def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
-    if not path.exists():
+    if not is_there(path):
         raise AdapterError(f"`{path}` does not exist", hint=f"expected {FORMS}")
     text = os.path.normpath(path)
     member = _known_file(text, machine)
@@ -185,7 +188,8 @@ def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
 
 def _known_file(path: str, machine: Machine) -> Member | None:
     for adapter in machine.adapters:
-        member = adapter.at(path)
+        with foreseen(path), bounded():
+            member = adapter.at(path)
         if member is not None:
             return member
     return plain_file(path)
@@ -288,6 +292,22 @@ def _found(
     *,
     group: str = "",
     beside: tuple[ProcessFacts, ...] | None = None,
+) -> Found:
+    """Return what is known of a server that runs; what of it cannot be read is said."""
+    name = f"{tree.member.kind} (pid {tree.root.pid})"
+    found = contained(lambda: _seen(tree, machine, facts, group=group, beside=beside), name)
+    if isinstance(found, str):
+        return Found(member=tree.member, root=tree.root, below=tree.below, trouble=found)
+    return found
+
+
+def _seen(
+    tree: Tree,
+    machine: Machine,
+    facts: UnitFacts | None,
+    *,
+    group: str,
+    beside: tuple[ProcessFacts, ...] | None,
 ) -> Found:
     root = tree.root
     if facts is None and root.unit.endswith(_SERVICE):

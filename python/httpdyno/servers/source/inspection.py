@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Backend, KnobInfo, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
+from httpdyno.servers.source.contained import contained
 from httpdyno.servers.source.find import Found, find
 from httpdyno.servers.source.machine import Machine
 from httpdyno.servers.source.package import package_version, python_version
@@ -48,20 +48,35 @@ class Inspected:
 
 def inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
     """Return what can be said of a server; what of it is not understood is said, not raised."""
+    if found.trouble:
+        return Inspected(found=found, trouble=found.trouble)
+    seen = contained(lambda: _inspected(found, adapters), name_of(found))
+    return Inspected(found=found, trouble=seen) if isinstance(seen, str) else seen
+
+
+def name_of(found: Found) -> str:
+    """Return what one server is called among others: `nginx (pid 1234)`."""
+    where = f"pid {found.root.pid}" if found.root else found.member.main
+    return f"{found.member.kind} ({where})" if where else found.member.kind
+
+
+def _inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
     adapter = next((each for each in adapters if each.kind == found.member.kind), None)
     seen = Inspected(found=found, version=_version(found))
     if found.is_elsewhere:
         return replace(seen, trouble="it runs in a container, whose files are not read")
     if adapter is None:
         return seen
-    try:
-        files = adapter.read(found.member)
-        survey = adapter.survey(found.member, files, None)
-        if isinstance(survey, NotRunning):
-            return replace(seen, trouble=survey.detail)
-        knobs = adapter.knobs(survey)
-    except AdapterError as error:
-        return replace(seen, trouble=f"{error}")
+    read = contained(lambda: _read(seen, adapter), name_of(found))
+    return replace(seen, trouble=read) if isinstance(read, str) else read
+
+
+def _read(seen: Inspected, adapter: SiteAdapter) -> Inspected:
+    found = seen.found
+    files = adapter.read(found.member)
+    survey = adapter.survey(found.member, files, None)
+    if isinstance(survey, NotRunning):
+        return replace(seen, trouble=survey.detail)
     changed, perhaps = changed_files(found, files)
     number = _VERSION.search(survey.version)
     return replace(
@@ -69,7 +84,7 @@ def inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
         version=number[0] if number else seen.version,
         survey=survey,
         n_files=len(files.texts),
-        knobs=knobs,
+        knobs=adapter.knobs(survey),
         changed=changed,
         perhaps_changed=perhaps,
     )
@@ -108,11 +123,14 @@ def with_backends(seen: Sequence[Inspected], machine: Machine) -> tuple[Inspecte
 
 def serving(backend: Backend, machine: Machine) -> tuple[Found, ...]:
     """Return the servers of this machine that listen where a backend is; mostly one, or none."""
-    with suppress(UsageError, AdapterError):
-        source = parse_source([backend.to], Path("/"))
-        if isinstance(source, AddressSource):
-            return find(source, machine)
-    return ()
+    # What a configuration calls a backend may be anything.
+    found = contained(lambda: _at(backend, machine), backend.to)
+    return () if isinstance(found, str) else found
+
+
+def _at(backend: Backend, machine: Machine) -> tuple[Found, ...]:
+    source = parse_source([backend.to], Path("/"))
+    return find(source, machine) if isinstance(source, AddressSource) else ()
 
 
 def _changed_at_s(path: str, files: MemberFiles) -> float:

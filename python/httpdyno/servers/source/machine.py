@@ -10,6 +10,7 @@ from httpdyno.model import Member
 from httpdyno.servers.live_process import MARK
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.source.contained import contained
 from httpdyno.servers.source.listening import (
     ListeningSocket,
     listening_sockets,
@@ -191,11 +192,14 @@ class Machine:
 
     @cached_property
     def _members(self) -> dict[int, Member]:
-        found = {
-            pid: self.recognised(each.program, each.arguments, each.folder)
-            for pid, each in self.processes.items()
-        }
+        found = {pid: self._member(each) for pid, each in self.processes.items()}
         return {pid: member for pid, member in found.items() if member is not None}
+
+    def _member(self, process: ProcessFacts) -> Member | None:
+        look = (process.program, process.arguments, process.folder)
+        found = contained(lambda: self.recognised(*look), f"process {process.pid}", patience_s=2.0)
+        # By its name it is listed all the same, and then says what is wrong with it.
+        return plain_member(*look) if isinstance(found, str) else found
 
     def _unknown(self, chain: Sequence[ProcessFacts]) -> Tree:
         root = chain[0]

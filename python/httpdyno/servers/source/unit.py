@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular
+from httpdyno.foreign_text import is_there, read_regular
 from httpdyno.servers.source.unit_file import UnitFacts, drop_in_folders, template_of, unit_facts
 
 UNIT_FOLDERS = (
@@ -45,7 +45,7 @@ def unit(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> UnitFacts:
     present = (
         path.removeprefix("-")
         for path in facts.environment_files
-        if not path.startswith("-") or Path(path[1:]).exists()
+        if not path.startswith("-") or is_there(Path(path[1:]))
     )
     return with_said(replace(facts, environment_files=tuple(present)), _show(name))
 

@@ -1,0 +1,289 @@
+"""A path that others may change, walked once: each name is opened, looked at, and held.
+
+Who may write to a folder on the way can put a link there that leads to what only the reader may
+read, root for one, and can do so between a look and the next. So nothing is looked at by its path:
+each folder is opened from the one that is held, and no link is left to the kernel. Of links those
+are followed that an administrator or this user made, and those of others that lead to what is
+their own, which they could have put where the link is.
+
+The paths of another process begin with `/proc/PID/root`, and their links lead within that: the
+kernel would follow an absolute one from our own root.
+
+Source: the rule is that of `CHASE_SAFE` (systemd, src/basic/chase.c, `unsafe_transition`) and of
+`protected_symlinks` (Linux, Documentation/admin-guide/sysctl/fs.rst), for links in any folder.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_ROOT = re.compile(r"/proc/\d+/root(?=/|$)")
+_MOST_LINKS = 40
+"""As the kernel follows: path_resolution(7)."""
+_DEEPEST = 256
+"""Folders inside folders: each is a descriptor while a path is walked."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Held:
+    """What a path leads to, and what it was found in."""
+
+    handle: int
+    """Of the thing itself, by which it can be looked at and not read (`O_PATH`)."""
+    folder: int
+    """Of the folder that it is in; of the root itself its own."""
+    root: str
+    """What the path begins with: `/`, or what another process sees as that."""
+    names: tuple[str, ...]
+    """Of the folders from there on, none of which is a link, and its own."""
+
+    @property
+    def real(self) -> str:
+        """Its path below the root, without links."""
+        return f"/{'/'.join(self.names)}"
+
+    def info(self) -> os.stat_result:
+        """Return what it is, and whose."""
+        return os.fstat(self.handle)
+
+    def opened(self) -> int:
+        """Open a file or a folder for reading: this one, or none.
+
+        Raises:
+            OSError: It may not be read, or another took its place.
+        """
+        return self._opened(_READ)
+
+    def written(self) -> int:
+        """Open a file for writing, as it is: this one, or none.
+
+        Raises:
+            OSError: It may not be written, or another took its place.
+        """
+        return self._opened(_WRITE)
+
+    def _opened(self, flags: int) -> int:
+        handle = os.open(self.names[-1] if self.names else ".", flags, dir_fd=self.folder)
+        if os.path.samestat(os.fstat(handle), self.info()):
+            return handle
+        os.close(handle)
+        raise OSError(errno.ESTALE, "another file took its place", self.real)
+
+
+@contextmanager
+def held(path: Path | str, *, follow: bool = True) -> Iterator[Held]:
+    """Hold what a path leads to. Nothing is opened for reading: no FIFO is waited for.
+
+    Args:
+        path: From this process's folder on, where it is no whole one.
+        follow: Whether links are followed; where not, one at the end is held itself, and one on
+            the way is an error.
+
+    Raises:
+        OSError: There is nothing, or a link on the way is not to be followed.
+    """
+    if not os.fspath(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    root, rest = _split(path)
+    with _Walk(root) as walk:
+        walk.lead([*reversed(rest.split("/"))], follow=follow)
+        yield Held(
+            handle=walk.handles[-1],
+            folder=walk.handles[-2] if walk.names else walk.handles[-1],
+            root=root,
+            names=tuple(walk.names),
+        )
+
+
+@contextmanager
+def held_below(root: str, names: Sequence[str]) -> Iterator[int]:
+    """Hold a folder by names of which none is a link.
+
+    Raises:
+        OSError: There is none, or a link on the way.
+    """
+    with _Walk(root) as walk:
+        for name in names:
+            walk.handles.append(os.open(name, _HOLD | os.O_DIRECTORY, dir_fd=walk.handles[-1]))
+        yield walk.handles[-1]
+
+
+def opened_anew(path: Path | str) -> int:
+    """Open a file for writing: emptied, or made; never one that only another's link leads to.
+
+    Raises:
+        OSError: It cannot be written or made, or such a link leads there.
+    """
+    with suppress(FileNotFoundError), held(path) as found:
+        handle = found.written()
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            os.ftruncate(handle, 0)
+        os.set_blocking(handle, True)
+        return handle
+    folder, name = os.path.split(real_path(os.fspath(path)))
+    with held(folder) as found:
+        flags = _WRITE | os.O_CREAT | os.O_EXCL
+        return os.open(name, flags, 0o666, dir_fd=found.handle)
+
+
+def real_path(path: str) -> str:
+    """Return where the links of a path lead that are to be followed, whatever is not there.
+
+    From a link that is not to be followed on it is the path itself: what is put there takes the
+    link's place, and reaches nothing that the link leads to.
+    """
+    root, rest = _split(path)
+    with _Walk(root) as walk:
+        return f"/{'/'.join(walk.lead_as_far(rest.split('/')))}"
+
+
+def names_in(path: Path | str) -> list[str]:
+    """Return the names in a folder; empty where there is none that may be listed."""
+    with suppress(OSError), held(path) as folder:
+        handle = folder.opened()
+        try:
+            return os.listdir(handle)  # noqa: PTH208 - by descriptor
+        finally:
+            os.close(handle)
+    return []
+
+
+def folders_below(
+    top: Path | str, *, follow: bool = False
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder below one with the names of its folders and of what else is in it.
+
+    As `os.walk` from the top down, whose lists may be changed on the way, however deep the folders
+    are. A link to a folder is a folder that is not gone into.
+
+    Args:
+        top: Where it begins.
+        follow: Whether links to folders are gone into.
+    """
+    waiting = [os.fspath(top)]
+    while waiting:
+        folder = waiting.pop()
+        folders: list[str] = []
+        files: list[str] = []
+        links: set[str] = set()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                (folders if entry.is_dir() else files).append(entry.name)
+                links |= {entry.name} if entry.is_symlink() and not follow else set()
+        yield folder, folders, files
+        below = (name for name in reversed(folders) if name not in links)
+        waiting += [os.path.join(folder, name) for name in below]  # noqa: PTH118
+
+
+def _split(path: Path | str) -> tuple[str, str]:
+    """Return the root that a path begins with, and the rest."""
+    whole = os.fspath(path)
+    if not whole.startswith("/"):
+        whole = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - `..` stays as it is
+    if "\0" in whole:
+        raise OSError(errno.EINVAL, "no file can have such a name", repr(whole))
+    try:
+        os.fsencode(whole)
+    except UnicodeEncodeError as error:  # a character that the file system's encoding lacks
+        raise OSError(errno.EINVAL, "no file can have such a name", repr(whole)) from error
+    mounts = _ROOT.match(whole)
+    root = mounts[0] if mounts else "/"
+    return root, whole.removeprefix(root)
+
+
+class _Walk:
+    """Descriptors of what is on a way, from a root to where it has come."""
+
+    def __init__(self, root: str) -> None:
+        # What a process sees as `/` is a link, which only the kernel makes.
+        self.handles = [os.open(root, _HOLD & ~os.O_NOFOLLOW | os.O_DIRECTORY)]
+        self.names: list[str] = []
+        self._trusted = {0, os.geteuid(), os.stat("/").st_uid}  # noqa: PTH116 - of a text
+        self._n_links = 0
+
+    def __enter__(self) -> "_Walk":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._back_to(0)
+
+    def lead(self, left: list[str | int], *, follow: bool = True) -> None:
+        """Go along a path.
+
+        Args:
+            left: Its names, the first one last; taken from there, also where it ends in an error.
+            follow: As of `held`.
+
+        Raises:
+            OSError: There is nothing, or a link is not to be followed.
+        """
+        while left:
+            part = left.pop()
+            if isinstance(part, int):  # here a link of that user's leads to
+                if os.fstat(self.handles[-1]).st_uid != part:
+                    words = "another user's link leads there, to what is not that user's"
+                    raise PermissionError(errno.EPERM, words, f"/{'/'.join(self.names)}")
+            elif part == "..":
+                self._back_to(max(1, len(self.handles) - 1))
+            elif part not in {"", "."}:
+                link = self._step(part)
+                if link is None or (not follow and not any(left)):
+                    continue
+                if not follow:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
+                left += self._beyond(link)
+
+    def lead_as_far(self, parts: Sequence[str]) -> list[str]:
+        """Go along a path as far as its links are to be followed; return the names of it all."""
+        rest = [each for each in parts if each not in {"", "."}]
+        found: list[str] = []
+        while rest:
+            left: list[str | int] = [rest[0]]
+            try:
+                self.lead(left)
+            except FileNotFoundError as error:
+                names = [each for each in reversed(left) if isinstance(each, str)]
+                if len(names) == len(left):  # what is missing is where a link of ours leads
+                    found, rest = [*self.names], [error.filename, *names, *rest[1:]]
+                break
+            except OSError:
+                break
+            del rest[0]
+            found = [*self.names]
+        for part in (each for each in rest if each not in {"", "."}):
+            found = found[:-1] if part == ".." else [*found, part]
+        return found
+
+    def _step(self, part: str) -> os.stat_result | None:
+        """Go on to what has this name in the folder that is held; return it if it is a link."""
+        if len(self.handles) > _DEEPEST:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), part)
+        self.handles.append(os.open(part, _HOLD, dir_fd=self.handles[-1]))
+        self.names.append(part)
+        info = os.fstat(self.handles[-1])
+        return info if stat.S_ISLNK(info.st_mode) else None
+
+    def _beyond(self, link: os.stat_result) -> Iterator[str | int]:
+        """Leave the link that is held; yield where it leads, from the end, for whom it is one."""
+        self._n_links += 1
+        if self._n_links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self.names[-1])
+        # Of the link that is held: another may have taken its place.
+        target = os.readlink("", dir_fd=self.handles[-1])
+        self._back_to(1 if target.startswith("/") else len(self.handles) - 1)
+        if link.st_uid not in self._trusted:
+            yield link.st_uid
+        yield from reversed(target.split("/"))
+
+    def _back_to(self, n_handles: int) -> None:
+        while len(self.handles) > n_handles:
+            os.close(self.handles.pop())
+        del self.names[max(0, n_handles - 1) :]
