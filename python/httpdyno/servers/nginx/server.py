@@ -102,7 +102,7 @@ class Nginx:
             if refused is not None:
                 return refused
         is_root = _is_root(member)
-        build = build_of_program(program, member.prefix)
+        build = build_of_program(program, member.prefix, member.user)
         survey = survey_of(conf_of(files.texts, build, is_root=is_root))
         master = Reading(name=_MASTER, scope="", text="root" if is_root else "other")
         return replace(
