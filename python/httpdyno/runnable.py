@@ -211,6 +211,16 @@ def whom(path: str, writers: Mapping[int, str], *, at_most: str = "") -> int:
     return next(iter(others), os.geteuid())
 
 
+def writers_of(path: str) -> Mapping[int, str]:
+    """Return whose word a program is, with what runs it: user → where he may write.
+
+    Raises:
+        OSError: It is not there, is no program, or may not be looked at.
+    """
+    with _opened(path, {"PATH": PATH}) as program:
+        return program.writers
+
+
 def account(user: str) -> tuple[int, ...]:
     """Return a user's id, its group's and those of its other groups; of a name or a number.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import opened_regular
-from httpdyno.runnable import PATH, said_by
+from httpdyno.runnable import PATH, own_program, said_by
 
 _PROGRAMS = ("nginx", "openresty", "angie")
 _FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/usr/local/openresty/bin")
@@ -85,11 +85,16 @@ def build_of(line: str, words: Sequence[str], *, prefix: str = "") -> Build:
 
 
 def program_of(named: str) -> str:
-    """Return the program file: the one that is named, else the one installed; empty if none."""
+    """Return the program file: the one that is named, else the one installed; empty if none.
+
+    Raises:
+        NotRunError: Others than this user may write what is installed.
+    """
     if named:
         return named
     path = os.pathsep.join((os.environ.get("PATH", ""), *_FOLDERS))
-    return next((hit for name in _PROGRAMS if (hit := shutil.which(name, path=path))), "")
+    found = next((hit for name in _PROGRAMS if (hit := shutil.which(name, path=path))), "")
+    return own_program(found) if found else ""
 
 
 @functools.lru_cache(maxsize=32)

@@ -109,7 +109,9 @@ def launched(
     changes, known = given
     start = _Start(member, survey, seat, seat.path)
     frame = start.framed()
-    copied = Copied(survey=survey, seat=seat, frame=frame, asked=asked, known=known)
+    copied = Copied(
+        survey=survey, seat=seat, frame=frame, asked=asked, known=known, user=member.user
+    )
 
     def test() -> str:
         said = start.tested(frame)
@@ -212,6 +214,7 @@ class _Start:
             [*self.command(), *arguments],
             environment={"PATH": os.defpath, **self.environment()},
             folder=self.member.folder or "/",
+            user=self.member.user,
         )
 
 

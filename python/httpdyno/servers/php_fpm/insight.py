@@ -48,6 +48,8 @@ class Copied:
     asked: Configuration
     known: Mapping[str, KnobInfo]
     """All knobs that it has."""
+    user: str = ""
+    """Whom it runs as; empty is root, or whoever runs httpdyno."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +73,7 @@ class PhpFpmInsight:
         self._frame = copied.frame
         self._asked = copied.asked
         self._known = copied.known
+        self._user = copied.user
         self._own = own
 
     def words(self) -> str:
@@ -214,7 +217,7 @@ class PhpFpmInsight:
 
     def _seat_says(self, *command: str) -> str:
         try:
-            return self._seat.run(command, environment={"PATH": os.defpath}).output
+            return self._seat.run(command, environment={"PATH": os.defpath}, user=self._user).output
         except AdapterError:
             # What tells it is not installed: then what the server read is all there is.
             return ""

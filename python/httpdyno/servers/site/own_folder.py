@@ -1,10 +1,10 @@
 """A folder in a seat for files that a member's copy needs beside theirs, whoever it runs as."""
 
 import os
-import pwd
 from pathlib import Path
 
 from httpdyno.model import Member
+from httpdyno.runnable import account
 from httpdyno.servers.seat import Seat
 
 _PASSABLE = 0o711
@@ -23,6 +23,5 @@ def own_folder(member: Member, seat: Seat, what: str) -> Path:
         # What runs is perhaps another user: he may go through, and look at nothing else.
         seat.folder.chmod(seat.folder.stat().st_mode | _PASSABLE)
         if member.user:
-            owner = pwd.getpwnam(member.user)
-            os.chown(folder, owner.pw_uid, owner.pw_gid)
+            os.chown(folder, *account(member.user)[:2])
     return folder
