@@ -25,6 +25,7 @@ from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_sta
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.own_folder import write_own
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage
 
@@ -225,9 +226,8 @@ class PhpFpmInsight:
     def _ask_php(self, pool: str) -> PhpSays | None:
         extensions = self._tested.get(pool, {}).get("security.limit_extensions", ".php").split()
         script = self._frame.script(extensions[0] if extensions else ".php")
-        script.write_text(in_force.SCRIPT)
-        script.chmod(0o644)
         try:
+            write_own(script, in_force.SCRIPT)
             answer = ask(
                 self._reachable(pool),
                 {"SCRIPT_FILENAME": str(script), "SCRIPT_NAME": f"/{script.name}"},

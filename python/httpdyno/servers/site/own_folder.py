@@ -25,3 +25,17 @@ def own_folder(member: Member, seat: Seat, what: str) -> Path:
         if member.user:
             os.chown(folder, *account(member.user)[:2])
     return folder
+
+
+def write_own(path: Path, text: str) -> None:
+    """Write a file anew in such a folder, whose user may have put a link in its place.
+
+    Raises:
+        OSError: It cannot be written, or something took its place again.
+    """
+    path.unlink(missing_ok=True)
+    # With `O_EXCL` no link is followed, whoever made it.
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        os.fchmod(handle, 0o644)
+        file.write(text)
