@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
@@ -314,8 +315,11 @@ def _interpreter(program: Held, path: str, environment: Mapping[str, str]) -> st
     return _found(words[0], environment) if words else name
 
 
-def _library_writers(python: str) -> dict[int, str]:
+@lru_cache(maxsize=16)
+def _library_writers(python: str) -> Mapping[int, str]:
     """Return who may write what an interpreter reads as it starts, and all that it can import.
+
+    Looked for once: they are thousands of files, and each start of a copy asks.
 
     Raises:
         OSError: It cannot be looked through.
@@ -330,13 +334,11 @@ def _library_writers(python: str) -> dict[int, str]:
             scanned = [here]
         with held(str(config)) as each:
             found |= each.writers
-    for home in dict.fromkeys((here, real)):
-        for place in (home, *home.glob("lib/py*")):
-            with held(str(place)) as each:
-                found = {**each.writers, **found}
-        for folder in (each for form in _LIBRARIES for each in home.glob(form) if home in scanned):
-            found = {**writers_below(str(folder), most=_MOST_FILES), **found}
-    return found
+    for place in (each for home in (here, real) for each in (home, *home.glob("lib/py*"))):
+        with held(str(place)) as each:
+            found = {**each.writers, **found}
+    folders = (str(path) for home in scanned for form in _LIBRARIES for path in home.glob(form))
+    return {**writers_below(folders, most=_MOST_FILES), **found}
 
 
 @contextmanager

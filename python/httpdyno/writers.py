@@ -22,6 +22,8 @@ ANYBODY = -1
 """Stands among writers for all users, and for those of a group that nobody can list."""
 
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEEPEST = 64
 _MOST_LINKS = 40
 """As the kernel follows: path_resolution(7)."""
 _ACL = "system.posix_acl_access"
@@ -64,40 +66,70 @@ def held(path: str) -> Iterator[Held]:
         os.close(walk.handle)
 
 
-def writers_below(folder: str, *, most: int) -> dict[int, str]:
-    """Return who may write a folder, what leads to it, or anything below it; as `Held.writers`.
+def writers_below(folders: Iterable[str], *, most: int) -> dict[int, str]:
+    """Return who may write some folders, what leads to them, or anything below; as `Held.writers`.
 
     Raises:
-        OSError: It cannot be looked through, or holds more than so many files.
+        OSError: One cannot be looked through, or they hold more than so many files.
     """
-    found: dict[int, str] = {}
-    waiting, seen, n_files = [folder], set[tuple[int, int]](), 0
-    while waiting:
+    scan = _Scan(list(folders), most)
+    while scan.waiting:
         walk = _Walk()
+        path = scan.waiting.pop()
         try:
             with suppress(FileNotFoundError):  # a link that leads nowhere
-                walk.go(waiting.pop())
-            _add(found, walk.writers)
-            top = os.fstat(walk.handle)
-            if not stat.S_ISDIR(top.st_mode) or (top.st_dev, top.st_ino) in seen:
-                continue
-            for _, folders, files, handle in os.fwalk(".", dir_fd=walk.handle, onerror=_raise):
-                info = os.fstat(handle)
-                seen.add((info.st_dev, info.st_ino))
-                n_files += len(folders) + len(files)
-                if n_files > most:
-                    raise OSError(errno.EFBIG, f"more than {most:,} files", folder)
-                inside = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - of a descriptor
-                for name in (*folders, *files):
-                    each = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                    if stat.S_ISLNK(each.st_mode):
-                        waiting.append(f"{inside}/{name}")
-                    elif each.st_uid not in found or each.st_mode & _OTHERS:
-                        acl = _acl(f"/proc/self/fd/{handle}/{name}", each)
-                        _add(found, dict.fromkeys(_writers(each, acl), f"{inside}/{name}"))
+                walk.go(path)
+            _add(scan.found, walk.writers)
+            if stat.S_ISDIR(os.fstat(walk.handle).st_mode):
+                scan.folder(".", walk.handle, path)
         finally:
             os.close(walk.handle)
-    return found
+    return scan.found
+
+
+class _Scan:
+    """A look through folders under way."""
+
+    def __init__(self, waiting: list[str], most: int) -> None:
+        self.waiting = waiting
+        """Folders and links that are to be walked to yet."""
+        self.found: dict[int, str] = {}
+        self._seen: set[tuple[int, int]] = set()
+        self._left = most
+
+    def folder(self, name: str, above: int, path: str, depth: int = 0) -> None:
+        """Look through a folder and all below it.
+
+        Raises:
+            OSError: It cannot be opened, is too deep, or holds too much.
+        """
+        if depth > _DEEPEST:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+        handle = os.open(name, _LIST, dir_fd=above)
+        try:
+            info = os.fstat(handle)
+            if (info.st_dev, info.st_ino) in self._seen:
+                return
+            self._seen.add((info.st_dev, info.st_ino))
+            with os.scandir(handle) as entries:
+                for entry in entries:
+                    self._left -= 1
+                    if self._left < 0:
+                        raise OSError(errno.EFBIG, "too many files", path)
+                    self._entry(entry, handle, f"{path}/{entry.name}", depth)
+        finally:
+            os.close(handle)
+
+    def _entry(self, entry: "os.DirEntry[str]", handle: int, path: str, depth: int) -> None:
+        info = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(info.st_mode):
+            self.waiting.append(path)
+            return
+        if info.st_uid not in self.found or info.st_mode & _OTHERS:
+            acl = _acl(f"/proc/self/fd/{handle}/{entry.name}", info)
+            _add(self.found, dict.fromkeys(_writers(info, acl), path))
+        if stat.S_ISDIR(info.st_mode):
+            self.folder(entry.name, handle, path, depth + 1)
 
 
 class _Walk:
@@ -218,7 +250,3 @@ def _members(group: int) -> frozenset[int]:
         return frozenset({ANYBODY})
     users = pwd.getpwall()
     return frozenset(each.pw_uid for each in users if each.pw_gid == group or each.pw_name in named)
-
-
-def _raise(error: OSError) -> None:
-    raise error
