@@ -142,3 +142,49 @@ def test_a_package_exports_only_what_it_has():
         module = importlib.import_module(name)
         for exported in getattr(module, "__all__", ()):
             assert hasattr(module, exported), f"{name}.{exported}"
+
+
+STARTS = re.compile(
+    r"\b(?:subprocess\.(?!DEVNULL|PIPE|STDOUT|TimeoutExpired|\w*Error|Popen\[)\w+\(|"
+    r"os\.(?:exec\w*|spawn\w*|posix_spawn\w*|popen|system)\(|pty\.|multiprocessing\.P|"
+    r"create_subprocess\w*|from subprocess import)"
+)
+MAY_START = {
+    "runnable.py": "the door itself",
+    "servers/process.py": "a keeper: this Python",
+    "servers/becoming.py": "what a keeper or a seat starts, as whom it was told to",
+    "servers/user_namespace.py": "this very command",
+    "servers/cell/possible.py": "this Python",
+    "experiment/answer/mask.py": "this Python",
+    "testing/adapter.py": "this Python",
+    "telemetry/census/tracer.py": "strace, by `own_program`",
+    "cli/book_found.py": "this Python, and what `own_program` found",
+    "cli/book_counts.py": "what `own_program` found",
+}
+
+
+def test_no_program_is_started_but_through_the_door():
+    package = Path("python/httpdyno")
+    starting = {
+        str(path.relative_to(package))
+        for path, text in texts().items()
+        if path.suffix == ".py"
+        and path.is_relative_to(package)
+        and STARTS.search(text)
+        # They are no part of the program's code: each is what a study says.
+        and not path.is_relative_to(package / "studies")
+    }
+    assert starting - MAY_START.keys() == set(), "run it by `runnable.said_by`, or say why not"
+    assert MAY_START.keys() - starting == set(), "it starts nothing any more"
+
+
+def test_each_probe_in_a_seat_says_whom_it_runs_as():
+    asked = re.compile(r"seat\.run\((?P<said>(?:[^()]|\([^()]*\))*)\)")
+    found = [
+        (str(path), "user=" in match["said"])
+        for path, text in texts().items()
+        if path.parts[:2] == ("python", "httpdyno")
+        for match in asked.finditer(text)
+    ]
+    assert found
+    assert [path for path, says in found if not says] == []

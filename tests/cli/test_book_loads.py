@@ -8,7 +8,7 @@ import pytest
 from tests.cli.book_asked import FEWEST, asked
 from tests.report import sample
 
-from httpdyno.cli import book_loads
+from httpdyno.cli import book_found, book_loads
 from httpdyno.cli.book_loads import RECIPES, ab_rate, clients, raised, recipe
 from httpdyno.errors import TargetError
 
@@ -137,6 +137,7 @@ def test_two_clients_ask_each_server_in_turn(fresh, monkeypatch):
         return "Requests per second:    300.0 [#/sec] (mean)" if "ab" in command else "100.0"
 
     monkeypatch.setattr(book_loads, "output_of", output)
+    monkeypatch.setattr(book_found, "own_program", lambda name: name)
     found = clients(asked("ab-versus-pounder"))
     assert found.figures["ratio"] == pytest.approx(3.0)
     assert found.word == "holds"

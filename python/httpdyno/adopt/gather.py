@@ -16,6 +16,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import Seat, SiteAdapter
+from httpdyno.servers.site.member_user import as_own_user
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.site.stand_in import StandIns, stand_ins
@@ -114,16 +115,19 @@ def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | No
     """Read one member and say what is in force.
 
     Raises:
+        NotRunError: It would run as root, and several others may write what it runs.
         AdapterError: It cannot be read, or the server itself refuses it.
     """
-    adapter = adapters[member.kind]
+    adapter, named = adapters[member.kind], member.user
     with foreseen(member.name), bounded(_PATIENCE_S):
+        member = as_own_user(member)
         files = adapter.read(member)
         # Its own test, in a seat, takes time of other processes.
         survey = adapter.survey(member, files, seat)
     if isinstance(survey, NotRunning):
+        least = f", as {member.user}, whose word it is" if member.user != named else ""
         raise AdapterError(
-            f"{member.name} does not start as it is configured: {survey.detail}",
+            f"{member.name} does not start as it is configured{least}: {survey.detail}",
             hint="what does not start cannot be tuned; its own test says more",
         )
     return Found(member=member, files=files, survey=survey)

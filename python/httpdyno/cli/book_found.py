@@ -18,6 +18,7 @@ from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.one_start import Up, one_server
 from httpdyno.model import Level, RatioInterval, Study
 from httpdyno.registry import load_target
+from httpdyno.runnable import own_program
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.stats.verdict import holds_border
 from httpdyno.units import format_number
@@ -167,9 +168,14 @@ def number_text(value: float) -> str:
 
 
 def pinned(cpu: int, command: Sequence[str]) -> list[str]:
-    """Return a command that runs on one core, and so do all that it begins."""
+    """Return a command that runs on one core, and so do all that it begins.
+
+    Raises:
+        AdapterError: Its program is not installed, or others than this user may write it.
+    """
     # Before the program begins: what it begins itself inherits it.
-    return [sys.executable, "-I", "-S", "-c", _PIN, f"{cpu}", *command]
+    own = own_program(command[0])
+    return [sys.executable, "-I", "-S", "-c", _PIN, f"{cpu}", own, *command[1:]]
 
 
 def output_of(command: Sequence[str], *, may_fail: bool = False) -> str:

@@ -1,14 +1,16 @@
 """Whether an experiment of the book can run here, and why not."""
 
 import shutil
-import subprocess
 
 from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import Arithmetic, Clients, Count, Experiment, Stat
 from httpdyno.cli.find_study import open_study
+from httpdyno.errors import AdapterError
 from httpdyno.model import Study
 from httpdyno.registry import load_target
+from httpdyno.runnable import said_by
 from httpdyno.servers.limit_group import limits_complaint
+from httpdyno.servers.staging import clean_environment
 
 _HAS_LWP = 'exit !grep { -e "$_/LWP/UserAgent.pm" } @INC'
 
@@ -42,7 +44,10 @@ def reason_not_study(study: Study) -> str:
 
 def _missing_clients() -> list[str]:
     missing = [] if shutil.which("ab") else ["ab is not installed (Debian: apache2-utils)"]
-    perl = shutil.which("perl")
-    if perl is None or subprocess.run([perl, "-e", _HAS_LWP], check=False).returncode:  # noqa: S603
+    try:
+        has_lwp = said_by(["perl", "-e", _HAS_LWP], environment=clean_environment()).exit_code == 0
+    except AdapterError:
+        has_lwp = False
+    if not has_lwp:
         missing.append("there is no LWP::UserAgent for perl (Debian: libwww-perl)")
     return missing

@@ -40,9 +40,17 @@ class Seat(Protocol):
         *,
         environment: Mapping[str, str],
         folder: str = "/",
+        user: str = "",
         timeout_s: float = 10.0,
     ) -> Said:
         """Run a program in the seat to its end, all that came from it too.
+
+        Args:
+            command: Program and arguments.
+            environment: The whole environment.
+            folder: Where it runs, as seen in the seat.
+            user: Whom it runs as, where the seat `is_root`: the member whose probe it is.
+            timeout_s: It has this long.
 
         Raises:
             AdapterError: It cannot be run, or does not end in time.

@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.own_ids import is_root_of_the_machine, outside_ids
+
+__all__ = ["acting_user", "is_root_of_the_machine", "outside_ids", "run_anew_in_user_namespace"]
 
 _MARK = "HTTPDYNO_USER_NAMESPACE"
 """Set in the command that runs anew, so that it does so once only."""
@@ -26,11 +29,6 @@ execute(sys.argv[1:], dict(os.environ))
 """
 
 
-def is_root_of_the_machine() -> bool:
-    """Whether this process is root, and not just in a user namespace."""
-    return os.geteuid() == 0 and outside_ids() == (0, 0)
-
-
 def acting_user() -> int:
     """Return the user that its servers are started as.
 
@@ -38,11 +36,6 @@ def acting_user() -> int:
     whom he is outside.
     """
     return outside_ids()[0] if _MARK in os.environ else os.geteuid()
-
-
-def outside_ids() -> tuple[int, int]:
-    """Return the user and the group that this process is outside of its user namespace."""
-    return _outside("uid_map", os.geteuid()), _outside("gid_map", os.getegid())
 
 
 def run_anew_in_user_namespace() -> None:
@@ -67,14 +60,3 @@ def run_anew_in_user_namespace() -> None:
         )
     except OSError as error:
         raise AdapterError(f"httpdyno cannot be run anew: {error.strerror}") from error
-
-
-def _outside(name: str, own: int) -> int:
-    try:
-        lines = Path("/proc/self", name).read_text(encoding="ascii").splitlines()
-    except OSError:
-        return own
-    for inside, outside, count in (map(int, line.split()) for line in lines):
-        if inside <= own < inside + count:
-            return outside + own - inside
-    return own

@@ -45,6 +45,7 @@ class FolderSeat:
         *,
         environment: Mapping[str, str],
         folder: str = "/",
+        user: str = "",
         timeout_s: float = 10.0,
     ) -> Said:
         done = subprocess.run(

@@ -9,6 +9,7 @@ from tests.servers.cell.cells import DEADLINE_S, ENVIRONMENT, made_cells, said_b
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.cell.wall import WallSeat
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
@@ -38,6 +39,19 @@ def test_a_member_runs_as_its_user_with_its_limits_and_still_ends_with_its_keepe
     assert words.startswith("/usr\n100\n200\nuid: 65534\neuid: 65534\ngid: 65534\negid: 65534\n")
     assert "Supplementary groups: 65534\n" in words
     assert "Parent death signal: term\n" in words.lower().replace("parent", "Parent")
+
+
+@pytest.mark.skipif(not is_root_of_the_machine(), reason="only root may become another user")
+@pytest.mark.parametrize(
+    ("user", "ids"), [("", "0 0"), ("nobody", "65534 65534"), ("65533", "65533 65534")]
+)
+@pytest.mark.parametrize("kind", ["cell", "open"])
+def test_a_probe_runs_as_the_user_of_its_member(cells, kind, user, ids):
+    with new_run_root() as root:
+        seat = cells() if kind == "cell" else WallSeat(root.new_place("open"), "open")
+        command = ["sh", "-c", "echo $(id -u) $(id -g)"]
+        said = seat.run(command, environment=ENVIRONMENT, user=user)
+    assert (said.exit_code, said.output) == (0, f"{ids}\n")
 
 
 RIGHTS = """

@@ -44,6 +44,7 @@ class OpenSeat:
         *,
         environment: Mapping[str, str],
         folder: str = "/",
+        user: str = "",
         timeout_s: float = 10.0,
     ) -> Said:
         raise AssertionError("nothing is run here")

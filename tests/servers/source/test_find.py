@@ -18,7 +18,7 @@ from httpdyno.servers.source.find import configured, find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group, unit_of
 from httpdyno.servers.source.unit_file import UnitFacts
-from httpdyno.servers.source.words import UnitSource, parse_source
+from httpdyno.servers.source.words import ProcessSource, UnitSource, parse_source
 
 PREFORK = """
 import os, signal, socket, sys, time
@@ -196,6 +196,20 @@ def test_a_daemon_that_its_unit_began_and_let_go_is_beside_it(below, tmp_path, m
     [each] = find(UnitSource("shop.service"), machine)
     assert (each.root, each.below, each.beside) == (root, (worker,), (agent, helper))
     assert each.group == "/system.slice/shop.service"
+
+
+@pytest.mark.parametrize(
+    ("runs_as", "says", "user"), [("eve", "", "eve"), ("root", "web", "web"), ("root", "", "")]
+)
+def test_a_process_is_of_its_user_whatever_a_unit_of_that_name_says(
+    runs_as, says, user, tmp_path, monkeypatch
+):
+    group = "0::/user.slice/user@1000.service/app.slice/shop.service\n"
+    root = replace(process(11, 1, "shopd", groups=group), unit=unit_of(group), user=runs_as)
+    facts = UnitFacts(name="shop.service", files=("/shop.service",), main_pid=0, user=says)
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    [each] = find(ProcessSource(11), machine_of(root, adapters=[Shop()], proc=tmp_path))
+    assert each.member.user == user
 
 
 def test_what_began_a_server_and_all_else_that_it_began_is_not_beside_it(tmp_path):

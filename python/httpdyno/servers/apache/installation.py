@@ -5,12 +5,13 @@ import os
 import pwd
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import is_there
+from httpdyno.runnable import NotRunError, own_program, said_by
+from httpdyno.servers.staging import clean_environment
 from httpdyno.servers.user_namespace import acting_user
 
 _BINARIES = ("apache2", "httpd")
@@ -27,7 +28,6 @@ _DEBIAN_PACKAGES = {
     "php": "libapache2-mod-php",
 }
 _DEBIAN_PERL = {"CGI": "libcgi-pm-perl", "DBD::SQLite": "libdbd-sqlite3-perl"}
-_ASK_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,12 +53,14 @@ def found() -> Installation:
     """Return the Apache of this machine.
 
     Raises:
+        NotRunError: Others than this user may write it.
         AdapterError: There is none, or it cannot be run.
     """
     binary = find_binary()
     if binary is None:
         raise AdapterError("Apache is not installed", hint="Run `apt-get install apache2`.")
-    return _examined(binary)
+    # What is found here is also started, outside of a private copy.
+    return _examined(own_program(binary))
 
 
 def find_binary() -> str | None:
@@ -99,7 +101,10 @@ def missing_perl_modules(names: tuple[str, ...]) -> tuple[str, ...]:
         "for my $name (@ARGV) { (my $file = qq($name.pm)) =~ s{::}{/}g; "
         "print qq($name\\n) unless grep { -e qq($_/$file) } @INC }"
     )
-    absent = output_of([perl, "-e", looks, *names]).split()
+    try:
+        absent = output_of([perl, "-e", looks, *names]).split()
+    except NotRunError as error:
+        return (str(error),)
     return tuple(
         f"the Perl module {name} is not installed: `apt-get install {_debian_perl(name)}`"
         for name in absent
@@ -128,13 +133,7 @@ def output_of(command: list[str]) -> str:
     Raises:
         AdapterError: It cannot be run, or does not end.
     """
-    try:
-        done = subprocess.run(  # noqa: S603 - a program found on this machine
-            command, capture_output=True, text=True, timeout=_ASK_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise AdapterError(f"`{' '.join(command)}` cannot be run: {error}") from error
-    return done.stdout
+    return said_by(command, environment=clean_environment()).output
 
 
 def _debian_perl(name: str) -> str:

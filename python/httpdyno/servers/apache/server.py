@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec
+from httpdyno.runnable import NotRunError
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.apache import in_force
 from httpdyno.servers.apache.config import (
@@ -71,7 +72,10 @@ class Apache:
         perl = missing_perl_modules(tuple(str(spec.settings.get("perl_modules", "")).split()))
         if find_binary() is None:
             return ("Apache is not installed: `apt-get install apache2`", *perl)
-        return (*missing_modules(found(), wanted_modules(spec)), *perl)
+        try:
+            return (*missing_modules(found(), wanted_modules(spec)), *perl)
+        except NotRunError as error:
+            return (str(error), *perl)
 
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
         """Return nothing: Apache says at its start what is wrong."""

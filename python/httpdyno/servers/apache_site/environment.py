@@ -57,7 +57,9 @@ def sourced_variables(member: Member, seat: Seat) -> dict[str, str]:
     folder = str(PurePosixPath(member.main).parent)
     file = envvars_file(member)
     said = seat.run(
-        ["/bin/sh", "-c", _SOURCE, "sh", file], environment={**own, "APACHE_CONFDIR": folder}
+        ["/bin/sh", "-c", _SOURCE, "sh", file],
+        environment={**own, "APACHE_CONFDIR": folder},
+        user=member.user,
     )
     if said.exit_code != 0:
         raise AdapterError(

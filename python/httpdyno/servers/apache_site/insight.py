@@ -45,6 +45,8 @@ class Started:
     """Where it prints its configuration."""
     error_log: str
     """As seen in the seat; empty where it has none."""
+    user: str = ""
+    """Whom it runs as; empty is root, or whoever runs httpdyno."""
 
 
 class SiteInsight:
@@ -124,7 +126,9 @@ class SiteInsight:
             return ""
         command = ["/usr/bin/tail", "-n", _LOG_LINES, self._started.error_log]
         try:
-            return self._started.seat.run(command, environment={"LANG": "C"}).output
+            return self._started.seat.run(
+                command, environment={"LANG": "C"}, user=self._started.user
+            ).output
         except AdapterError:
             return ""
 

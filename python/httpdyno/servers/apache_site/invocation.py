@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
+from httpdyno.runnable import own_program
 from httpdyno.servers.apache.installation import MODULE_FOLDERS, find_binary
 from httpdyno.servers.apache_site.environment import sourced_variables
 from httpdyno.servers.apache_site.walk import Walked
@@ -72,13 +73,16 @@ def program(member: Member) -> str:
     """Return the program that a member runs.
 
     Raises:
+        NotRunError: Others than this user may write what is installed.
         AdapterError: It is not installed.
     """
     named = member.program or next(iter(member.command), "")
-    binary = named if named.startswith("/") else find_binary()
+    if named.startswith("/"):
+        return named
+    binary = find_binary()
     if binary is None:
         raise AdapterError("Apache is not installed", hint="Run `apt-get install apache2`.")
-    return binary
+    return own_program(binary)
 
 
 def info_file(walk: Walked) -> str | None:

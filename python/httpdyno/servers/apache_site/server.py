@@ -113,7 +113,9 @@ class ApacheSite:
         if folders:
             # Debian's apachectl makes them at each start, since /run is empty after a boot. One
             # that cannot be made is the server's to complain of.
-            seat.run(["/bin/mkdir", "-p", "--", *folders], environment={"LANG": "C"})
+            seat.run(
+                ["/bin/mkdir", "-p", "--", *folders], environment={"LANG": "C"}, user=member.user
+            )
         dump = seat.folder / DUMP
         error_log = _error_log(survey, seat)
         started = Started(
@@ -123,6 +125,7 @@ class ApacheSite:
             seat=seat,
             dump=dump,
             error_log=error_log,
+            user=member.user,
         )
         return SiteLaunch(
             command=[*call.serving(), *_defaults(survey, seat)],

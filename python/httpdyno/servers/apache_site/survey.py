@@ -57,11 +57,11 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     if seat is None:
         return _with_info(_survey(walk, files, _written(walk, _NAME, _NOT_RUN)), info)
     call = invocation(member, seat, info=info)
-    asked = seat.run([call.program, "-v"], environment=call.environment)
+    asked = seat.run([call.program, "-v"], environment=call.environment, user=member.user)
     version = asked.output.partition("\n")[0].removeprefix("Server version:").strip()
     if not call.can_dump:
         return _survey(walk, files, _written(walk, version, _NO_INFO))
-    said = seat.run(call.dumping(), environment=call.environment)
+    said = seat.run(call.dumping(), environment=call.environment, user=member.user)
     if said.exit_code != 0:
         # What it prints before it refuses is no part of what it says.
         return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")

@@ -1,28 +1,22 @@
 """As whom, and with which limits, a process of a seat runs."""
 
-import os
-import pwd
 import resource
 from collections.abc import Mapping
 
 from httpdyno.errors import AdapterError
+from httpdyno.runnable import account
 
 Limits = Mapping[str, tuple[int, int]]
 """Name as in `NOFILE` → what is in force and up to what it may be raised, as `setrlimit` has it."""
 
 
 def owner(user: str) -> tuple[int, ...]:
-    """Return a user's id, its group's and those of its other groups.
+    """Return a user's id, its group's and those of its other groups; of a name or a number.
 
     Raises:
         AdapterError: There is no such user.
     """
-    try:
-        found = pwd.getpwnam(user)
-        groups = os.getgrouplist(user, found.pw_gid)
-    except KeyError as error:
-        raise AdapterError(f"there is no user `{user}` here") from error
-    return (found.pw_uid, found.pw_gid, *groups)
+    return account(user)
 
 
 def numbered(limits: Limits) -> list[tuple[int, int, int]]:

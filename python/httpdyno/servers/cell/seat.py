@@ -138,9 +138,10 @@ class CellSeat:
         *,
         environment: Mapping[str, str],
         folder: str = "/",
+        user: str = "",
         timeout_s: float = 10.0,
     ) -> Said:
-        """Run a program in the cell to its end, all that came from it too.
+        """Run a program in the cell to its end as that user, all that came from it too.
 
         Raises:
             AdapterError: It cannot be run, or does not end in time.
@@ -148,7 +149,12 @@ class CellSeat:
         return said_by(
             command,
             lambda errors, output: self.spawn(
-                command, environment=environment, folder=folder, log=errors, output_to=output
+                command,
+                environment=environment,
+                folder=folder,
+                user=user,
+                log=errors,
+                output_to=output,
             ),
             self._place.folder / FOLDER,
             timeout_s=timeout_s,

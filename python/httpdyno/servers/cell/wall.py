@@ -202,9 +202,10 @@ class WallSeat:
         *,
         environment: Mapping[str, str],
         folder: str = "/",
+        user: str = "",
         timeout_s: float = 10.0,
     ) -> Said:
-        """Run a program behind the wall to its end, all that came from it too.
+        """Run a program behind the wall to its end as that user, all that came from it too.
 
         Raises:
             AdapterError: It cannot be run, or does not end in time.
@@ -212,7 +213,12 @@ class WallSeat:
         return said_by(
             command,
             lambda errors, output: self.spawn(
-                command, environment=environment, folder=folder, log=errors, output_to=output
+                command,
+                environment=environment,
+                folder=folder,
+                user=user if self.is_root else "",
+                log=errors,
+                output_to=output,
             ),
             self.folder,
             timeout_s=timeout_s,

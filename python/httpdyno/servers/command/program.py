@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import opened_regular
+from httpdyno.runnable import NotRunError, said_by
 
-_VERSION_S = 10.0
 _HEAD_BYTES = 256
 _TELLS = {
     r"node|nodejs|deno|bun|ruby|pypy3?|python\d?(?:\.\d+)?": "--version",
@@ -75,31 +75,31 @@ def version_of(program: Path, environment: Mapping[str, str]) -> str:
     argument = next(
         (tells for names, tells in _TELLS.items() if re.fullmatch(names, program.name)), None
     )
-    line = _version_line(program, argument, environment) if argument else ""
+    try:
+        line = _version_line(program, argument, environment) if argument else ""
+    except NotRunError as error:
+        return f"{program}, of a version that is unknown: {error}"
     return f"{line} ({program})" if line else str(program)
 
 
-def said_by(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return the first line that a command says which ends in order; empty where there is none."""
+def first_line(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return the first line that a command says which ends in order; empty where there is none.
+
+    Raises:
+        NotRunError: It is the word of somebody who has fewer rights.
+    """
     try:
-        said = subprocess.run(  # noqa: S603 - known to print its version and end
-            command,
-            env=dict(environment),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_VERSION_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        said = said_by(command, environment=environment)
+    except NotRunError:
+        raise
+    except AdapterError:
         return ""
-    lines = said.stdout.decode("utf-8", errors="replace").strip().splitlines()
-    return lines[0] if lines and said.returncode == 0 else ""
+    lines = f"{said.output}\n{said.errors}".strip().splitlines()
+    return lines[0] if lines and said.exit_code == 0 else ""
 
 
 def _version_line(program: Path, argument: str, environment: Mapping[str, str]) -> str:
     flag, _, rest = argument.partition(" ")
-    line = said_by([str(program), flag, *filter(None, [rest])], environment)
+    line = first_line([str(program), flag, *filter(None, [rest])], environment)
     # Node says no more than `v20.1.0`.
     return f"{program.name} {line}" if re.match(r"v?\d", line) else line

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, ServerSpec
-from httpdyno.servers.command.program import said_by
+from httpdyno.runnable import NotRunError
+from httpdyno.servers.command.program import first_line
 from httpdyno.servers.gunicorn.overlay import flags, overlay, own_places
 from httpdyno.servers.python_program import python_environment, python_of
 from httpdyno.servers.render import Variables, inside, render_text
@@ -75,8 +76,8 @@ def production_complaint(spec: ServerSpec, study_folder: Path) -> str:
     config = config_of(spec, study_folder)
     if config and not Path(config).is_file():
         return f"server.settings.config names `{config}`, which is not there"
-    if not _version_there(python):
-        return f"gunicorn is not installed for `{python}`: `{python} -m pip install gunicorn`"
+    if complaint := _complaint_there(python):
+        return complaint
     if spec.base:
         return "server.base is for httpdyno's own gunicorn; theirs has `config`"
     return ""
@@ -86,7 +87,7 @@ def version_there(spec: ServerSpec, study_folder: Path) -> str:
     """Return the version of gunicorn and of Python, and where that is.
 
     Raises:
-        AdapterError: It has no gunicorn.
+        AdapterError: It has no gunicorn, or is not run: others may write it.
     """
     python = python_of(spec, study_folder)
     said = _version_there(python)
@@ -98,6 +99,15 @@ def version_there(spec: ServerSpec, study_folder: Path) -> str:
     return f"{said} ({python})"
 
 
+def _complaint_there(python: str) -> str:
+    try:
+        is_there = bool(_version_there(python))
+    except NotRunError as error:
+        return str(error)
+    install = f"`{python} -m pip install gunicorn`"
+    return "" if is_there else f"gunicorn is not installed for `{python}`: {install}"
+
+
 @lru_cache(maxsize=32)
 def _version_there(python: str) -> str:
-    return said_by([python, "-c", _ASK], python_environment(python))
+    return first_line([python, "-c", _ASK], python_environment(python))

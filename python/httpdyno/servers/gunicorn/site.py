@@ -34,7 +34,7 @@ from httpdyno.servers.gunicorn.insight import GunicornInsight
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.overlay import FLAGS, SWITCHES, flags, overlay
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
-from httpdyno.servers.site.own_folder import own_folder
+from httpdyno.servers.site.own_folder import own_folder, write_own
 from httpdyno.servers.site.their_files import TheirFiles
 from httpdyno.servers.source.package import python_version
 
@@ -184,7 +184,7 @@ class GunicornSite:
         try:
             folder = own_folder(member, seat, _KIND)
             path = folder / _OVERLAY
-            path.write_text(overlay(_config_path(member), str(folder), anew), encoding="utf-8")
+            write_own(path, overlay(_config_path(member), str(folder), anew))
         except OSError as error:
             raise AdapterError(f"`{error.filename}` cannot be written: {error.strerror}") from error
         theirs = [each.address for each in survey.listeners]

@@ -5,15 +5,19 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import opened_regular
+from httpdyno.runnable import PATH, own_program, said_by
 
 _PROGRAMS = ("nginx", "openresty", "angie")
 _FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/usr/local/openresty/bin")
-_ASK_S = 10.0
+_LARGEST_BYTES = 64 << 20
+"""Of a program that is linked with all that it needs."""
+_LINE = re.compile(rb"\0((?:nginx|Angie|freenginx) version: [\x20-\x7e]{1,200})\n", re.IGNORECASE)
+_ARGUMENTS = re.compile(rb"\0configure arguments:([\x20-\x7e]*)\n")
 _PREFIX = "/usr/local/nginx"
 # Source: nginx 1.22, auto/options and auto/init; relative to the prefix.
 _PATHS = {
@@ -81,32 +85,58 @@ def build_of(line: str, words: Sequence[str], *, prefix: str = "") -> Build:
 
 
 def program_of(named: str) -> str:
-    """Return the program file: the one that is named, else the one installed; empty if none."""
+    """Return the program file: the one that is named, else the one installed; empty if none.
+
+    Raises:
+        NotRunError: Others than this user may write what is installed.
+    """
     if named:
         return named
     path = os.pathsep.join((os.environ.get("PATH", ""), *_FOLDERS))
-    return next((hit for name in _PROGRAMS if (hit := shutil.which(name, path=path))), "")
+    found = next((hit for name in _PROGRAMS if (hit := shutil.which(name, path=path))), "")
+    return own_program(found) if found else ""
 
 
 @functools.lru_cache(maxsize=32)
-def build_of_program(program: str, prefix: str = "") -> Build:
+def build_of_program(program: str, prefix: str = "", user: str = "") -> Build:
     """Return how a program was built; without one, that of the newest nginx.
 
-    `nginx -V` opens no file and writes none.
+    What `nginx -V` says stands in its file, and is read there. Only a script that starts an nginx
+    has to be asked.
+
+    Args:
+        program: Its path.
+        prefix: What `-p` says instead.
+        user: Whose process it was found by: nobody more than that user runs it.
 
     Raises:
         AdapterError: It cannot be run, or is no nginx.
     """
     if not program:
         return build_of("", (), prefix=prefix)
+    line, arguments = _written(program)
+    if not line:
+        said = said_by([program, "-V"], environment={"PATH": PATH}, at_most=user)
+        line = next(iter(said.errors.splitlines()), "")
+        found = re.search(r"^configure arguments: *(.*)$", said.errors, re.MULTILINE)
+        if said.exit_code != 0 or found is None:
+            raise AdapterError(f"`{program} -V` does not answer as nginx does")
+        arguments = found[1]
     try:
-        done = subprocess.run(  # noqa: S603 - the person's own nginx, asked for its version
-            [program, "-V"], capture_output=True, text=True, timeout=_ASK_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise AdapterError(f"`{program} -V` cannot be run: {error}") from error
-    line = next(iter(done.stderr.splitlines()), "")
-    arguments = re.search(r"^configure arguments: *(.*)$", done.stderr, re.MULTILINE)
-    if done.returncode != 0 or arguments is None:
-        raise AdapterError(f"`{program} -V` does not answer as nginx does")
-    return build_of(line, shlex.split(arguments[1]), prefix=prefix)
+        words = shlex.split(arguments)
+    except ValueError as error:  # a quote that nothing closes
+        raise AdapterError(f"`{program}` does not say how it was built: {error}") from error
+    return build_of(line, words, prefix=prefix)
+
+
+def _written(program: str) -> tuple[str, str]:
+    """Return what stands in the file: its version line and `configure arguments`; else empty."""
+    try:
+        with opened_regular(program) as file:
+            text = file.read(_LARGEST_BYTES)
+    except OSError:  # it may be run and not read; what else is wrong, the door says
+        return "", ""
+    line, arguments = _LINE.search(text), _ARGUMENTS.search(text)
+    if line is None or arguments is None:
+        return "", ""
+    return line[1].decode(errors="replace").strip(), arguments[1].decode(errors="replace")

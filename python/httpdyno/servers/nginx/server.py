@@ -98,7 +98,7 @@ class Nginx:
             if refused is not None:
                 return refused
         is_root = _is_root(member)
-        build = build_of_program(program, member.prefix)
+        build = build_of_program(program, member.prefix, member.user)
         survey = survey_of(conf_of(files.texts, build, is_root=is_root))
         master = Reading(name=_MASTER, scope="", text="root" if is_root else "other")
         return replace(
@@ -211,7 +211,7 @@ def _refused(program: str, member: Member, seat: Seat) -> NotRunning | None:
     """Let nginx test its files in the seat; None where it takes them."""
     prefix = ("-p", member.prefix) if member.prefix else ()
     command = [program, "-t", "-q", "-c", seat.path(member.main), *prefix]
-    said = seat.run(command, environment=_ENVIRONMENT)
+    said = seat.run(command, environment=_ENVIRONMENT, user=member.user)
     if said.exit_code == 0:
         return None
     lines = f"{said.output}\n{said.errors}".splitlines(keepends=True)

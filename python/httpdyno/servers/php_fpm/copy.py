@@ -33,6 +33,7 @@ from httpdyno.servers.php_fpm.knob import KNOBS, is_same
 from httpdyno.servers.php_fpm.survey import MAIN, PHP_INI, PREFIX, SCAN_FOLDER, place_in, pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Said, Seat, SiteLaunch
+from httpdyno.servers.site.own_folder import write_own
 from httpdyno.servers.staging import last_lines
 
 _OPTIONS_OF_OURS = {"-y": 1, "--fpm-config": 1, "-D": 0, "--daemonize": 0, "-F": 0}
@@ -109,7 +110,9 @@ def launched(
     changes, known = given
     start = _Start(member, survey, seat, seat.path)
     frame = start.framed()
-    copied = Copied(survey=survey, seat=seat, frame=frame, asked=asked, known=known)
+    copied = Copied(
+        survey=survey, seat=seat, frame=frame, asked=asked, known=known, user=member.user
+    )
 
     def test() -> str:
         said = start.tested(frame)
@@ -150,9 +153,9 @@ class _Start:
         try:
             frame = new_frame(self.member, self.seat)
             make_folders(self.survey, self.seat)
-            frame.configuration.write_text(frame_text(self.survey, self.seat, frame, main))
+            write_own(frame.configuration, frame_text(self.survey, self.seat, frame, main))
             text = frame_text(self.survey, self.seat, frame, main, is_test=True)
-            frame.test_configuration.write_text(text)
+            write_own(frame.test_configuration, text)
         except (OSError, KeyError) as error:
             raise AdapterError(f"`{self.member.name}` cannot be copied: {_why(error)}") from error
         return frame
@@ -212,6 +215,7 @@ class _Start:
             [*self.command(), *arguments],
             environment={"PATH": os.defpath, **self.environment()},
             folder=self.member.folder or "/",
+            user=self.member.user,
         )
 
 

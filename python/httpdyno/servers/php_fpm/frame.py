@@ -5,6 +5,7 @@ last counts, so their files stay as they are. Its status page listens in the sea
 """
 
 import posixpath
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ _QUIET_LEVELS = frozenset({"alert", "error", "warning"})
 _ONE_OF_OURS = ("listen.owner", "listen.group", "listen.acl_users", "listen.acl_groups")
 """Whom its sockets are given to: an ordinary user can give them to nobody."""
 _LOGS = ("access.log", "slowlog")
+_EXTENSION = re.compile(r"\.\w{1,16}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,8 +49,12 @@ class Frame:
         return self.folder / "error.log"
 
     def script(self, extension: str) -> Path:
-        """The script that says what is in force, by a name that php-fpm answers to."""
-        return self.folder / f"in-force{extension}"
+        """The script that says what is in force, by a name that php-fpm answers to.
+
+        What their configuration has for an extension is no path that leads elsewhere.
+        """
+        name = extension if _EXTENSION.fullmatch(extension) else ".php"
+        return self.folder / f"in-force{name}"
 
 
 def new_frame(member: Member, seat: Seat) -> Frame:

@@ -25,6 +25,7 @@ from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_sta
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.own_folder import write_own
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage
 
@@ -48,6 +49,8 @@ class Copied:
     asked: Configuration
     known: Mapping[str, KnobInfo]
     """All knobs that it has."""
+    user: str = ""
+    """Whom it runs as; empty is root, or whoever runs httpdyno."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +74,7 @@ class PhpFpmInsight:
         self._frame = copied.frame
         self._asked = copied.asked
         self._known = copied.known
+        self._user = copied.user
         self._own = own
 
     def words(self) -> str:
@@ -214,7 +218,7 @@ class PhpFpmInsight:
 
     def _seat_says(self, *command: str) -> str:
         try:
-            return self._seat.run(command, environment={"PATH": os.defpath}).output
+            return self._seat.run(command, environment={"PATH": os.defpath}, user=self._user).output
         except AdapterError:
             # What tells it is not installed: then what the server read is all there is.
             return ""
@@ -222,9 +226,8 @@ class PhpFpmInsight:
     def _ask_php(self, pool: str) -> PhpSays | None:
         extensions = self._tested.get(pool, {}).get("security.limit_extensions", ".php").split()
         script = self._frame.script(extensions[0] if extensions else ".php")
-        script.write_text(in_force.SCRIPT)
-        script.chmod(0o644)
         try:
+            write_own(script, in_force.SCRIPT)
             answer = ask(
                 self._reachable(pool),
                 {"SCRIPT_FILENAME": str(script), "SCRIPT_NAME": f"/{script.name}"},

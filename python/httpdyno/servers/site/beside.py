@@ -6,7 +6,6 @@ member, and stand nowhere.
 """
 
 import os
-import pwd
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Literal
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
+from httpdyno.runnable import account
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.render import (
     RUN_PLACEHOLDER,
@@ -25,6 +25,7 @@ from httpdyno.servers.render import (
     rendered_commands,
 )
 from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.staging import failure, trouble
 from httpdyno.servers.user_namespace import is_root_of_the_machine
@@ -80,14 +81,21 @@ class Beside:
             )
 
     def run(self, command: SideCommand, log: str = "prepare.log") -> NotRunning | None:
-        """Run a command in the seat to its end; return what was wrong with it."""
+        """Run a command in the seat to its end; return what was wrong with it.
+
+        Raises:
+            NotRunError: It would run as root, and several others may write it.
+        """
         member = self._members.get(command.member, self._last)
         # Whoever is not root of the machine can only be himself.
         user = (command.user or member.user) if self._seat.is_root else ""
+        folder = command.folder or member.folder or "/"
+        program, *arguments = command.run
+        user = own_user(user, [program], arguments, folder=folder)
         process = self._seat.spawn(
             command.run,
             environment=copy_environment(member, self._place, self._variables),
-            folder=command.folder or member.folder or "/",
+            folder=folder,
             user=user,
             log=self._place.folder / log,
         )
@@ -168,11 +176,8 @@ def _make_own(folder: Path, user: str) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if user and is_root_of_the_machine():
-            owner = pwd.getpwnam(user)
-            os.chown(folder, owner.pw_uid, owner.pw_gid)
+            os.chown(folder, *account(user)[:2])
             # He may go through to it, and look at nothing else.
             folder.parent.chmod(folder.parent.stat().st_mode | _PASSABLE)
-    except KeyError as error:
-        raise AdapterError(f"there is no user `{user}` here") from error
     except OSError as error:
         raise AdapterError(f"`{folder}` cannot be made: {error.strerror}") from error

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.runnable import PATH, NotRunError, own_program, said_by
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DAYS = "3650"
 _TIME_LIMIT_S = 60.0
 _CONFIGURATION = """[req]
@@ -57,15 +56,19 @@ class OpenSsl:
             wanted_for: The file that cannot be read.
 
         Raises:
+            NotRunError: Others than this user may write the program.
             AdapterError: It is not installed, or there is no place for the folder.
         """
-        program = shutil.which("openssl", path=f"{os.environ.get('PATH', '')}:{_PATH}")
-        if program is None:
+        try:
+            program = own_program("openssl", further=PATH)
+        except NotRunError:
+            raise
+        except AdapterError as error:
             raise AdapterError(
                 f"`{wanted_for}` cannot be read by this user, and `openssl`, which would make a "
                 "stand-in for it, is not installed",
                 hint="install `openssl`, or run this as a user who may read that file",
-            )
+            ) from error
         try:
             folder = tempfile.mkdtemp(prefix="httpdyno-key-")
         except OSError as error:
@@ -155,22 +158,19 @@ class Work:
 
     def _said(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
         try:
-            said = subprocess.run(  # noqa: S603 - an argument each, and no shell
+            said = said_by(
                 [self._program, *arguments],
-                input=given,
-                capture_output=True,
-                check=False,
-                timeout=_TIME_LIMIT_S,
+                given=given,
+                timeout_s=_TIME_LIMIT_S,
                 # A configuration of theirs may name engines and rules that have to do with nothing.
-                env={"PATH": _PATH, "OPENSSL_CONF": os.devnull, "LC_ALL": "C"},
-                cwd=self._folder,
+                environment={"PATH": PATH, "OPENSSL_CONF": os.devnull, "LC_ALL": "C"},
+                folder=str(self._folder),
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except AdapterError as error:
             raise _failed(self._program, arguments, str(error)) from error
-        if said.returncode != 0:
-            words = said.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise _failed(self._program, arguments, "".join(words))
-        return said.stdout
+        if said.exit_code != 0:
+            raise _failed(self._program, arguments, "".join(said.errors.strip().splitlines()[-1:]))
+        return said.output.encode()
 
 
 def _failed(program: str, arguments: Sequence[str], why: str) -> AdapterError:

@@ -90,10 +90,11 @@ class Sketch:
         *,
         environment: Mapping[str, str],
         folder: str = "/",
+        user: str = "",
         timeout_s: float = 10.0,
     ) -> Said:
         """Refuse: nothing can run in it yet."""
-        del environment, folder, timeout_s
+        del environment, folder, user, timeout_s
         raise AdapterError(f"`{command[0]}` was to run in a copy that does not stand yet")
 
     def port(self, address: str) -> str:

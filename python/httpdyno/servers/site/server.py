@@ -7,7 +7,10 @@ difference between two configurations is a difference between two states of thei
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError, HttpdynoError
 from httpdyno.foreign_text import Rights, kept_text
@@ -18,6 +21,7 @@ from httpdyno.model import (
     KnobInfo,
     Level,
     Listener,
+    Member,
     ServerSpec,
     Site,
 )
@@ -40,6 +44,7 @@ from httpdyno.servers.site.beside import (
 )
 from httpdyno.servers.site.knob_name import by_member, knob_name
 from httpdyno.servers.site.listener import loaded_listener, reached_at
+from httpdyno.servers.site.member_user import as_own_user
 from httpdyno.servers.site.running import Loaded, RunningMember, SiteRunning
 from httpdyno.servers.site.seating import OpenSeat, SeatMaker
 from httpdyno.servers.site.snapshot import Found, Snapshot, version_of
@@ -182,7 +187,8 @@ class SiteServer:
         try:
             changed = self._changed(configuration)
             listener = loaded_listener(self._site, self._listeners())
-            variables = copy_variables(spec, self._site, place, configuration.values)
+            site = self._as_own_users
+            variables = copy_variables(spec, site, place, configuration.values)
             seat = self._seat(self._make_seat, changed, place, is_known=is_measured)
         except BaseException:
             remove_place(place)
@@ -190,7 +196,8 @@ class SiteServer:
         if isinstance(seat, NotRunning):
             remove_place(place)
             return seat
-        beside = Beside(spec, self._site, seat, place, variables)
+        beside = Beside(spec, site, seat, place, variables)
+        members = {member.name: member for member in site.members}
         started: list[RunningMember] = []
         refusals = None
         try:
@@ -204,11 +211,12 @@ class SiteServer:
             watch = seat.watch
             for each in reversed(changed):
                 seat.watch = None if is_measured and self._reaches_files(each.found) else watch
-                started.append(_started(each, seat, place, variables))
+                member = members[each.found.member.name]
+                started.append(_started(member, each, seat, place, variables))
             seat.watch = watch
         except BaseException:
-            for member in started:
-                member.process.stop()
+            for up in started:
+                up.process.stop()
             if refusals:
                 refusals.close()
             seat.close()
@@ -238,12 +246,19 @@ class SiteServer:
         """
         if isinstance(self._make_seat, str):
             raise AdapterError(self._make_seat)
-        variables = shared_variables(spec, self._site, place)
+        site = self._as_own_users
+        variables = shared_variables(spec, site, place)
         changed = self._changed(Configuration())
         seat = self._seat(self._make_seat, changed, place, is_known=False)
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
-        return SharedSide(Beside(spec, self._site, seat, place, variables), seat)
+        return SharedSide(Beside(spec, site, seat, place, variables), seat)
+
+    @cached_property
+    def _as_own_users(self) -> Site:
+        """The site, with the users that its members may be run as."""
+        members = tuple(map(as_own_user, self._site.members))
+        return replace(self._site, members=members)
 
     def _seat(
         self, make_seat: SeatMaker, changed: list[_Changed], place: Place, *, is_known: bool
@@ -322,8 +337,9 @@ class SiteServer:
         )
 
 
-def _started(each: _Changed, seat: OpenSeat, place: Place, variables: Variables) -> RunningMember:
-    member = each.found.member
+def _started(
+    member: Member, each: _Changed, seat: OpenSeat, place: Place, variables: Variables
+) -> RunningMember:
     asked = Configuration(values=dict(each.values))
     launch = each.adapter.launch(member, each.found.survey, seat, asked, each.changes)
     process = seat.spawn(

@@ -323,7 +323,8 @@ def _seen(
     member = tree.member
     if facts is not None:
         member = _served_by(member, facts)
-    elif not member.user and root.user not in {"", "root"}:
+    if root.user not in {"", "root"}:
+        # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)
     names = tuple(dict.fromkeys((*member.environment_names, *seen.environment_names)))
     return Found(

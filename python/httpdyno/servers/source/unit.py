@@ -5,7 +5,6 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import is_there, read_regular
+from httpdyno.runnable import PATH, said_by
 from httpdyno.servers.source.unit_file import UnitFacts, drop_in_folders, template_of, unit_facts
 
 UNIT_FOLDERS = (
@@ -98,8 +98,6 @@ def _show(name: str) -> str:
         return ""
     command = [program, "show", "--no-pager", f"--property={','.join(_SHOWN)}", "--", name]
     try:
-        return subprocess.run(  # noqa: S603 - an argument each, and no shell
-            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        return said_by(command, environment={"PATH": PATH}, timeout_s=_PATIENCE_S).output
+    except AdapterError:
         return ""

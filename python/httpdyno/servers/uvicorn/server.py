@@ -17,8 +17,9 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, KnobInfo, ServerSpec
+from httpdyno.runnable import NotRunError
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.command.program import said_by
+from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.server import COMMAND_LINE, own_user, run_folder
 from httpdyno.servers.instance import Asked
 from httpdyno.servers.python_program import python_environment, python_of
@@ -67,7 +68,11 @@ class Uvicorn:
         python = python_of(spec, study_folder)
         if not Path(python).is_file() or not os.access(python, os.X_OK):
             return f"server.settings.python names `{python}`, which is no program"
-        if not _version_there(python):
+        try:
+            is_there = bool(_version_there(python))
+        except NotRunError as error:
+            return str(error)
+        if not is_there:
             return f"uvicorn is not installed for `{python}`: `{python} -m pip install uvicorn`"
         return ""
 
@@ -75,7 +80,7 @@ class Uvicorn:
         """Return uvicorn's version and the interpreter's, and where that is.
 
         Raises:
-            AdapterError: It is not installed there.
+            AdapterError: It is not installed there, or is not run: others may write it.
         """
         python = python_of(spec or ServerSpec(adapter=self.name), study_folder or Path())
         said = _version_there(python)
@@ -132,4 +137,4 @@ def _command(spec: ServerSpec, study_folder: Path, variables: Variables) -> list
 
 
 def _version_there(python: str) -> str:
-    return said_by([python, "-c", _ASK], python_environment(python))
+    return first_line([python, "-c", _ASK], python_environment(python))

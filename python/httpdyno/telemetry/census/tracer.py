@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from httpdyno.errors import RevertError, TargetError
+from httpdyno.errors import AdapterError, RevertError, TargetError
 from httpdyno.interruption import cleaning
+from httpdyno.runnable import own_program
 from httpdyno.telemetry.proc_file import (
     KERNEL_LISTS_CHILDREN,
     content,
@@ -196,13 +197,13 @@ def _numbers_of(pid: int) -> str:
 
 
 def _strace() -> str:
-    program = shutil.which("strace")
-    if program is None:
+    try:
+        return own_program("strace")
+    except AdapterError as error:
         raise TargetError(
-            "system calls are seen by strace, which is not installed",
-            hint="`apt-get install strace`, or what your system calls it",
-        )
-    return program
+            f"system calls are seen by strace: {error}",
+            hint=error.hint or "`apt-get install strace`, or what your system calls it",
+        ) from error
 
 
 def _check_free(pids: Sequence[int]) -> None:

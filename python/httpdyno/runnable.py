@@ -1,0 +1,382 @@
+"""The door: whatever program was found is run through it, where no private copy holds it.
+
+A file is the word of all who may write it, or put another one in its place (`writers.py`). So it
+is run as nobody who is more than they: as root where all of them are root; where one other user
+is among them as him, with no new privileges; else not at all. What was looked at is what runs, by
+its descriptor. A script is also its interpreter's word, and a Python also that of its libraries.
+
+An ordinary user runs all as himself, and nothing that yet another one may write.
+"""
+
+import os
+import platform
+import pwd
+import re
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import read_regular, reason
+from httpdyno.own_ids import is_root_of_the_machine
+from httpdyno.writers import ANYBODY, Held, held, writers_below
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_SAID_BYTES = 4 << 20
+"""As much may be said; who says more is ended."""
+_NOT_RUN = 127
+_CANNOT = "cannot run: "
+_GIVEN = frozenset({"PATH", "LANG", "LC_ALL", "TZ", "PYTHONDONTWRITEBYTECODE"})
+"""What of an environment somebody else gets to see."""
+_HEAD_BYTES = 4096
+_MOST_INTERPRETERS = 4
+"""Of each other, as the kernel has it: execve(2)."""
+_SHEBANG = re.compile(rb"#![ \t]*(\S+)[ \t]*([^\n]*)")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_LIBRARIES = (
+    *("lib/py*/site-packages", "lib/py*/dist-packages"),
+    *("lib64/py*/site-packages", "local/lib/py*/dist-packages"),
+)
+_HAS_OTHERS = re.compile(rb"^include-system-site-packages\s*=\s*true", re.M | re.I)
+"""In `pyvenv.cfg`."""
+_MOST_FILES = 200_000
+_NOBODY = 65534
+_JOIN_KEYRING = {"x86_64": 250, "aarch64": 219}
+"""`keyctl`, by which the child lets go of the keys of this session: keyctl(2)."""
+
+_PROGRAM = f"""
+import ctypes, os, resource, sys
+parent, handle, is_script, keyctl, owner, *command = sys.argv[1:]
+libc = ctypes.CDLL(None)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, ({_SAID_BYTES}, {_SAID_BYTES}))
+try:
+    if owner:
+        user, group, *groups = map(int, owner.split(","))
+        if int(keyctl):
+            libc.syscall(int(keyctl), 1, None)
+        os.setgroups(groups)
+        os.setresgid(group, group, group)
+        os.setresuid(user, user, user)
+    if libc.prctl(38, 1, 0, 0, 0) != 0:
+        raise OSError("new privileges cannot be forbidden")
+    libc.prctl(1, 9, 0, 0, 0)
+    if os.getppid() != int(parent):
+        os._exit({_NOT_RUN})
+    # A script is opened again by its interpreter, and so is let through.
+    os.set_inheritable(int(handle), bool(int(is_script)))
+    os.execve(int(handle), command, os.environ)
+except OSError as error:
+    os.write(2, f"{_CANNOT}{{error.strerror or error}}".encode())
+os._exit({_NOT_RUN})
+"""
+"""`PR_SET_NO_NEW_PRIVS`, `PR_SET_PDEATHSIG`. It is between this process and the program, because
+nothing of it may run in a copy of an interpreter with threads."""
+
+
+class NotRunError(AdapterError):
+    """A file is not run, because it is the word of somebody who has fewer rights."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """What a program answered."""
+
+    exit_code: int
+    """Negative for a signal."""
+    output: str
+    errors: str
+
+
+def said_by(  # noqa: PLR0913 - what there is to say of a program
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    folder: str = "/",
+    timeout_s: float = 10.0,
+    given: bytes = b"",
+    at_most: str = "",
+) -> Said:
+    """Run a program to its end as whom it may be run as, and return what it said.
+
+    Args:
+        command: Program and arguments; a name alone is looked for in the environment's `PATH`.
+        environment: Of this process's own making, never of somebody's whose program it is.
+        folder: Where it runs.
+        timeout_s: It has this long.
+        given: What it reads.
+        at_most: Whose process it was found by: nobody more than that user runs it.
+
+    Raises:
+        NotRunError: Others than the one who would run it may write it.
+        AdapterError: It cannot be run, or did not end in time.
+    """
+    with ExitStack() as stack:
+        try:
+            path = _found(command[0], environment)
+            program = stack.enter_context(_opened(path, environment))
+        except OSError as error:
+            raise AdapterError(f"`{command[0]}` cannot be run: {reason(error)}") from error
+        user = whom(command[0], program.writers, at_most=at_most)
+        output, errors, read = (stack.enter_context(_memory(name)) for name in ("o", "e", "i"))
+        os.pwrite(read, given, 0)
+        owner = () if user == os.geteuid() else account(str(user))
+        words = [str(os.getpid()), str(program.handle), str(int(program.is_script))]
+        words += [str(_JOIN_KEYRING.get(platform.machine(), 0)), ",".join(map(str, owner))]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the door
+                [sys.executable, "-I", "-S", "-c", _PROGRAM, *words, path, *command[1:]],
+                stdin=read,
+                stdout=output,
+                stderr=errors,
+                cwd=folder,
+                env={k: v for k, v in environment.items() if k in _GIVEN or not owner},
+                pass_fds=(program.handle,),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AdapterError(f"`{command[0]}` cannot be run: {reason(error)}") from error
+        has_ended = _awaited(process, timeout_s)
+        said = Said(
+            exit_code=process.returncode,
+            output=os.pread(output, _SAID_BYTES, 0).decode(errors="replace"),
+            errors=os.pread(errors, _SAID_BYTES, 0).decode(errors="replace"),
+        )
+    line = " ".join(command)
+    if not has_ended:
+        raise AdapterError(f"`{line}` did not end within {timeout_s:g} s")
+    if said.exit_code == _NOT_RUN and said.errors.startswith(_CANNOT):
+        raise AdapterError(f"`{line}` cannot be run: {said.errors.removeprefix(_CANNOT)}")
+    return said
+
+
+def own_program(name: str, *, further: str = "") -> str:
+    """Return the whole path of a program that this process may run as itself, by its path.
+
+    So nobody but root and this user can put another one there meanwhile.
+
+    Args:
+        name: It is looked for in this process's `PATH`, where it is no path.
+        further: Folders that are looked through then, as `PATH` has them.
+
+    Raises:
+        NotRunError: Others may.
+        AdapterError: There is none.
+    """
+    folders = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{further}".split(os.pathsep)
+    path = shutil.which(name, path=os.pathsep.join(filter(None, folders)))
+    if path is None:
+        raise AdapterError(f"`{name}` is not installed, or not in PATH")
+    try:
+        with _opened(path, os.environ) as program:
+            writers = dict(program.writers)
+            if program.shared:
+                writers.setdefault(ANYBODY, program.shared)
+    except OSError as error:
+        raise AdapterError(f"`{path}` cannot be run: {reason(error)}") from error
+    if whom(path, writers) != os.geteuid():
+        raise _refused(path, writers, {*writers} - _trusted())
+    return path
+
+
+def whom(path: str, writers: Mapping[int, str], *, at_most: str = "") -> int:
+    """Return the user that runs a file which these may write.
+
+    Args:
+        path: Of the file, for words.
+        writers: User → where he may write, as `Held.writers`.
+        at_most: The user whom somebody said it runs as; empty is as root.
+
+    Raises:
+        NotRunError: Nobody may.
+        AdapterError: There is no such user.
+    """
+    others = {*writers} - _trusted()
+    if not is_root_of_the_machine():
+        if others:
+            raise _refused(path, writers, others)
+        return os.geteuid()
+    if at_most and (user := account(at_most)[0]):
+        return user
+    if ANYBODY in others or len(others) > 1:
+        raise _refused(path, writers, others)
+    return next(iter(others), os.geteuid())
+
+
+def writers_of(path: str) -> Mapping[int, str]:
+    """Return whose word a program is, with what runs it: user → where he may write.
+
+    Raises:
+        OSError: It is not there, is no program, or may not be looked at.
+    """
+    with _opened(path, {"PATH": PATH}) as program:
+        return program.writers
+
+
+def account(user: str) -> tuple[int, ...]:
+    """Return a user's id, its group's and those of its other groups; of a name or a number.
+
+    A number that nobody has a name for is in no group of anybody's.
+
+    Raises:
+        AdapterError: There is no such user.
+    """
+    try:
+        found = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
+    except KeyError as error:
+        if user.isdecimal():
+            return (int(user), _NOBODY)
+        raise AdapterError(f"there is no user `{user}` here") from error
+    return (found.pw_uid, found.pw_gid, *os.getgrouplist(found.pw_name, found.pw_gid))
+
+
+def user_name(user: int) -> str:
+    """Return a user's name, or the number where it has none."""
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Opened:
+    """A program that is held open, with the word of whom it is."""
+
+    handle: int
+    writers: Mapping[int, str]
+    is_script: bool
+    shared: str
+
+
+def _found(name: str, environment: Mapping[str, str]) -> str:
+    if "/" in name:
+        return name
+    path = shutil.which(name, path=environment.get("PATH", PATH))
+    if path is None:
+        raise FileNotFoundError(None, "it is not installed, or not in PATH")
+    return path
+
+
+@contextmanager
+def _opened(path: str, environment: Mapping[str, str]) -> Iterator[_Opened]:
+    """Open a program, and look at all that runs with it.
+
+    Raises:
+        OSError: It is not there, is no program, or what runs it is not there.
+    """
+    with ExitStack() as stack:
+        program = stack.enter_context(held(path))
+        writers = dict(program.writers)
+        shared, is_script = program.shared, False
+        each, name = program, path
+        for depth in range(_MOST_INTERPRETERS + 1):
+            if _PYTHON.fullmatch(PurePosixPath(name).name):
+                writers = {**_library_writers(name), **writers}
+            name = _interpreter(each, name, environment)
+            if not name:
+                break
+            is_script = is_script or depth == 0
+            each = stack.enter_context(held(name))
+            writers = {**each.writers, **writers}
+            shared = shared or each.shared
+        yield _Opened(handle=program.handle, writers=writers, is_script=is_script, shared=shared)
+
+
+def _interpreter(program: Held, path: str, environment: Mapping[str, str]) -> str:
+    """Return the program that runs a script; empty for what runs by itself.
+
+    Raises:
+        OSError: It is no regular file, or the interpreter is not there.
+    """
+    if not stat.S_ISREG(program.info.st_mode):
+        raise PermissionError(None, f"`{path}` is no program")
+    # Not by its path: this is the file that was looked at.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with open(os.open(f"/proc/self/fd/{program.handle}", flags), "rb") as file:  # noqa: PTH123
+            head = _SHEBANG.match(file.read(_HEAD_BYTES))
+    except PermissionError:
+        return ""  # it may be run and not read, which no script may
+    if head is None:
+        return ""
+    name = os.fsdecode(head[1])
+    if PurePosixPath(name).name != "env":
+        return name
+    words = [w for w in os.fsdecode(head[2]).split() if not w.startswith("-") and "=" not in w]
+    return _found(words[0], environment) if words else name
+
+
+@lru_cache(maxsize=16)
+def _library_writers(python: str) -> Mapping[int, str]:
+    """Return who may write what an interpreter reads as it starts, and all that it can import.
+
+    Looked for once: they are thousands of files, and each start of a copy asks.
+
+    Raises:
+        OSError: It cannot be looked through.
+    """
+    found: dict[int, str] = {}
+    # A virtual environment is known by the path; its interpreter stands elsewhere, with libraries
+    # of its own.
+    here, real = Path(python).absolute().parent.parent, Path(python).resolve().parent.parent
+    scanned, config = [here, real], here / "pyvenv.cfg"
+    with suppress(FileNotFoundError):
+        if not _HAS_OTHERS.search(read_regular(config, limit_bytes=_HEAD_BYTES)):
+            scanned = [here]
+        with held(str(config)) as each:
+            found |= each.writers
+    for place in (each for home in (here, real) for each in (home, *home.glob("lib/py*"))):
+        with held(str(place)) as each:
+            found = {**each.writers, **found}
+    folders = (str(path) for home in scanned for form in _LIBRARIES for path in home.glob(form))
+    return {**writers_below(folders, most=_MOST_FILES), **found}
+
+
+@contextmanager
+def _memory(name: str) -> Iterator[int]:
+    """Give a file without a name: none is left, and nobody has to read while it is written."""
+    handle = os.memfd_create(name)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _awaited(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
+    """Wait until a process ends, and end all that is left of its session; return whether it did."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        poller = select.poll()
+        poller.register(handle, select.POLLIN)
+        return bool(poller.poll(timeout_s * 1e3))
+    finally:
+        os.close(handle)
+        # It is not reaped yet, so its number is nobody else's.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _trusted() -> set[int]:
+    """Return root and this user; in a user namespace root's number is that of all strangers."""
+    if is_root_of_the_machine():
+        return {0, os.geteuid()}
+    return {0, os.geteuid(), Path("/").stat().st_uid}
+
+
+def _refused(path: str, writers: Mapping[int, str], others: "set[int]") -> NotRunError:
+    names = " and ".join("anybody" if u == ANYBODY else user_name(u) for u in sorted(others)[:3])
+    where = next(writers[user] for user in sorted(others))
+    return NotRunError(
+        f"`{path}` is not run: {names} may write `{where}`",
+        hint=f"`ls -ld {where}` says who may; leave it to one user, or run httpdyno as one of them",
+    )

@@ -1,0 +1,252 @@
+"""Who may write a file, or put another one where its path leads: what it says is their word.
+
+Who may write to a folder on the way may put another file in place of the one that was looked at,
+and who owns a link may lead it elsewhere. So the way is walked by hand, a name at a time, and
+what is found at its end is held open: nothing that happens afterwards makes another file of it.
+
+Source: access of groups, others and lists is that of acl(5); of sticky folders, inode(7).
+"""
+
+import errno
+import grp
+import os
+import pwd
+import stat
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+ANYBODY = -1
+"""Stands among writers for all users, and for those of a group that nobody can list."""
+
+_HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEEPEST = 64
+_MOST_LINKS = 40
+"""As the kernel follows: path_resolution(7)."""
+_ACL = "system.posix_acl_access"
+_ACL_USER, _ACL_OWNING_GROUP, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
+_MAY_WRITE = 2
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_NO_ACL = (errno.ENODATA, errno.EOPNOTSUPP)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Held:
+    """What stands at the end of a path, held open."""
+
+    handle: int
+    """An `O_PATH` descriptor of it."""
+    info: os.stat_result
+    writers: Mapping[int, str]
+    """User → what on the way is his to change, the first of it; root is among them like others."""
+    shared: str
+    """A folder on the way that takes files of others, as `/tmp` does; empty where there is none."""
+
+
+@contextmanager
+def held(path: str) -> Iterator[Held]:
+    """Walk to what stands at a path, following each link by hand.
+
+    Raises:
+        OSError: It is not there, or may not be looked at.
+    """
+    walk = _Walk()
+    try:
+        walk.go(os.path.join(os.getcwd(), path))  # noqa: PTH109, PTH118 - `..` stays as it is
+        yield Held(
+            handle=walk.handle,
+            info=os.fstat(walk.handle),
+            writers=walk.writers,
+            shared=walk.shared,
+        )
+    finally:
+        os.close(walk.handle)
+
+
+def writers_below(folders: Iterable[str], *, most: int) -> dict[int, str]:
+    """Return who may write some folders, what leads to them, or anything below; as `Held.writers`.
+
+    Raises:
+        OSError: One cannot be looked through, or they hold more than so many files.
+    """
+    scan = _Scan(list(folders), most)
+    while scan.waiting:
+        walk = _Walk()
+        path = scan.waiting.pop()
+        try:
+            with suppress(FileNotFoundError):  # a link that leads nowhere
+                walk.go(path)
+            _add(scan.found, walk.writers)
+            if stat.S_ISDIR(os.fstat(walk.handle).st_mode):
+                scan.folder(".", walk.handle, path)
+        finally:
+            os.close(walk.handle)
+    return scan.found
+
+
+class _Scan:
+    """A look through folders under way."""
+
+    def __init__(self, waiting: list[str], most: int) -> None:
+        self.waiting = waiting
+        """Folders and links that are to be walked to yet."""
+        self.found: dict[int, str] = {}
+        self._seen: set[tuple[int, int]] = set()
+        self._left = most
+
+    def folder(self, name: str, above: int, path: str, depth: int = 0) -> None:
+        """Look through a folder and all below it.
+
+        Raises:
+            OSError: It cannot be opened, is too deep, or holds too much.
+        """
+        if depth > _DEEPEST:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+        handle = os.open(name, _LIST, dir_fd=above)
+        try:
+            info = os.fstat(handle)
+            if (info.st_dev, info.st_ino) in self._seen:
+                return
+            self._seen.add((info.st_dev, info.st_ino))
+            with os.scandir(handle) as entries:
+                for entry in entries:
+                    self._left -= 1
+                    if self._left < 0:
+                        raise OSError(errno.EFBIG, "too many files", path)
+                    self._entry(entry, handle, f"{path}/{entry.name}", depth)
+        finally:
+            os.close(handle)
+
+    def _entry(self, entry: "os.DirEntry[str]", handle: int, path: str, depth: int) -> None:
+        info = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(info.st_mode):
+            self.waiting.append(path)
+            return
+        if info.st_uid not in self.found or info.st_mode & _OTHERS:
+            acl = _acl(f"/proc/self/fd/{handle}/{entry.name}", info)
+            _add(self.found, dict.fromkeys(_writers(info, acl), path))
+        if stat.S_ISDIR(info.st_mode):
+            self.folder(entry.name, handle, path, depth + 1)
+
+
+class _Walk:
+    """A walk under way, at the folder or file that it holds."""
+
+    def __init__(self) -> None:
+        self.writers: dict[int, str] = {}
+        self.shared = ""
+        self.handle = -1
+        self._seen = ""
+        self._from_the_root()
+
+    def go(self, path: str) -> None:
+        try:
+            self._go(path)
+        except ValueError as error:  # a NUL
+            raise OSError(errno.EINVAL, "no file can have such a name", repr(path)) from error
+
+    def _go(self, path: str) -> None:
+        rest, n_links = path.split("/")[::-1], 0
+        while rest:
+            name = rest.pop()
+            if name in {"", "."}:
+                continue
+            below = os.open(name, _HOLD, dir_fd=self.handle)
+            info = os.fstat(below)
+            if not stat.S_ISLNK(info.st_mode):
+                os.close(self.handle)
+                self.handle = below
+                self._note(name, info)
+                continue
+            self._add(f"{self._seen}/{name}", [info.st_uid])
+            try:
+                target = os.readlink("", dir_fd=below)
+            finally:
+                os.close(below)
+            n_links += 1
+            if n_links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            rest += target.split("/")[::-1]
+            if target.startswith("/"):
+                os.close(self.handle)
+                self._from_the_root()
+
+    def _from_the_root(self) -> None:
+        self.handle = os.open("/", _HOLD | os.O_DIRECTORY)
+        self._seen = ""
+        self._note("", os.fstat(self.handle))
+
+    def _note(self, name: str, info: os.stat_result) -> None:
+        self._seen = os.path.normpath(f"{self._seen}/{name}") if name else ""
+        found = _writers(info, _acl(f"/proc/self/fd/{self.handle}", info))
+        if self.shared and stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
+            # Anybody may have put another's file there, by another name of it.
+            found |= {ANYBODY}
+        if stat.S_ISDIR(info.st_mode) and info.st_mode & stat.S_ISVTX and info.st_mode & _OTHERS:
+            self.shared = self.shared or self._seen
+        self._add(self._seen or "/", found)
+
+    def _add(self, where: str, found: Iterable[int]) -> None:
+        _add(self.writers, dict.fromkeys(found, where))
+
+
+def _add(to: dict[int, str], found: Mapping[int, str]) -> None:
+    for user, where in found.items():
+        to.setdefault(user, where)
+
+
+def _writers(info: os.stat_result, acl: bytes | None) -> set[int]:
+    """Return who may write a file, or put files of other names into a folder."""
+    found = {info.st_uid}
+    if stat.S_ISDIR(info.st_mode) and info.st_mode & stat.S_ISVTX:
+        return found  # others may add to it, and change what is theirs
+    if acl is None:
+        if info.st_mode & stat.S_IWGRP:
+            found |= _members(info.st_gid)
+    else:
+        found |= _listed(acl, info.st_gid)
+    if info.st_mode & stat.S_IWOTH:
+        found.add(ANYBODY)
+    return found
+
+
+def _acl(path: str, info: os.stat_result) -> bytes | None:
+    """Return a file's access control list; None where none lets anybody write."""
+    if not info.st_mode & stat.S_IWGRP:  # of a file with a list, what the list allows at most
+        return None
+    try:
+        return os.getxattr(path, _ACL)
+    except OSError as error:
+        if error.errno in _NO_ACL:
+            return None
+        raise
+
+
+def _listed(acl: bytes, owning_group: int) -> set[int]:
+    """Return whom a list lets write besides the owner and others."""
+    # Source: linux/posix_acl_xattr.h; a version of 4 bytes, then tag, rights and id of each.
+    entries = list(struct.iter_unpack("<HHI", acl[4:]))
+    mask = next((rights for tag, rights, _ in entries if tag == _ACL_MASK), _MAY_WRITE)
+    found: set[int] = set()
+    for tag, rights, number in entries:
+        if not rights & mask & _MAY_WRITE:
+            continue
+        if tag == _ACL_USER:
+            found.add(number)
+        elif tag in {_ACL_GROUP, _ACL_OWNING_GROUP}:
+            found |= _members(number if tag == _ACL_GROUP else owning_group)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _members(group: int) -> frozenset[int]:
+    """Return a group's users; of one that stands nowhere nobody knows whose it is."""
+    try:
+        named = grp.getgrgid(group).gr_mem
+    except KeyError:
+        return frozenset({ANYBODY})
+    users = pwd.getpwall()
+    return frozenset(each.pw_uid for each in users if each.pw_gid == group or each.pw_name in named)

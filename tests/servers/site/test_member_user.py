@@ -1,0 +1,80 @@
+"""Whom a member's copies run as."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from httpdyno.model import Member
+from httpdyno.runnable import NotRunError
+from httpdyno.servers.site.member_user import as_own_user, own_user
+
+EVE, BOB = "65533", "65532"
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+@pytest.fixture
+def folder():
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
+def written(path, owner="0"):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.touch(mode=0o755)
+    os.chown(path, int(owner), 0)
+    return str(path)
+
+
+def user_of(**member):
+    return as_own_user(Member(name="m", kind="command", **member)).user
+
+
+def test_what_root_starts_and_root_alone_may_write_is_roots(folder):
+    main = written(folder / "nginx.conf")
+    assert user_of(program="/bin/sh", main=main) == ""
+    assert user_of(program="/bin/sh", main=main, user="root") == "root"
+    assert user_of(command=("sh", "-c", "exit"), folder=str(folder)) == ""
+
+
+def test_what_a_user_runs_is_that_users_whoever_wrote_it(folder):
+    main = written(folder / "nginx.conf", BOB)
+    assert user_of(program="/bin/sh", main=main, user=EVE) == EVE
+
+
+@pytest.mark.parametrize("mine", ["program", "main", "envvars", "command", "script", "variables"])
+def test_what_eve_may_write_is_hers_though_root_starts_it(folder, mine):
+    def place(name):
+        return written(folder / name / name, EVE if mine == name else "0")
+
+    written(folder / "main" / "envvars", EVE if mine == "envvars" else "0")
+    found = user_of(
+        program=place("program"),
+        main=place("main"),
+        command=(place("command"), f"--config={place('script')}"),
+        environment_from=place("variables"),
+    )
+    assert found == EVE
+
+
+@pytest.mark.parametrize("words", [("node", "server.js"), ("node", "-m", "shop")])
+def test_a_script_and_modules_are_found_where_it_runs(folder, words):
+    written(folder / "server.js")
+    os.chown(folder, int(EVE), 0)
+    assert user_of(command=("/bin/sh", *words[1:]), folder=str(folder)) == EVE
+
+
+def test_what_is_not_there_is_his_who_may_put_it_there(folder):
+    os.chown(folder, int(EVE), 0)
+    assert user_of(program="/bin/sh", main=f"{folder}/conf/nginx.conf") == EVE
+    assert own_user("", [f"{folder}/bin/seed"], [], folder="/") == EVE
+
+
+def test_what_two_users_may_write_is_run_as_neither(folder):
+    program, main = written(folder / "nginx", EVE), written(folder / "nginx.conf", BOB)
+    with pytest.raises(NotRunError, match=f"`{program}` is not run: {BOB} and {EVE} may write"):
+        user_of(program=program, main=main)
+    folder.chmod(0o1777)
+    with pytest.raises(NotRunError, match="anybody may write"):
+        user_of(command=("/bin/sh", "-m", "shop"), folder=str(folder))
