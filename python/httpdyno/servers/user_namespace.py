@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.servers.evaluator.process import close_all
 
 _MARK = "HTTPDYNO_USER_NAMESPACE"
 """Set in the command that runs anew, so that it does so once only."""
@@ -57,6 +58,7 @@ def run_anew_in_user_namespace() -> None:
     if os.geteuid() == 0 or _MARK in os.environ:
         return
     command = [sys.executable, *sys.orig_argv[1:]]
+    close_all()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     try:
