@@ -21,7 +21,7 @@ def test_a_pattern_is_found(pattern: str, text: str, *, expected: bool) -> None:
     ("pattern", "text", "words"),
     [
         ("(", "", "missing"),
-        ("(?:(?:(?:a?){1000}){1000}){1000}", "", "takes more than 1 s of processor time"),
+        ("(?:(?:(?:a?){1000}){1000}){1000}", "", "takes more than"),
         (r"^(a+)+$", f"{'a' * 60}b", "takes more than 1 s of processor time"),
         ("(" * 9999, "", "too deep"),
     ],
