@@ -8,12 +8,13 @@ import psutil
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Peer
+from httpdyno.model import Level, Peer
 from httpdyno.servers.evaluator.process import Evaluator
 from httpdyno.servers.template import Names, rendered_template
 
+LEVELS: dict[str, Level] = {"mood": "good", "n": 3, "on": True}
 NAMES: Names = {
-    "knob": {"mood": "good", "n": 3, "on": True},
+    "knob": LEVELS,
     "setting": {},
     "peer": {"db": Peer(address="127.0.0.1:5432", run="/r", memory="/m")},
     "run": "/run/here",

@@ -19,6 +19,7 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
+from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.site.isolation import enter_for
@@ -70,14 +71,16 @@ def execute(
     plan: Plan, outputs: Outputs, *, resume: Resumed | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
-    if not is_dry_run:
-        enter_namespace_for(plan.study)
-    notes = () if resume else rehearse(plan, load_target(plan.study))
     if is_dry_run:
+        with only_reading():
+            notes = () if resume else rehearse(plan, load_target(plan.study))
         for note in notes:
             messages().print(note, soft_wrap=True, markup=False)
         show_plan(plan, outputs)
         return 0
+    enter_namespace_for(plan.study)
+    if resume is None:
+        rehearse(plan, load_target(plan.study))
     return run_and_report(plan, outputs, resume=resume)
 
 

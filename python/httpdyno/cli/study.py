@@ -34,8 +34,10 @@ from httpdyno.cli.option import (
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
+from httpdyno.errors import NotRunError
 from httpdyno.experiment.phase_words import phases_words
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
+from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
@@ -77,7 +79,7 @@ def list_studies(json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     studies = [open_study(name) for name in bundled_studies()]
-    missing = {each.name: load_target(each).missing(each.server) for each in studies}
+    missing = {each.name: _missing(each) for each in studies}
     if outputs.json is not None:
         rows = [
             {
@@ -197,6 +199,15 @@ def schema(
 app.command("check", epilog=study_check.EXAMPLE)(study_check.check)
 app.command("new", epilog=study_new.EXAMPLE)(study_new.new)
 app.command("serve", epilog=study_serve.EXAMPLE)(study_serve.serve)
+
+
+def _missing(study: Study) -> tuple[str, ...]:
+    """Return what a study needs and is not here, as far as files tell."""
+    try:
+        with only_reading():
+            return load_target(study).missing(study.server)
+    except NotRunError:
+        return ()
 
 
 def _listed(study: Study, is_lacking: bool) -> RenderableType:

@@ -52,7 +52,7 @@ def rendered_template(
         raise _refused(said, source, there)
     knobs = names.get("knob", {})
     for name in said["used"]:
-        knobs[name]  # type: ignore[index]
+        knobs[name]
     return str(said["text"])
 
 

@@ -15,7 +15,8 @@ from jinja2 import (
     UndefinedError,
 )
 from jinja2.runtime import LoopContext
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _KINDS = ("knob", "setting", "peer")
 _TEMPLATES_KEPT = 128
