@@ -61,7 +61,5 @@ def _is_in_usual_place(name: str) -> bool:
     path = f"{name.replace('::', os.sep)}.pm"
     is_plain = path.replace(os.sep, "").removesuffix(".pm").isidentifier()
     return is_plain and any(
-        (folder / path).is_file()
-        for pattern in _PERL_FOLDERS
-        for folder in Path("/").glob(pattern)
+        (folder / path).is_file() for pattern in _PERL_FOLDERS for folder in Path("/").glob(pattern)
     )

@@ -14,8 +14,8 @@ from jinja2 import (
     TemplateSyntaxError,
     UndefinedError,
 )
-from jinja2.runtime import LoopContext
 from jinja2.exceptions import SecurityError
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _KINDS = ("knob", "setting", "peer")
