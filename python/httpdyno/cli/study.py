@@ -112,10 +112,7 @@ def list_studies(json: JsonOption = None) -> int:
 """,
 )
 def show(study: StudyArgument, json: JsonOption = None) -> int:
-    """Show a study: server, knobs, workload, objective, and all that a run would start or touch.
-
-    Nothing of it is run.
-    """
+    """Show a study and all that it would run or touch, and run nothing."""
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
