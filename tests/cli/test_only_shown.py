@@ -122,22 +122,16 @@ def test_nothing_is_run_where_a_shell_completes(made):
     assert not (folder / "mark").exists()
 
 
-def test_the_list_and_a_dry_run_of_apache_start_no_program(tmp_path):
+def test_the_list_and_a_dry_run_of_apache_start_no_program(tmp_path, monkeypatch, capsys):
     """Not even one of the machine's: each is put in its place, and would leave a mark."""
     for name in ("apache2", "httpd", "nginx", "perl", "php", "node", "squid", "postgres"):
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\n: > {tmp_path}/mark\n")
         program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for words in (["study", "list"], ["tune", "burst", "--dry-run"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "httpdyno", *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert "burst" in done.stdout
+        assert run(words) == 0
+        assert "burst" in capsys.readouterr().out
     assert not (tmp_path / "mark").exists()
 
 
