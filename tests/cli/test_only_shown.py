@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_nothing_of_a_study_is_run(command, adapter, made, capsys):
 
 def test_nothing_is_run_where_a_shell_completes(made):
     folder = made(PYTHON, adapter="gunicorn")
-    context = SimpleNamespace(params={"study": str(folder)}, args=[])
+    context: Any = SimpleNamespace(params={"study": str(folder)}, args=[])
     assert knob_levels(context, "workers=") == ["workers=1", "workers=2"]
     assert not (folder / "mark").exists()
 

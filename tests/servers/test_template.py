@@ -44,6 +44,8 @@ def rendered(text: str, renderer: Evaluator) -> str:
         ("{{ peer.db.port }} {{ peer.db.run }}", "5432 /r"),
         ("{{ knob.on | python }} {{ knob.on }}\n", "True true\n"),
         ("{{ '%.1f' | format(2.25) }}", "2.2"),
+        ("{{ 'a b' | wordwrap(1) | pprint }}", r"'a\nb'"),
+        ("{{ '<a>b' | striptags | urlencode | tojson }}", '"b"'),
         ("{% macro m(a) %}<{{ a }}>{% endmacro %}{{ m(1) }}", "<1>"),
     ],
 )
@@ -122,7 +124,7 @@ def test_it_is_rendered_without_rights_files_or_processes(renderer: Evaluator) -
     [process] = [each for each in psutil.Process().children() if "0.3" in each.cmdline()]
     if os.geteuid() == 0:
         assert {*process.uids(), *process.gids()} == {65534}
-    assert process.environ() == {}
+    assert process.environ().keys() <= {"LD_LIBRARY_PATH"}
     lines = Path(f"/proc/{process.pid}/limits").read_text(encoding="ascii").splitlines()
     limits = {line[:25].strip(): line[25:].split()[:2] for line in lines}
     assert limits["Max open files"] == ["3", "3"]

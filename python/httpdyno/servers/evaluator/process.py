@@ -28,6 +28,8 @@ _WAIT_S = 60.0
 """For an answer, however busy the machine is."""
 _MOST_ANSWER_BYTES = 8 * MOST_BYTES
 _LENGTH_BYTES = 8
+_INHERITED = ("LD_LIBRARY_PATH",)
+"""Without which some interpreters do not start."""
 _SOURCE = str(Path(__file__).parent.parent.parent.parent)
 _PROGRAM = """
 import sys
@@ -144,7 +146,7 @@ class Evaluator:
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 cwd="/",
-                env={},
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 start_new_session=True,
             )
         except OSError as error:

@@ -93,7 +93,7 @@ class Sandbox:
         self._read: dict[str, Template] = {}
         # What Python and jinja2 import when it is first needed is there before no file can be
         # opened.
-        self._template("{% for a in ['a'] %}{{ a|join }}{% endfor %}").render()
+        self._template("{{ ['a']|join|wordwrap|striptags|tojson|pprint }}").render()
 
     def render(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the text and the knobs that it used, or why there is none."""

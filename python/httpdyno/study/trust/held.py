@@ -87,7 +87,7 @@ def _copied(folder: Path, into: Path) -> list[str]:
     """Copy all files of a folder; return a line of each entry, with its mode and what it holds."""
     lines: list[str] = []
     left = [_MOST_ENTRIES, _MOST_BYTES]
-    for parent, folders, names, handle in os.fwalk(folder, follow_symlinks=False):
+    for parent, folders, names, handle in os.fwalk(folder, onerror=_raised, follow_symlinks=False):
         here = Path(parent).relative_to(folder)
         folders.sort()
         for name in sorted([*folders, *names]):
@@ -111,6 +111,10 @@ def _copied(folder: Path, into: Path) -> list[str]:
             mode = stat.S_IFMT(info.st_mode) | info.st_mode & 0o777
             lines.append(f"{mode:o} {here / name!s}\0{what}\0".encode().hex() + "\n")
     return sorted(lines)
+
+
+def _raised(error: OSError) -> None:
+    raise error
 
 
 def _copied_file(name: str, folder: int, target: Path, left: list[int]) -> str:
