@@ -17,6 +17,8 @@ from tests.load.origin import Origin, origin
 from tests.store.postgresql import FOLDERS
 from tests.verdict import Counts
 
+from httpdyno.servers.evaluator.process import close_all
+
 pytest_plugins = ["pytester", "tests.disturbed"]
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -115,6 +117,7 @@ def session_memory() -> Iterator[Path]:
 def nothing_left_running(session_folder: Path) -> Iterator[None]:
     """Fail the session when a process that it started, or a child of such a one, is left."""
     yield
+    close_all()  # what renders templates stays for as long as this process does
     left = _wait_until_empty(lambda: _processes_of_session(session_folder))
     assert not left, f"processes are left: {left}"
 

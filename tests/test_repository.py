@@ -155,6 +155,7 @@ MAY_START = {
     "servers/becoming.py": "what a keeper or a seat starts, as whom it was told to",
     "servers/user_namespace.py": "this very command",
     "servers/cell/possible.py": "this Python",
+    "servers/evaluator/process.py": "this Python, as nobody",
     "experiment/answer/mask.py": "this Python",
     "testing/adapter.py": "this Python",
     "telemetry/census/tracer.py": "strace, by `own_program`",

@@ -14,7 +14,7 @@ import pytest
 from httpdyno import runnable
 from httpdyno.errors import AdapterError
 from httpdyno.registry import site_adapters
-from httpdyno.runnable import PATH, NotRunError, own_program, said_by, whom, writers_of
+from httpdyno.runnable import PATH, NotOursError, own_program, said_by, whom, writers_of
 from httpdyno.servers.source.machine import this_machine
 
 ROOT, EVE, BOB, NO_GROUP = 0, 65_533, 65_532, 65_531
@@ -144,7 +144,7 @@ def test_a_file_is_run_as_nobody_more_than_all_who_may_write_it(folder, layout):
     path = str(make(folder))
     try:
         found: object = whom(path, writers_of(path))
-    except NotRunError:
+    except NotOursError:
         found = REFUSED
     assert found == expected
 
@@ -177,7 +177,7 @@ def test_an_ordinary_user_runs_all_as_himself_and_nothing_of_another_one(monkeyp
     monkeypatch.setattr("os.geteuid", lambda: BOB)
     assert whom("/x", {ROOT: "/", BOB: "/x"}) == BOB
     assert whom("/x", {ROOT: "/"}, at_most=str(EVE)) == BOB
-    with pytest.raises(NotRunError, match=f"`/x` is not run: {EVE} may write `/x`"):
+    with pytest.raises(NotOursError, match=f"`/x` is not run: {EVE} may write `/x`"):
         whom("/x", {ROOT: "/", EVE: "/x"})
 
 
@@ -219,9 +219,9 @@ def test_what_says_too_much_or_takes_too_long_is_ended(tmp_path):
 @as_root
 def test_what_runs_by_its_path_is_in_no_folder_that_takes_files_of_others(folder):
     path = script(shared(folder) / "strace")
-    with pytest.raises(NotRunError, match=f"anybody may write `{path.parent.parent.parent}`"):
+    with pytest.raises(NotOursError, match=f"anybody may write `{path.parent.parent.parent}`"):
         own_program(str(path))
-    with pytest.raises(NotRunError, match=f"{EVE} may write"):
+    with pytest.raises(NotOursError, match=f"{EVE} may write"):
         own_program(str(script(folder / "perl", owner=EVE)))
     assert own_program("sh", further=PATH).endswith("/sh")
 

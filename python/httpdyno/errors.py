@@ -6,6 +6,7 @@ HttpdynoError                                                 exit code
 ├── TargetError           the server cannot be reached        3
 ├── AdapterError          the server cannot be configured     3
 │   └── RevertError       it was not put back as it was found 4
+├── NotRunError           a program was not to be run   3
 ├── EngineError           the load engine cannot run          3
 ├── StoreError            the study database cannot be used   3
 └── OutputError           what was found cannot be shown      3
@@ -49,6 +50,12 @@ class RevertError(AdapterError):
     """Something was not put back as it was found."""
 
     exit_code = 4
+
+
+class NotRunError(HttpdynoError):
+    """A program was to be run while a study is only read."""
+
+    exit_code = 3
 
 
 class EngineError(HttpdynoError):

@@ -26,6 +26,7 @@ from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
+from httpdyno.only_read import check_may_start
 from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.writers import ANYBODY, Held, held, writers_below
 
@@ -83,7 +84,7 @@ os._exit({_NOT_RUN})
 nothing of it may run in a copy of an interpreter with threads."""
 
 
-class NotRunError(AdapterError):
+class NotOursError(AdapterError):
     """A file is not run, because it is the word of somebody who has fewer rights."""
 
 
@@ -117,9 +118,11 @@ def said_by(  # noqa: PLR0913 - what there is to say of a program
         at_most: Whose process it was found by: nobody more than that user runs it.
 
     Raises:
-        NotRunError: Others than the one who would run it may write it.
+        NotOursError: Others than the one who would run it may write it.
+        NotRunError: A study is only read.
         AdapterError: It cannot be run, or did not end in time.
     """
+    check_may_start(command[0])
     with ExitStack() as stack:
         try:
             path = _found(command[0], environment)
@@ -169,7 +172,7 @@ def own_program(name: str, *, further: str = "") -> str:
         further: Folders that are looked through then, as `PATH` has them.
 
     Raises:
-        NotRunError: Others may.
+        NotOursError: Others may.
         AdapterError: There is none.
     """
     folders = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{further}".split(os.pathsep)
@@ -197,7 +200,7 @@ def whom(path: str, writers: Mapping[int, str], *, at_most: str = "") -> int:
         at_most: The user whom somebody said it runs as; empty is as root.
 
     Raises:
-        NotRunError: Nobody may.
+        NotOursError: Nobody may.
         AdapterError: There is no such user.
     """
     others = {*writers} - _trusted()
@@ -373,10 +376,10 @@ def _trusted() -> set[int]:
     return {0, os.geteuid(), Path("/").stat().st_uid}
 
 
-def _refused(path: str, writers: Mapping[int, str], others: "set[int]") -> NotRunError:
+def _refused(path: str, writers: Mapping[int, str], others: "set[int]") -> NotOursError:
     names = " and ".join("anybody" if u == ANYBODY else user_name(u) for u in sorted(others)[:3])
     where = next(writers[user] for user in sorted(others))
-    return NotRunError(
+    return NotOursError(
         f"`{path}` is not run: {names} may write `{where}`",
         hint=f"`ls -ld {where}` says who may; leave it to one user, or run httpdyno as one of them",
     )

@@ -115,7 +115,7 @@ def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | No
     """Read one member and say what is in force.
 
     Raises:
-        NotRunError: It would run as root, and several others may write what it runs.
+        NotOursError: It would run as root, and several others may write what it runs.
         AdapterError: It cannot be read, or the server itself refuses it.
     """
     adapter, named = adapters[member.kind], member.user

@@ -33,11 +33,13 @@ from httpdyno.cli.option import (
     PhaseOption,
     SecretsOption,
     SeedOption,
+    TrustOption,
     UntilDecidedOption,
     bundled_names,
     knob_levels,
 )
 from httpdyno.cli.output import Outputs
+from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
 from httpdyno.model import Configuration, Study
@@ -108,6 +110,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     dry_run: DryRunOption = False,
+    trust: TrustOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
     with_secrets: SecretsOption = False,
@@ -150,7 +153,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     budget_s = budget_or_none(budget, is_until_decided=until_decided)
     if budget_s is None:
         budget_s = duration_s(_BUDGET) * len(b)
-    opened = deciding_by(deciding_in(open_study(study), phase), metric)
+    opened = open_study(study) if dry_run else open_to_run(study, is_trusted=trust)
+    opened = deciding_by(deciding_in(opened, phase), metric)
     opened = also_telling(opened, also or [])
     reference = parse_configuration(_only("--a", a or []), opened)
     candidates = _candidates(b, opened)

@@ -8,6 +8,7 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
+from httpdyno.only_read import only_reading
 from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 
@@ -21,13 +22,14 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def open_study(name_or_path: str) -> Study:
-    """Return a study by its bundled name, its file, or its folder.
+    """Return a study by its bundled name, its file, or its folder; nothing of it is run.
 
     Raises:
         StudyFileError: There is none, or it is wrong.
     """
     file = study_path(name_or_path)
-    study = load_study(file, lambda name: load_adapter(name).knobs(), site_knob_infos)
+    with only_reading():
+        study = load_study(file, lambda name: load_adapter(name).knobs(), site_knob_infos)
     try:
         check_workload(study.workload)
     except UsageError as error:

@@ -15,10 +15,12 @@ from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import Resumed, run_and_report
 from httpdyno.cli.standard_streams import say
+from httpdyno.cli.trusted_study import open_to_run, to_go_on
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
+from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.site.isolation import enter_for
@@ -48,6 +50,8 @@ class Request:
     accepts_changes: bool = False
     """Goes on although what the run reads is not what it was."""
     is_dry_run: bool = False
+    is_trusted: bool = False
+    """Whether a study that others may have written is to run, as it is now."""
     html: str | None = None
     json: str | None = None
     has_secrets: bool = False
@@ -70,14 +74,16 @@ def execute(
     plan: Plan, outputs: Outputs, *, resume: Resumed | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
-    if not is_dry_run:
-        enter_namespace_for(plan.study)
-    notes = () if resume else rehearse(plan, load_target(plan.study))
     if is_dry_run:
+        with only_reading():
+            notes = () if resume else rehearse(plan, load_target(plan.study))
         for note in notes:
             messages().print(note, soft_wrap=True, markup=False)
         show_plan(plan, outputs)
         return 0
+    enter_namespace_for(plan.study)
+    if resume is None:
+        rehearse(plan, load_target(plan.study))
     return run_and_report(plan, outputs, resume=resume)
 
 
@@ -196,10 +202,16 @@ def _new_plan(request: Request) -> Plan:
         )
     if request.study is None:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
-    study = deciding_by(open_study(request.study), request.metric)
+    study = deciding_by(_opened(request, request.study), request.metric)
     study = also_telling(study, request.also)
     check_loads(study)
     return make_plan(study, seed=seed_or_new(request.seed), budget_s=_budget_s(request))
+
+
+def _opened(request: Request, study: str) -> Study:
+    if request.is_dry_run:
+        return open_study(study)
+    return open_to_run(study, is_trusted=request.is_trusted)
 
 
 def _budget_s(request: Request) -> float | None:
@@ -227,6 +239,9 @@ def _stored_plan(request: Request) -> Plan:
         )
     if has_digests(plan.study):
         plan = replace(plan, study=with_secrets_of(plan.study, _study_as_it_is(request, plan)))
+    if not request.is_dry_run:
+        study = to_go_on(plan.study, is_trusted=request.is_trusted)
+        plan = plan if study is plan.study else replace(plan, study=study)
     # The whole run's, with what was spent of it already.
     return plan if budget_s is None else with_budget(plan, budget_s)
 

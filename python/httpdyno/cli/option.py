@@ -189,6 +189,14 @@ AcceptChangesOption = Annotated[
     ),
 ]
 
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Run a study that others may have written, as it is now, without being asked.",
+    ),
+]
+
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Say what would be done, and do nothing."),

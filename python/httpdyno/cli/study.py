@@ -30,17 +30,22 @@ from httpdyno.cli.option import (
     SecretsOption,
     SeedOption,
     StudyArgument,
+    TrustOption,
     UntilDecidedOption,
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
+from httpdyno.cli.uses_table import runs_as, uses_table
+from httpdyno.errors import NotRunError
 from httpdyno.experiment.phase_words import phases_words
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
+from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
 from httpdyno.study.reference import study_reference
 from httpdyno.study.schema import study_schema
+from httpdyno.study.uses import uses_of
 from httpdyno.units import format_bytes, format_duration
 
 app = typer.Typer(
@@ -77,7 +82,7 @@ def list_studies(json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     studies = [open_study(name) for name in bundled_studies()]
-    missing = {each.name: load_target(each).missing(each.server) for each in studies}
+    missing = {each.name: _missing(each) for each in studies}
     if outputs.json is not None:
         rows = [
             {
@@ -107,12 +112,13 @@ def list_studies(json: JsonOption = None) -> int:
 """,
 )
 def show(study: StudyArgument, json: JsonOption = None) -> int:
-    """Show a study: server, knobs, workload and objective."""
+    """Show a study and all that it would run or touch, and run nothing."""
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
     if outputs.json is not None:
-        write_json(msgspec.to_builtins(without_values(opened)), outputs.json)
+        runs = msgspec.to_builtins(uses_of(opened))
+        write_json({**msgspec.to_builtins(without_values(opened)), "runs": runs}, outputs.json)
     if outputs.has_text:
         console = results()
         console.print(Text(f"{opened.name}: {opened.title}", "bold"))
@@ -126,6 +132,8 @@ def show(study: StudyArgument, json: JsonOption = None) -> int:
             words = ", several knobs at once, tried before single ones"
             console.print(Text.assemble("\n", ("candidates", "bold"), words))
             console.print(_candidates(opened.candidates))
+        console.print(Text.assemble("\n", *runs_as()))
+        console.print(uses_table(uses_of(opened)))
     return 0
 
 
@@ -148,6 +156,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     resume: ResumeOption = None,
     accept_changes: AcceptChangesOption = False,
     dry_run: DryRunOption = False,
+    trust: TrustOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
     with_secrets: SecretsOption = False,
@@ -164,6 +173,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
             resume=resume,
             accepts_changes=accept_changes,
             is_dry_run=dry_run,
+            is_trusted=trust,
             html=html,
             json=json,
             has_secrets=with_secrets,
@@ -197,6 +207,15 @@ def schema(
 app.command("check", epilog=study_check.EXAMPLE)(study_check.check)
 app.command("new", epilog=study_new.EXAMPLE)(study_new.new)
 app.command("serve", epilog=study_serve.EXAMPLE)(study_serve.serve)
+
+
+def _missing(study: Study) -> tuple[str, ...]:
+    """Return what a study needs and is not here, as far as files tell."""
+    try:
+        with only_reading():
+            return load_target(study).missing(study.server)
+    except NotRunError:
+        return ()
 
 
 def _listed(study: Study, is_lacking: bool) -> RenderableType:

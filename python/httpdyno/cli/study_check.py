@@ -10,8 +10,11 @@ from rich.text import Text
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
-from httpdyno.cli.option import JsonOption, StudyArgument
+from httpdyno.cli.option import DryRunOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import tell
+from httpdyno.cli.trusted_study import open_to_run
+from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.answer.rehearsed import UnlikeRehearsalError, not_rehearsed
 from httpdyno.experiment.caveat import tried_words
@@ -26,12 +29,14 @@ from httpdyno.experiment.one_start import (
 )
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
-from httpdyno.model import Plan, StartRecord
+from httpdyno.model import Plan, StartRecord, Study
+from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import calls_table
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
 
@@ -44,16 +49,26 @@ EXAMPLE = """Example:
 _EXIT_WRONG_ANSWERS = 1
 
 
-def check(study: StudyArgument, json: JsonOption = None) -> int:
+def check(
+    study: StudyArgument,
+    *,
+    dry_run: DryRunOption = False,
+    trust: TrustOption = False,
+    json: JsonOption = None,
+) -> int:
     """Start a study's server once, and ask each request once.
 
     It says how each is answered, how long a start takes, and what budget that means. Of a study
     about code, each body is called instead. Nothing is stored and nothing claimed. Exit code 1
-    when an answer is not the right one, or is not what an adopted site's rehearsal answered.
+    when an answer is not the right one, or is not what an adopted site's rehearsal answered. A
+    dry run says what would be started, and is exit code 2 where the study alone shows that it
+    cannot run.
     """
     outputs = Outputs(json=json)
     outputs.check()
-    opened = open_study(study)
+    if dry_run:
+        return _check_nothing(open_study(study), outputs)
+    opened = open_to_run(study, is_trusted=trust)
     enter_namespace_for(opened)
     adapter = load_target(opened)
     plan = make_plan(opened, seed=seed_or_new(None))
@@ -80,6 +95,23 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     if outputs.has_text:
         results().print(_sheet(found, plan, record, unlike))
     return 0 if is_right and unlike is None else _EXIT_WRONG_ANSWERS
+
+
+def _check_nothing(study: Study, outputs: Outputs) -> int:
+    """Say what a check would start and ask, and what is known to be wrong; nothing is run."""
+    with only_reading():
+        notes = rehearse(make_plan(study, seed=seed_or_new(None)), load_target(study))
+    uses, load = uses_of(study), study.load_of(study.start_configuration())
+    asked = [f"{each.method} {each.path}" for each in load.asked]
+    if outputs.json is not None:
+        document = {"study": study.name, "runs": msgspec.to_builtins(uses), "asks": asked}
+        write_json({**document, "notes": list(notes)}, outputs.json)
+    if outputs.has_text:
+        results().print(Text.assemble(*runs_as()), uses_table(uses), sep="\n")
+        if study.fragments is None:
+            results().print(Text(f"asked once each: {', '.join(asked)}"))
+        tell(*notes)
+    return 0
 
 
 def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:

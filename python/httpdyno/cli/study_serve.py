@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.compare import parse_configuration
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for
-from httpdyno.cli.option import JsonOption, StudyArgument, knob_levels
+from httpdyno.cli.option import JsonOption, StudyArgument, TrustOption, knob_levels
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
+from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import difference_now, not_rehearsed
 from httpdyno.experiment.one_start import one_server
@@ -41,6 +41,7 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    trust: TrustOption = False,
     json: JsonOption = None,
 ) -> int:
     """Start a study's server, and keep it until Ctrl-C.
@@ -53,7 +54,7 @@ def serve(
     """
     outputs = Outputs(json=json)
     outputs.check()
-    opened = open_study(study)
+    opened = open_to_run(study, is_trusted=trust)
     if opened.fragments is not None:
         raise UsageError(
             f"study {opened.name} is about code, there is no server to keep",

@@ -13,6 +13,7 @@ from httpdyno.cli.option import (
     ResumeOption,
     SecretsOption,
     SeedOption,
+    TrustOption,
     UntilDecidedOption,
 )
 from httpdyno.cli.tuned_source import study_of
@@ -36,6 +37,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     resume: ResumeOption = None,
     accept_changes: AcceptChangesOption = False,
     dry_run: DryRunOption = False,
+    trust: TrustOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
     with_secrets: SecretsOption = False,
@@ -59,6 +61,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             resume=resume,
             accepts_changes=accept_changes,
             is_dry_run=dry_run,
+            is_trusted=trust,
             html=html,
             json=json,
             has_secrets=with_secrets,

@@ -9,11 +9,18 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from msgspec import structs
 
-from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageError
+from httpdyno.errors import (
+    AdapterError,
+    HttpdynoError,
+    NotRunError,
+    StudyFileError,
+    UsageError,
+)
 from httpdyno.experiment.exit_count import EXITS_S
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, header_cost, header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
@@ -46,24 +53,41 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     _check_budget(plan)
     _check_load(study)
     _check_cores(study)
-    missing = adapter.missing(study.server)
-    if missing:
-        return (f"not looked at, because it cannot run here: {'; '.join(missing)}",)
+    unknown: list[str] = []
+    with _noted("whether it can run here", unknown):
+        if missing := adapter.missing(study.server):
+            return (f"not looked at, because it cannot run here: {'; '.join(missing)}",)
     _check_files(study)
     _check_variables(study)
     rehearsal = _Rehearsal(study, adapter)
-    rehearsal.check_settings()
-    rehearsal.check_application()
+    with _noted("its settings", unknown):
+        rehearsal.check_settings()
+    with _noted("its application", unknown):
+        rehearsal.check_application()
+    with _noted("whether each level does something", unknown):
+        _check_steps(plan, rehearsal)
+    return tuple(unknown)
+
+
+@contextmanager
+def _noted(what: str, unknown: list[str]) -> Iterator[None]:
+    """Add to what is unknown where something cannot be known while only reading."""
+    try:
+        yield
+    except NotRunError as error:
+        unknown.append(f"not looked at: {what}, because {error}")
+
+
+def _check_steps(plan: Plan, rehearsal: "_Rehearsal") -> None:
     if plan.compare is not None:
         rehearsal.check_comparison(*plan.compare)
-        return ()
+        return
     if plan.reference is not None:
         for step in plan.steps:
             rehearsal.check_comparison(plan.reference, plan.reference.with_values(step.values))
     if plan.reference is None or plan.command == "tune":
         rehearsal.check_knobs()
         rehearsal.check_candidates()
-    return ()
 
 
 def least_s(plan: Plan) -> float:
@@ -291,6 +315,8 @@ class _Rehearsal:
         if found is None:
             try:
                 found = self._everything(self._study.server, configuration)
+            except NotRunError:
+                raise
             except HttpdynoError as error:
                 # Nothing was looked at but the study: what cannot be rendered is wrong in there.
                 raise StudyFileError(

@@ -1,6 +1,5 @@
 """A started server: readiness, what is really in force, and the end. The same for all adapters."""
 
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from httpdyno.servers.limit_group import LimitGroups, hit_words
 from httpdyno.servers.limit_values import effective_limits
 from httpdyno.servers.listening import listening
 from httpdyno.servers.patience import Patience
+from httpdyno.servers.pattern import PatternError, fits
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import (
@@ -47,6 +47,32 @@ class Insight(Protocol):
 
     def effective(self) -> Effective | NotRunning:
         """Return what the running server says is in force, with what was asked of it."""
+
+
+class _LineInLog:
+    """Whether a server has written a line that fits a pattern; tried once on what it wrote."""
+
+    def __init__(self, pattern: str, process: ServerProcess) -> None:
+        self._pattern = pattern
+        self._process = process
+        self._tried = ""
+
+    def __call__(self) -> bool:
+        """Return whether it is there by now.
+
+        Raises:
+            PatternError: The pattern takes too long on the log.
+        """
+        words = self._process.first_words()
+        if words == self._tried:
+            return False
+        self._tried = words
+        try:
+            return fits(self._pattern, words)
+        except PatternError as error:
+            raise PatternError(
+                f"`server.ready` is `log {self._pattern}`: {error}", hint=error.hint
+            ) from error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,13 +207,9 @@ class Instance:
             what = f"connection to {address}"
             return await_sign(lambda: accepts(address, network), what, process.is_alive, patience)
         if spec.ready.startswith("log "):
-            line = re.compile(spec.ready.removeprefix("log "), re.MULTILINE)
-            return await_sign(
-                lambda: line.search(process.first_words()) is not None,
-                f"line `{line.pattern}` in its log",
-                process.is_alive,
-                patience,
-            )
+            line = spec.ready.removeprefix("log ")
+            is_there = _LineInLog(line, process)
+            return await_sign(is_there, f"line `{line}` in its log", process.is_alive, patience)
         return await_answer(
             address,
             spec.ready_path,

@@ -67,25 +67,6 @@ _NAMES = (
 )
 
 
-class _Names:
-    """Names of one kind for templates; an unknown one is an error that says which there are."""
-
-    def __init__(self, kind: str, values: Mapping[str, Level | Peer]) -> None:
-        self._kind = kind
-        self._values = values
-
-    def __getitem__(self, name: str) -> Level | Peer:
-        if name not in self._values:
-            from jinja2 import UndefinedError  # noqa: PLC0415 - heavy
-
-            there = ", ".join(sorted(self._values)) or "none"
-            raise UndefinedError(f"'{self._kind}.{name}' is undefined (there are: {there})")
-        return self._values[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._values
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variables:
     """What templates of one instance may use."""
@@ -123,18 +104,18 @@ class Variables:
             or {each.name: peer_placeholder(each.name) for each in spec.companions},
         )
 
-    def names(self) -> dict[str, object]:
+    def names(self) -> dict[str, str | Mapping[str, Level] | Mapping[str, Peer]]:
         """Return them under the names that templates use."""
         return {
-            "knob": _Names("knob", self.knobs),
-            "setting": _Names("setting", self.settings),
+            "knob": self.knobs,
+            "setting": self.settings,
             "run": self.run,
             "memory": self.memory,
             "port": self.port,
             "address": self.address,
             "python": sys.executable,
             "server_user": self.server_user,
-            "peer": _Names("peer", self.peers),
+            "peer": self.peers,
             **({"shared": self.shared} if self.shared else {}),
         }
 

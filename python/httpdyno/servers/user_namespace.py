@@ -11,6 +11,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.own_ids import is_root_of_the_machine, outside_ids
+from httpdyno.servers.evaluator.process import close_all
 
 __all__ = ["acting_user", "is_root_of_the_machine", "outside_ids", "run_anew_in_user_namespace"]
 
@@ -50,6 +51,7 @@ def run_anew_in_user_namespace() -> None:
     if os.geteuid() == 0 or _MARK in os.environ:
         return
     command = [sys.executable, *sys.orig_argv[1:]]
+    close_all()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     try:

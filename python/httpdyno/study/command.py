@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from httpdyno.errors import StudyFileError
+from httpdyno.servers.pattern import PatternError, fits
 from httpdyno.study.target_table import ServerTable
 
 GET = "GET "
@@ -60,6 +61,6 @@ def check_command(table: ServerTable, folder: Path, wrong: Wrong) -> None:
         raise wrong("server.stop", table.stop, "a signal that can be caught, such as TERM or INT")
     if table.ready.startswith(LOG):
         try:
-            re.compile(table.ready.removeprefix(LOG))
-        except re.error as error:
+            fits(table.ready.removeprefix(LOG), "")
+        except PatternError as error:
             raise wrong("server.ready", table.ready, f"a regular expression ({error})") from error

@@ -24,6 +24,7 @@ from httpdyno.model.workload import (
     VisitStep,
     Workload,
 )
+from httpdyno.servers.pattern import PatternError, fits
 from httpdyno.study.also import workload_for
 
 NO_NAME = "localhost"
@@ -154,8 +155,8 @@ def _pattern_expected(pattern: str) -> str:
     if len(pattern) > _MOST_CHARACTERS:
         return f"at most {_MOST_CHARACTERS} characters"
     try:
-        is_empty = re.compile(pattern).match("") is not None
-    except (re.error, OverflowError, RecursionError) as error:
+        is_empty = fits(pattern, "")
+    except PatternError as error:
         return f"a pattern of Python's `re` ({error})"
     return "a pattern that does not fit an empty text" if is_empty else ""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpdyno.model import Member
-from httpdyno.runnable import NotRunError
+from httpdyno.runnable import NotOursError
 from httpdyno.servers.site.member_user import as_own_user, own_user
 
 EVE, BOB = "65533", "65532"
@@ -73,8 +73,8 @@ def test_what_is_not_there_is_his_who_may_put_it_there(folder):
 
 def test_what_two_users_may_write_is_run_as_neither(folder):
     program, main = written(folder / "nginx", EVE), written(folder / "nginx.conf", BOB)
-    with pytest.raises(NotRunError, match=f"`{program}` is not run: {BOB} and {EVE} may write"):
+    with pytest.raises(NotOursError, match=f"`{program}` is not run: {BOB} and {EVE} may write"):
         user_of(program=program, main=main)
     folder.chmod(0o1777)
-    with pytest.raises(NotRunError, match="anybody may write"):
+    with pytest.raises(NotOursError, match="anybody may write"):
         user_of(command=("/bin/sh", "-m", "shop"), folder=str(folder))

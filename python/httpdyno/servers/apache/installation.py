@@ -10,7 +10,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import is_there
-from httpdyno.runnable import NotRunError, own_program, said_by
+from httpdyno.runnable import NotOursError, own_program, said_by
 from httpdyno.servers.staging import clean_environment
 from httpdyno.servers.user_namespace import acting_user
 
@@ -53,7 +53,7 @@ def found() -> Installation:
     """Return the Apache of this machine.
 
     Raises:
-        NotRunError: Others than this user may write it.
+        NotOursError: Others than this user may write it.
         AdapterError: There is none, or it cannot be run.
     """
     binary = find_binary()
@@ -103,7 +103,7 @@ def missing_perl_modules(names: tuple[str, ...]) -> tuple[str, ...]:
     )
     try:
         absent = output_of([perl, "-e", looks, *names]).split()
-    except NotRunError as error:
+    except NotOursError as error:
         return (str(error),)
     return tuple(
         f"the Perl module {name} is not installed: `apt-get install {_debian_perl(name)}`"

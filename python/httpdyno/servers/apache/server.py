@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec
-from httpdyno.runnable import NotRunError
+from httpdyno.runnable import NotOursError
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.apache import in_force
+from httpdyno.servers.apache.as_read import absent_perl_modules, installation
 from httpdyno.servers.apache.config import (
     CONFIG,
     DOCUMENTS,
@@ -28,7 +29,6 @@ from httpdyno.servers.apache.installation import (
     find_binary,
     found,
     missing_modules,
-    missing_perl_modules,
     server_user,
 )
 from httpdyno.servers.apache.knob import KNOBS, MPM
@@ -69,12 +69,12 @@ class Apache:
 
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed and how to install it."""
-        perl = missing_perl_modules(tuple(str(spec.settings.get("perl_modules", "")).split()))
+        perl = absent_perl_modules(str(spec.settings.get("perl_modules", "")).split())
         if find_binary() is None:
             return ("Apache is not installed: `apt-get install apache2`", *perl)
         try:
-            return (*missing_modules(found(), wanted_modules(spec)), *perl)
-        except NotRunError as error:
+            return (*missing_modules(installation(), wanted_modules(spec)), *perl)
+        except NotOursError as error:
             return (str(error), *perl)
 
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
@@ -97,7 +97,7 @@ class Apache:
     ) -> Rendered:
         """Return the files as they would be written; touches nothing."""
         variables = Variables.placeholders(spec, configuration, server_user=server_user())
-        own = config_files(spec, study_folder, configuration, variables, found())
+        own = config_files(spec, study_folder, configuration, variables, installation())
         return rendered_configuration(spec, study_folder, variables, own)
 
     def spawn(

@@ -73,7 +73,7 @@ def program(member: Member) -> str:
     """Return the program that a member runs.
 
     Raises:
-        NotRunError: Others than this user may write what is installed.
+        NotOursError: Others than this user may write what is installed.
         AdapterError: It is not installed.
     """
     named = member.program or next(iter(member.command), "")

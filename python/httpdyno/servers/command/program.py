@@ -8,7 +8,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import opened_regular
-from httpdyno.runnable import NotRunError, said_by
+from httpdyno.runnable import NotOursError, said_by
 
 _HEAD_BYTES = 256
 _TELLS = {
@@ -77,7 +77,7 @@ def version_of(program: Path, environment: Mapping[str, str]) -> str:
     )
     try:
         line = _version_line(program, argument, environment) if argument else ""
-    except NotRunError as error:
+    except NotOursError as error:
         return f"{program}, of a version that is unknown: {error}"
     return f"{line} ({program})" if line else str(program)
 
@@ -86,11 +86,11 @@ def first_line(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return the first line that a command says which ends in order; empty where there is none.
 
     Raises:
-        NotRunError: It is the word of somebody who has fewer rights.
+        NotOursError: It is the word of somebody who has fewer rights.
     """
     try:
         said = said_by(command, environment=environment)
-    except NotRunError:
+    except NotOursError:
         raise
     except AdapterError:
         return ""

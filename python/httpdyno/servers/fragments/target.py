@@ -6,7 +6,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Fragments, KnobInfo, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.apache.installation import missing_perl_modules
+from httpdyno.servers.apache.as_read import absent_perl_modules
 from httpdyno.servers.command import Command
 from httpdyno.servers.command.server import COMMAND_LINE, command_line, own_user
 from httpdyno.servers.fragments.program import Program
@@ -50,7 +50,7 @@ class FragmentTarget:
 
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return that the program is not there, or what of it is not."""
-        perl = missing_perl_modules(tuple(str(spec.settings.get("perl_modules", "")).split()))
+        perl = absent_perl_modules(str(spec.settings.get("perl_modules", "")).split())
         return (*self._command.missing(spec), *perl)
 
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:

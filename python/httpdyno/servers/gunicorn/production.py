@@ -6,7 +6,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, ServerSpec
-from httpdyno.runnable import NotRunError
+from httpdyno.runnable import NotOursError
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.gunicorn.overlay import flags, overlay, own_places
 from httpdyno.servers.python_program import python_environment, python_of
@@ -102,7 +102,7 @@ def version_there(spec: ServerSpec, study_folder: Path) -> str:
 def _complaint_there(python: str) -> str:
     try:
         is_there = bool(_version_there(python))
-    except NotRunError as error:
+    except NotOursError as error:
         return str(error)
     install = f"`{python} -m pip install gunicorn`"
     return "" if is_there else f"gunicorn is not installed for `{python}`: {install}"

@@ -88,7 +88,7 @@ def program_of(named: str) -> str:
     """Return the program file: the one that is named, else the one installed; empty if none.
 
     Raises:
-        NotRunError: Others than this user may write what is installed.
+        NotOursError: Others than this user may write what is installed.
     """
     if named:
         return named

@@ -84,7 +84,7 @@ class Beside:
         """Run a command in the seat to its end; return what was wrong with it.
 
         Raises:
-            NotRunError: It would run as root, and several others may write it.
+            NotOursError: It would run as root, and several others may write it.
         """
         member = self._members.get(command.member, self._last)
         # Whoever is not root of the machine can only be himself.

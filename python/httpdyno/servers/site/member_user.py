@@ -30,7 +30,7 @@ def as_own_user(member: Member) -> Member:
     """Return the member as it may be run, with the user that its copies run as.
 
     Raises:
-        NotRunError: Several users may write what would run as root.
+        NotOursError: Several users may write what would run as root.
         AdapterError: There is no such user, or what it runs may not be looked at.
     """
     files = [member.main, member.environment_from if "/" in member.environment_from else ""]
@@ -60,7 +60,7 @@ def own_user(
         folder: Where it runs, and finds modules.
 
     Raises:
-        NotRunError: Several users may write what would run as root.
+        NotOursError: Several users may write what would run as root.
         AdapterError: There is no such user, or a file may not be looked at.
     """
     if not is_root_of_the_machine() or (user and account(user)[0]):

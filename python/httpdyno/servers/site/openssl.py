@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.runnable import PATH, NotRunError, own_program, said_by
+from httpdyno.runnable import PATH, NotOursError, own_program, said_by
 
 _DAYS = "3650"
 _TIME_LIMIT_S = 60.0
@@ -56,12 +56,12 @@ class OpenSsl:
             wanted_for: The file that cannot be read.
 
         Raises:
-            NotRunError: Others than this user may write the program.
+            NotOursError: Others than this user may write the program.
             AdapterError: It is not installed, or there is no place for the folder.
         """
         try:
             program = own_program("openssl", further=PATH)
-        except NotRunError:
+        except NotOursError:
             raise
         except AdapterError as error:
             raise AdapterError(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, KnobInfo, ServerSpec
-from httpdyno.runnable import NotRunError
+from httpdyno.runnable import NotOursError
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.server import COMMAND_LINE, own_user, run_folder
@@ -70,7 +70,7 @@ class Uvicorn:
             return f"server.settings.python names `{python}`, which is no program"
         try:
             is_there = bool(_version_there(python))
-        except NotRunError as error:
+        except NotOursError as error:
             return str(error)
         if not is_there:
             return f"uvicorn is not installed for `{python}`: `{python} -m pip install uvicorn`"

@@ -1,0 +1,158 @@
+"""A study that is to be run: one that others may have written is asked about, once.
+
+All commands that run a study open it here, or ask here for the study of a stored run.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import typer
+from msgspec.structs import replace
+
+from httpdyno.cli.console import messages
+from httpdyno.cli.find_study import bundled_studies, open_study, study_path
+from httpdyno.cli.standard_streams import tell
+from httpdyno.cli.uses_table import runs_as, uses_table
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.foreign_text import reason
+from httpdyno.model import Study
+from httpdyno.study.trust.held import Held, changed_files, held
+from httpdyno.study.trust.owner import doubt_of
+from httpdyno.study.trust.record import home, let_go, trust, trusted_digest
+from httpdyno.study.uses import uses_of
+
+_ANSWERED = "HTTPDYNO_TRUSTED"
+"""Set once it was answered: this command may be run anew in a user namespace."""
+_MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Foreign:
+    """A study that others may have written."""
+
+    named: str
+    """As it was given."""
+    file: Path
+    """Where it is, by a path without links."""
+    doubt: str
+    """Who may have written it, in words."""
+    held: Held
+
+
+def open_to_run(name_or_path: str, *, is_trusted: bool) -> Study:
+    """Return a study that is to be run: of one that others may have written, the trusted copy.
+
+    Args:
+        name_or_path: As for `open_study`.
+        is_trusted: Whether it was said that it is, as it is now.
+
+    Raises:
+        StudyFileError: There is none, or it is wrong.
+        UsageError: Others may have written it, and nobody said that it is trusted.
+        StoreError: What is trusted cannot be kept.
+    """
+    file = study_path(name_or_path)
+    if file in bundled_studies().values():
+        return open_study(name_or_path)
+    foreign = _foreign(name_or_path, file)
+    if foreign is None:
+        # Through no link that could lead elsewhere by now.
+        real = file.resolve()
+        return open_study(name_or_path if real == Path(os.path.abspath(file)) else str(real))  # noqa: PTH100 - links stay
+    _require_trust(foreign, is_trusted=is_trusted)
+    return open_study(str(_to_run(foreign)))
+
+
+def to_go_on(study: Study, *, is_trusted: bool) -> Study:
+    """Return the study of a stored run, whose files are read anew, the same way.
+
+    Raises:
+        UsageError: As `open_to_run`.
+        StoreError: Likewise.
+    """
+    folder = Path(study.folder)
+    if not folder.is_dir() or folder in {each.parent for each in bundled_studies().values()}:
+        return study
+    foreign = _foreign(study.name, folder / (study.file or "study.toml"))
+    if foreign is None:
+        return study
+    _require_trust(foreign, is_trusted=is_trusted)
+    return replace(study, folder=str(_to_run(foreign).parent))
+
+
+def _foreign(named: str, file: Path) -> _Foreign | None:
+    try:
+        real = file.resolve()
+        doubt = doubt_of(real.parent)
+        if not doubt:
+            return None
+        return _Foreign(named=named, file=real, doubt=doubt, held=held(real, home()))
+    except (OSError, RuntimeError) as error:
+        words = reason(error) if isinstance(error, OSError) else str(error)
+        raise StudyFileError(f"study file `{file}` cannot be read: {words}") from error
+
+
+def _to_run(foreign: _Foreign) -> Path:
+    """Return the file that is opened: the copy, which nobody else can change, where that can be."""
+    folder = foreign.held.folder if foreign.held.is_whole else foreign.file.parent
+    return folder / foreign.file.name
+
+
+def _require_trust(foreign: _Foreign, *, is_trusted: bool) -> None:
+    digest, before = foreign.held.digest, trusted_digest(foreign.file)
+    # What others can change at any time is not what it was.
+    is_known = digest == before and not foreign.held.outside
+    if is_known or os.environ.get(_ANSWERED) == digest:
+        return
+    if not is_trusted:
+        try:
+            _ask(foreign, _changes(before, foreign) if before not in {"", digest} else [])
+        except BaseException:
+            let_go(foreign.held)
+            raise
+    os.environ[_ANSWERED] = digest
+    trust(foreign.file, digest)
+
+
+def _ask(foreign: _Foreign, changes: list[str]) -> None:
+    """Ask whoever is at the terminal, with all that would be run.
+
+    Raises:
+        UsageError: The answer is no, or nobody is there.
+    """
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+        since = f", and {_listed(changes)} since you trusted it" if changes else ""
+        raise UsageError(
+            f"study `{foreign.named}` is not run before you trust it: {foreign.doubt}{since}",
+            hint=f"`httpdyno study show {foreign.named}` lists all that it would run; "
+            "`--trust` runs it as it is now",
+        )
+    study = open_study(str(_to_run(foreign)))
+    console = messages()
+    tell(f"study {foreign.named} may be another's: {foreign.doubt}")
+    if changes:
+        tell(f"since you trusted it: {_listed(changes)}")
+    if foreign.held.outside:
+        tell(f"others may change this at any time, too: {_listed(list(foreign.held.outside))}")
+    console.print("".join(words if isinstance(words, str) else words[0] for words in runs_as()))
+    console.print(uses_table(uses_of(study)))
+    if not typer.confirm("Run it?", default=False, err=True):
+        raise UsageError(f"study `{foreign.named}` is not trusted, and so not run")
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _changes(before: str, foreign: _Foreign) -> list[str]:
+    folder = foreign.held.folder
+    known = folder.parent / before
+    return changed_files(known, folder) if known.is_dir() else ["it was changed"]
+
+
+def _listed(words: list[str]) -> str:
+    more = len(words) - _MOST_SHOWN
+    return ", ".join(words[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

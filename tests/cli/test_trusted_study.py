@@ -1,0 +1,230 @@
+"""Whose study it is, whether it was asked about, and what is run of one that others may change."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from httpdyno.cli.app import run
+from httpdyno.cli.trusted_study import open_to_run, to_go_on
+from httpdyno.errors import StoreError, StudyFileError, UsageError
+from httpdyno.study.trust import held
+from httpdyno.study.trust.owner import doubt_of
+
+STUDY = """
+format = 2
+name = "shop"
+title = "A shop"
+[server]
+adapter = "command"
+command = ["/bin/false", "{port}", "{knob.k}"]
+[[knobs]]
+name = "k"
+start = "a"
+levels = ["b"]
+[workload]
+[[workload.requests]]
+path = "/"
+"""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+@pytest.fixture(autouse=True)
+def unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test answer for another one."""
+    monkeypatch.setenv("HTTPDYNO_TRUSTED", "")
+
+
+@pytest.fixture
+def folder(own_folders: Path) -> Path:
+    """A study of this user's."""
+    made = own_folders / "shop"
+    (made / "app").mkdir(parents=True)
+    made.chmod(0o755)
+    (made / "study.toml").write_text(STUDY)
+    (made / "app" / "page.py").write_text("1")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "words"),
+    [
+        ("", 0o755, ""),
+        ("", 0o777, "everybody may write `{}`"),
+        ("", 0o1777, "everybody may write `{}`"),
+        ("study.toml", 0o666, "everybody may write `{}`"),
+        ("study.toml", 0o444, ""),
+        ("app", 0o757, "everybody may write `{}`"),
+        ("app/page.py", 0o646, "everybody may write `{}`"),
+        ("..", 0o777, "everybody may write `{}`"),
+        ("..", 0o1777, ""),
+    ],
+)
+def test_who_may_write_any_of_it_is_doubted(folder, path, mode, words):
+    changed = Path(os.path.normpath(folder / path))
+    changed.chmod(mode)
+    assert doubt_of(folder) == words.format(changed)
+
+
+@as_root
+@pytest.mark.parametrize("path", ["", "study.toml", "app", "app/page.py", "link"])
+def test_what_another_user_owns_is_doubted(folder, path):
+    (folder / "link").symlink_to("/bin/sh")
+    assert doubt_of(folder) == ""
+    os.chown(folder / path, 1, -1, follow_symlinks=False)
+    assert doubt_of(folder) == f"`{folder / path}` is daemon's"
+
+
+@as_root
+@pytest.mark.parametrize(("group", "is_doubted"), [(0, False), (1, True)])
+def test_a_group_of_ones_own_is_nobody_else(folder, group, is_doubted):
+    os.chown(folder / "app", 0, group)
+    (folder / "app").chmod(0o775)
+    assert bool(doubt_of(folder)) is is_doubted
+
+
+def test_ones_own_study_and_the_bundled_ones_are_run_without_a_word(folder):
+    assert open_to_run(str(folder), is_trusted=False).folder == str(folder)
+    assert open_to_run("bookmarks", is_trusted=False).name == "bookmarks"
+
+
+def test_a_study_of_others_is_refused_where_nobody_can_be_asked(folder, capsys, own_folders):
+    folder.chmod(0o777)
+    for command in ("tune", "study check", "study serve", "study run"):
+        assert run([*command.split(), str(folder)]) == 2
+        error, _, hint = capsys.readouterr().err.splitlines()
+        assert error == (
+            f"error: study `{folder}` is not run before you trust it: everybody may write "
+            f"`{folder}`"
+        )
+        assert "`httpdyno study show" in hint
+        assert "`--trust`" in hint
+    assert run(["compare", str(folder), "--b", "k=b"]) == 2
+    # Nothing is kept of what was not trusted.
+    assert list((own_folders / "data" / "trusted").glob("*/study.toml")) == []
+
+
+def test_what_was_trusted_is_run_from_a_copy_until_it_changes(folder):
+    folder.chmod(0o777)
+    first = open_to_run(str(folder), is_trusted=True)
+    copy = Path(first.folder)
+    assert copy != folder
+    assert doubt_of(copy) == ""
+    assert (copy / "app" / "page.py").read_text() == "1"
+    assert open_to_run(str(folder), is_trusted=False).folder == first.folder
+    # What is changed now is not what is run.
+    (folder / "app" / "page.py").write_text("2")
+    assert (copy / "app" / "page.py").read_text() == "1"
+    (folder / "new").touch()
+    forget_answer()
+    with pytest.raises(
+        UsageError, match=r"`app/page.py` was changed, `new` is new since you trusted it"
+    ):
+        open_to_run(str(folder), is_trusted=False)
+    second = open_to_run(str(folder), is_trusted=True)
+    assert (Path(second.folder) / "app" / "page.py").read_text() == "2"
+
+
+def forget_answer() -> None:
+    os.environ["HTTPDYNO_TRUSTED"] = ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "app" / "page.py").chmod(0o755),
+        lambda folder: (folder / "app" / "page.py").rename(folder / "app" / "other.py"),
+        lambda folder: (folder / "link").symlink_to("app"),
+        lambda folder: (folder / "empty").mkdir(),
+    ],
+)
+def test_each_change_is_another_digest(folder, change):
+    folder.chmod(0o777)
+    open_to_run(str(folder), is_trusted=True)
+    forget_answer()
+    change(folder)
+    with pytest.raises(UsageError, match="is not run before you trust it"):
+        open_to_run(str(folder), is_trusted=False)
+
+
+@pytest.mark.parametrize("named", ["../shared", "outside"])
+def test_what_others_may_change_outside_of_it_is_asked_about_each_time(folder, named):
+    outside = folder.parent / "shared"
+    outside.mkdir()
+    (outside / "program").write_text("")
+    (outside / "program").chmod(0o777)
+    text = named if named.startswith("..") else str(outside / "program")
+    (folder / "study.toml").write_text(STUDY.replace("/bin/false", text))
+    folder.chmod(0o777)
+    study = open_to_run(str(folder), is_trusted=True)
+    assert (study.folder == str(folder)) is text.startswith("..")
+    forget_answer()
+    with pytest.raises(UsageError, match="is not run before you trust it"):
+        open_to_run(str(folder), is_trusted=False)
+
+
+def test_links_and_what_is_no_file_are_not_followed(folder, tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(folder / "fifo")
+    folder.chmod(0o777)
+    copy = Path(open_to_run(str(folder), is_trusted=True).folder)
+    assert (copy / "link").is_symlink()
+    assert not (copy / "fifo").exists()
+
+
+def test_a_folder_too_large_to_be_looked_at_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(held, "_MOST_ENTRIES", 2)
+    folder.chmod(0o777)
+    with pytest.raises(StudyFileError, match="too much to look at before it is trusted"):
+        open_to_run(str(folder), is_trusted=True)
+
+
+def test_a_stored_run_of_anothers_study_is_asked_about_too(folder):
+    study = open_to_run(str(folder), is_trusted=False)
+    assert to_go_on(study, is_trusted=False) is study
+    folder.chmod(0o777)
+    with pytest.raises(UsageError, match="is not run before you trust it"):
+        to_go_on(study, is_trusted=False)
+    assert to_go_on(study, is_trusted=True).folder != study.folder
+
+
+def test_what_is_trusted_is_kept_where_nobody_else_may_write(folder, own_folders):
+    folder.chmod(0o777)
+    open_to_run(str(folder), is_trusted=True)
+    record = own_folders / "data" / "trusted" / "studies.json"
+    assert record.stat().st_mode & 0o777 == 0o600
+    assert list(json.loads(record.read_text())) == [str(folder / "study.toml")]
+    record.parent.chmod(0o777)
+    forget_answer()
+    with pytest.raises(StoreError, match="what is trusted cannot be kept"):
+        open_to_run(str(folder), is_trusted=True)
+
+
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_on_a_terminal_it_is_asked_with_all_that_would_run(folder, answer):
+    folder.chmod(0o777)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "httpdyno", "study", "check", str(folder)]
+    with subprocess.Popen(words, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs) as done:
+        os.close(theirs)
+        os.write(ours, f"{answer}\n".encode())
+        said = b""
+        while part := _read(ours):
+            said += part
+    os.close(ours)
+    assert b"everybody may write" in said
+    assert b"/bin/false {port} {knob.k}" in said
+    assert b"Run it? [y/N]" in said
+    assert (done.returncode == 2) is (answer != "y"), said
+
+
+def _read(handle: int) -> bytes:
+    try:
+        return os.read(handle, 4096)
+    except OSError:  # a terminal that nobody has any more
+        return b""
