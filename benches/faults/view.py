@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,6 +50,19 @@ def base_of_views() -> Iterator[Path]:
         yield Path(name)
 
 
+def words_of(view: str, *, covers: tuple[Path, Path], base: Path) -> tuple[str, ...]:
+    """Return the program that runs a command in a view, as `seen_by`."""
+    programs, script = VIEWS[view]
+    disk, memory = covers
+    folders = (f"DISK={disk}", f"SHM={memory}", f"BASE={base}")
+    return (*programs, "env", *folders, "sh", "-euc", script, "sh")
+
+
+def is_forked(view: str) -> bool:
+    """Return whether a command is a child of the program that runs it, rather than the same."""
+    return "--fork" in VIEWS[view][0]
+
+
 def seen_by(
     view: str, command: Sequence[str], *, covers: tuple[Path, Path], base: Path
 ) -> subprocess.CompletedProcess[str]:
@@ -61,17 +74,8 @@ def seen_by(
         covers: The folders, on disk and in memory, that an overlay is put over.
         base: An empty folder.
     """
-    disk, memory = covers
-    programs, script = VIEWS[view]
-    environment: Mapping[str, str] = {
-        **os.environ,
-        "DISK": str(disk),
-        "SHM": str(memory),
-        "BASE": str(base),
-    }
     return subprocess.run(
-        [*programs, "sh", "-euc", script, "sh", *command],
-        env=environment,
+        [*words_of(view, covers=covers, base=base), *command],
         capture_output=True,
         text=True,
         timeout=_COMMAND_S,
