@@ -98,6 +98,9 @@ class Kill:
 
 def measure(n: int, seed: int) -> Iterator[Count]:
     """Kill n commands, each at a random moment."""
+    # A shell that runs this in the background has it ignore these, and so would the commands.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     found: dict[str, list[str]] = defaultdict(list)
     moments = random.Random(seed)
     complaint = views_complaint()
