@@ -69,7 +69,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "kills": Family(
         module="kills",
-        about="httpdyno killed by `kill -9` at a random moment of a run",
+        about="any command killed at a random moment, beside a live run seen in other ways",
         n=100,
         n_quick=5,
     ),

@@ -1,89 +1,233 @@
-"""What is left when httpdyno is killed by `kill -9` amid a run: processes, files, a broken store.
+"""What is left when a command is killed at a random moment, and whether a live run stays untouched.
 
-Each time all processes below it are listed while it is stopped, then it is killed. They must end
-by themselves within the keepers' bounds; the next command must remove the files, and say nothing
-that looks like a bug.
+Beside one live run each command runs in a view: an overlay over the folders of runs, a chroot,
+another mount or pid namespace, or none. It is stopped, all that came from it is listed, and then it
+gets a signal. All of that must end by itself, the next command must remove the files, and say
+nothing that looks like a bug. Whatever was killed, and however the next command sees the folders,
+the live run goes on.
 """
 
+import os
 import random
+import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from benches.faults.family import Count
-from benches.faults.small_study import Arena, arena
+from benches.faults.live import LiveRun
+from benches.faults.small_study import Arena, Said, arena
+from benches.faults.trace import Trace, left_mounts
+from benches.faults.view import VIEWS, base_of_views, is_forked, views_complaint, words_of
 
-from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.root_folder import memory_root_or
+C = TypeVar("C")
 
-_END_S = 10.0
-_COMMAND_S = 60.0
-_LATEST_S = 4.0
+_LATEST_S = 6.0
 """By then starts are measured, and those before end in the background."""
+_AGAIN_S = 5.0
+"""A process that is the first of a pid namespace hears no signal before it listens to it."""
+_END_S = 60.0
+_NONE = "none"
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_WHAT = {
+    "processes": "processes left by themselves",
+    "sockets": "ports left listened on",
+    "groups": "control groups left",
+    "folders": "folders left after the next command",
+    "mounts": "mounts left",
+    "unwell": "next commands that failed",
+    "stuck": "commands that did not end",
+    "live": "harm to the live run",
+}
+_NGINX = """
+error_log {at}/error.log; pid {at}/nginx.pid; events {{}}
+http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {at}; }} }}
+"""
+
+
+def commands(place: Arena, live: LiveRun) -> dict[str, tuple[str, ...]]:
+    """Return all commands, those that take long so that they are killed in the midst."""
+    study, port = str(place.folder), live.port
+    site = place.folder / "nginx.conf"
+    site.write_text(_NGINX.format(at=place.folder, port=port[1:]), encoding="utf-8")
+    found: dict[str, tuple[str, ...]] = {
+        "tune": ("tune", study),
+        "compare": ("compare", study, "--a", "workers=1", "--b", "workers=2"),
+        "study check": ("study", "check", study),
+        "study serve": ("study", "serve", study),
+        "study run": ("study", "run", study),
+        "demo": ("demo",),
+        "book run": ("book", "run", "stat-call-cost-under-cpu-load"),
+        "load": ("load", live.url, "-d", "30s", "-c", "2"),
+        "inspect": ("inspect",),
+        "watch": ("watch", port),
+        "doctor": ("doctor",),
+        "machine": ("machine",),
+        "history": ("history",),
+        "report": ("report",),
+        "knobs": ("knobs", "gunicorn"),
+        "formula": ("formula", "--markdown"),
+    }
+    if shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin"):
+        found["adopt"] = ("adopt", str(site), "-o", str(place.folder / "adopted"))
+        found["tune adopted"] = ("tune", str(place.folder / "adopted"), "--budget", "60s")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kill:
+    """One of them."""
+
+    name: str
+    words: tuple[str, ...]
+    view: str
+    number: signal.Signals
+    after_s: float
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{self.name}, {self.number.name} after {self.after_s:.2f} s, view {self.view}"
 
 
 def measure(n: int, seed: int) -> Iterator[Count]:
-    """Kill n runs, each at a random moment."""
+    """Kill n commands, each at a random moment."""
+    # A shell that runs this in the background has it ignore these, and so would the commands.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    found: dict[str, list[str]] = defaultdict(list)
     moments = random.Random(seed)
-    processes, files, unwell = [], [], []
-    with arena() as place:
-        folder, environment = place.folder, place.environment
+    complaint = views_complaint()
+    n_ended = 0
+    with ExitStack() as stack:
+        place, base = stack.enter_context(arena()), stack.enter_context(base_of_views())
+        live = LiveRun.begun(place)
+        known = commands(place, live)
+        # First of all, so that there is what `tune adopted` takes.
+        if "adopt" in known:
+            place.said(*known["adopt"])
+        names = _drawn(list(known), moments)
+        views = _drawn([_NONE, *([] if complaint else VIEWS)], moments)
+        numbers = _drawn(list(_SIGNALS), moments)
         for _ in range(n):
-            after_s = moments.uniform(0.2, _LATEST_S)
-            below = _killed_run(place, after_s)
-            names = [path.name for path in (folder / "run").glob("run-*")]
-            processes += [f"after {after_s:.2f} s: {each}" for each in _left_of(below)]
-            said = _next_command(environment)
-            unwell += [said] if said else []
-            files += [str(path) for path in _run_folders(folder, names)]
-    yield Count(name="processes left by themselves", value=len(processes), n=n, note=_of(processes))
-    yield Count(name="folders left after the next command", value=len(files), n=n, note=_of(files))
-    yield Count(name="next commands that failed", value=len(unwell), n=n, note=_of(unwell))
+            name, view, number = next(names), next(views), next(numbers)
+            after_s = moments.uniform(0.0, _LATEST_S)
+            kill = Kill(name=name, words=known[name], view=view, number=number, after_s=after_s)
+            left, was_killed = _left_of(kill, place, base, live)
+            n_ended += not was_killed
+            for what, which in left.items():
+                found[what] += [f"{kill}: {each}" for each in which]
+            if left["live"]:
+                live = LiveRun.begun(place)
+    note = f"{n_ended} had ended before" if not complaint else f"without views: {complaint}"
+    for what, name in _WHAT.items():
+        which = found[what]
+        yield Count(name=name, value=len(which), n=n, note=which[0] if which else note)
+        note = ""
 
 
-def _killed_run(place: Arena, after_s: float) -> list[psutil.Process]:
-    """Kill a run; return the processes that were below it."""
-    process = place.start("tune", str(place.folder))
-    time.sleep(after_s)
-    process.send_signal(signal.SIGSTOP)
-    below = psutil.Process(process.pid).children(recursive=True)
-    place.kill(process)
-    return below
+def _drawn(choices: Sequence[C], moments: random.Random) -> Iterator[C]:
+    """Yield all of them in random order, again and again."""
+    while True:
+        yield from moments.sample(choices, len(choices))
 
 
-def _left_of(processes: list[psutil.Process]) -> list[str]:
-    _, alive = psutil.wait_procs(processes, timeout=_END_S)
-    left = [f"{each.pid} {' '.join(each.cmdline())}" for each in alive if each.is_running()]
-    for each in alive:
-        each.kill()
-    return left
+def _left_of(
+    kill: Kill, place: Arena, base: Path, live: LiveRun
+) -> tuple[dict[str, list[str]], bool]:
+    """Kill a command; return what was left, and whether it still ran."""
+    before = ()
+    if kill.view != _NONE:
+        before = words_of(kill.view, covers=(place.folder, place.memory), base=base)
+    output = place.folder / "killed.txt"
+    process = place.start(*kill.words, to=output, before=before)
+    trace = _signalled(process, kill)
+    has_ended = _has_ended(process, kill)
+    left: dict[str, list[str]] = {}
+    left["stuck"] = [] if has_ended else [output.read_text(encoding="utf-8")[-200:]]
+    left["processes"] = trace.left_processes() if trace else []
+    left["sockets"] = trace.left_sockets() if trace else []
+    next_said = place.said("history")
+    left["unwell"] = [] if _is_well(next_said) else [next_said.text.strip()[-200:]]
+    left["groups"] = trace.left_groups() if trace else []
+    left["folders"] = [str(each) for each in _run_folders(place) if each not in live.folders]
+    left["mounts"] = left_mounts(place.folder, place.memory, base)
+    left["live"] = [words] if (words := live.complaint()) else []
+    return left, trace is not None
 
 
-def _next_command(environment: dict[str, str]) -> str:
-    """Run a command; return what was wrong with it."""
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("httpdyno")), "history"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=_COMMAND_S,
-        check=False,
-    )
-    is_well = done.returncode == 0 and "Traceback" not in done.stderr
-    return "" if is_well else done.stderr.strip()[-200:]
+def _signalled(process: subprocess.Popen[str], kill: Kill) -> Trace | None:
+    """Signal a command at its moment; return what there was of it, None where it had ended."""
+    try:
+        process.wait(kill.after_s)
+    except subprocess.TimeoutExpired:
+        pass
+    else:
+        return None
+    try:
+        victim = _victim(process, kill)
+        victim.suspend()
+        _await_stop(victim)
+        trace = Trace.of(victim.pid)
+        victim.send_signal(kill.number)
+        victim.resume()
+    except (psutil.NoSuchProcess, FileNotFoundError, StopIteration):
+        return None
+    return trace
 
 
-def _run_folders(folder: Path, names: list[str]) -> list[Path]:
-    in_memory = [memory_root_or(folder / "run") / name for name in names]
-    on_disk = [*(folder / "run").glob("run-*"), *(folder / "run").glob(".run-*")]
-    parent = parent_group()
-    groups = [group for name in names for group in parent.glob(f"*{name}*")] if parent else []
-    return [*on_disk, *groups, *(path for path in in_memory if path.exists())]
+def _victim(process: subprocess.Popen[str], kill: Kill) -> psutil.Process:
+    """Return the command itself, once it is run."""
+    whole = psutil.Process(process.pid)
+    deadline_s = time.monotonic() + _END_S
+    while time.monotonic() < deadline_s:
+        found = (
+            (whole.children() or [None])[0]
+            if kill.view != _NONE and is_forked(kill.view)
+            else whole
+        )
+        with suppress(psutil.NoSuchProcess):
+            if found and "httpdyno" in " ".join(found.cmdline()[:2]):
+                return found
+        if process.poll() is not None:
+            break
+        time.sleep(0.01)
+    raise psutil.NoSuchProcess(process.pid)
 
 
-def _of(left: list[str]) -> str:
-    return left[0] if left else ""
+def _await_stop(victim: psutil.Process) -> None:
+    deadline_s = time.monotonic() + _END_S
+    while victim.status() != psutil.STATUS_STOPPED and time.monotonic() < deadline_s:
+        time.sleep(0.001)
+
+
+def _has_ended(process: subprocess.Popen[str], kill: Kill) -> bool:
+    """Wait for its end, signalling again meanwhile; return whether it came before it was killed."""
+    deadline_s = time.monotonic() + _END_S
+    while time.monotonic() < deadline_s:
+        try:
+            process.wait(_AGAIN_S)
+        except subprocess.TimeoutExpired:
+            with suppress(psutil.NoSuchProcess):
+                _victim(process, kill).send_signal(kill.number)
+        else:
+            return True
+    process.kill()
+    process.wait()
+    return False
+
+
+def _is_well(said: Said) -> bool:
+    return said.code == 0 and "Traceback" not in said.text
+
+
+def _run_folders(place: Arena) -> Iterator[Path]:
+    """Yield the folders of runs on disk and in memory, also those that were being made."""
+    for root in (place.run, *place.memory.glob("httpdyno-*")):
+        yield from (*root.glob("run-*"), *root.glob(".run-*"))

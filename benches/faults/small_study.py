@@ -5,8 +5,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,15 +90,30 @@ class Arena:
         """Where servers live."""
         return self.folder / "run"
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start a command; its outputs are one pipe."""
-        process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("httpdyno")), *words],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    @property
+    def memory(self) -> Path:
+        """Where they live in memory."""
+        return Path(self.environment["HTTPDYNO_MEMORY_DIR"])
+
+    def start(
+        self, *words: str, to: Path | None = None, before: Sequence[str] = ()
+    ) -> subprocess.Popen[str]:
+        """Start a command.
+
+        Args:
+            words: What `httpdyno` is given.
+            to: Where its outputs go; a pipe where that is nowhere.
+            before: A program that runs it.
+        """
+        with ExitStack() as stack:
+            process = subprocess.Popen(
+                [*before, str(Path(sys.executable).with_name("httpdyno")), *words],
+                env=self.environment,
+                stdout=stack.enter_context(to.open("w")) if to else subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                cwd=self.folder,
+            )
         self.started.append(process)
         return process
 
@@ -176,15 +191,22 @@ def said_by(process: subprocess.Popen[str]) -> Said:
 @contextmanager
 def arena() -> Iterator[Arena]:
     """Folders and a study, removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="faults-", dir="/var/tmp") as name:
+    shared = Path("/dev/shm")
+    home = shared if os.access(shared, os.W_OK) else None
+    with (
+        tempfile.TemporaryDirectory(prefix="faults-", dir="/var/tmp") as name,
+        tempfile.TemporaryDirectory(prefix="faults-", dir=home) as memory,
+    ):
         folder = Path(name)
-        folder.chmod(0o755)
+        for each in (folder, Path(memory)):
+            each.chmod(0o755)
         (folder / "study.toml").write_text(_STUDY, encoding="utf-8")
         (folder / "small.py").write_text(_APPLICATION, encoding="utf-8")
         environment = {
             **os.environ,
             "HTTPDYNO_RUN_DIR": str(folder / "run"),
             "HTTPDYNO_DATA_DIR": str(folder / "data"),
+            "HTTPDYNO_MEMORY_DIR": memory,
         }
         environment.pop("HTTPDYNO_STORE", None)
         place = Arena(folder=folder, environment=environment)

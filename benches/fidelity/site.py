@@ -17,6 +17,7 @@ from httpdyno.model import Member
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import make_group, remove_group
 from httpdyno.servers.live_process import MARK
+from httpdyno.servers.run_record import mark_of
 from httpdyno.servers.site.environment import member_environment
 
 PATHS = {"static": "/style.css", "php": "/index.php"}
@@ -136,7 +137,8 @@ def by_hand(site: HandSite, place: Place):
         )
         pids = []
         for member, command in commands:
-            mark = {"X" * len(MARK): f"{place.folder}/{member.name}.log"}
+            text = mark_of(place, place.folder / f"{member.name}.log").text
+            mark = {"X" * len(MARK): text}
             # A session each, as daemons have one: the kernel schedules by session (autogroup), and
             # front and backend of one session take turns otherwise than those of two.
             group = make_group(f"{os.getpid()}-{place.folder.name}-{member.name}")

@@ -17,8 +17,6 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _POLL_S = 0.01
-_NO_LOCK_OF_OURS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EPERM}
-"""Nothing, a link, a socket, or as `opened_own` says it. Too many open files says nothing."""
 _SILENT_S = 1.0
 """Waiting longer than this is said."""
 
@@ -60,7 +58,7 @@ def locked(
     handle = opened_own(path, os.O_RDWR | os.O_CREAT)
     try:
         began_s, is_said = clock(), False
-        while not _taken(handle):
+        while not taken(handle):
             waited_s = clock() - began_s
             if waited_s > patience_s:
                 raise HeldError(f"{holders(path)} holds `{path}` for {patience_s:.0f} s")
@@ -69,32 +67,6 @@ def locked(
                 is_said = True
             time.sleep(_POLL_S)
         yield
-    finally:
-        os.close(handle)
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock on it, as far as can be known.
-
-    Not if there is none of our files there; but it does where that cannot be found out.
-    """
-    with taken_over(path) as is_ours:
-        return not is_ours
-
-
-@contextmanager
-def taken_over(path: Path) -> Iterator[bool]:
-    """Hold a lock that nobody holds; tell whether it was to be had, or there is no lock there.
-
-    Where that cannot be found out, because files are not to be opened just now, it was not.
-    """
-    try:
-        handle = opened_own(path, os.O_RDONLY)
-    except OSError as error:
-        yield error.errno in _NO_LOCK_OF_OURS
-        return
-    try:
-        yield _taken(handle)
     finally:
         os.close(handle)
 
@@ -113,7 +85,8 @@ def holders(path: Path) -> str:
     return f"process {', '.join(known)}" if known else "another process"
 
 
-def _taken(handle: int) -> bool:
+def taken(handle: int) -> bool:
+    """Take the lock of an open file if nobody has it; return whether this process has it now."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,9 +1,11 @@
 """`httpdyno doctor`."""
 
 import json
+import logging
 import re
 
 import pytest
+from tests.servers.left import left_by
 
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
@@ -98,6 +100,21 @@ def test_what_was_left_behind_is_ended_and_said(capsys, monkeypatch):
     seen = capsys.readouterr()
     assert "ended 3 server processes" in seen.err
     json.loads(seen.out)
+
+
+def test_a_run_folder_that_is_left_alone_in_doubt_is_named_with_the_way_out(capsys, caplog):
+    doubtful = left_by()
+    (doubtful / "owner.jsonl").unlink()
+    (doubtful / "file").touch()
+    run(["doctor", "--json", "-"])
+    (remark,) = (r for r in json.loads(capsys.readouterr().out)["remarks"] if "left alone" in r)
+    assert remark == (
+        f"`{doubtful}` is left alone, since its run may be live: `owner.jsonl` is not there; "
+        f"once no httpdyno uses it, run `rm -r {doubtful}`"
+    )
+    with caplog.at_level(logging.INFO, "httpdyno"):
+        run(["-v", "history"])
+    assert f"`{doubtful}`: `owner.jsonl` is not there" in caplog.text
 
 
 def test_a_steady_machine_has_no_remarks():

@@ -1,9 +1,9 @@
-import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.servers.left import left_by
 
 from httpdyno.servers import control_group
 from httpdyno.servers.control_group import (
@@ -19,7 +19,6 @@ from httpdyno.servers.control_group import (
     usable_parent,
 )
 from httpdyno.servers.leftovers import reap_leftovers
-from httpdyno.servers.root_folder import disk_root
 
 DEADLINE_S = 10.0
 
@@ -133,10 +132,7 @@ def test_a_group_is_ended_whole_and_removed():
 @pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
 def test_a_group_that_no_record_had_yet_goes_with_its_dead_owner():
     name = f"run-1-{os.getpid()}-abc"
-    dead = disk_root() / name
-    dead.mkdir()
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    (dead / "owner.jsonl").write_text(json.dumps({"pid": 1, "boot": boot}) + "\n")
+    dead = left_by(name=name)
     unrecorded, of_another = make_group(f"{name}-0001-x-server.log"), make_group(f"{name}d-0001")
     assert unrecorded is not None
     assert of_another is not None
@@ -159,14 +155,10 @@ def test_a_group_that_another_session_made_elsewhere_goes_with_its_dead_owner(co
     theirs = parents[controller].folder / f"session-{os.getpid()}"
     name = f"run-1-{os.getpid()}-abd"
     own, of_another = (theirs / f"httpdyno-{each}-0001-x-log" for each in (name, f"{name}d"))
-    dead = disk_root() / name
-    dead.mkdir()
     try:
         for folder in (theirs, own, of_another):
             folder.mkdir()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        said = [{"pid": 1, "boot": boot}, {"groups": [str(own), str(of_another), str(theirs)]}]
-        (dead / "owner.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in said))
+        dead = left_by({"groups": [str(own), str(of_another), str(theirs)]}, name=name)
         reap_leftovers()
         assert not dead.exists()
         assert not own.exists()

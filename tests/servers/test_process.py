@@ -20,6 +20,7 @@ from httpdyno.servers.live_process import (
 )
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run_record import mark_of
 
 DEADLINE_S = 10
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
@@ -96,7 +97,7 @@ def test_what_fails_before_it_runs_is_raised_and_nothing_has_run(place, error):
             meanwhile=fails,
         )
     assert [path.name for path in place.folder.iterdir()] == ["log"]
-    assert not marked_processes(str(place.folder / "log"))
+    assert not marked_processes(mark_of(place, place.folder / "log"))
     assert "leader" not in (place.folder.parent / "owner.jsonl").read_text()
 
 
@@ -126,7 +127,8 @@ def test_output_can_be_kept_apart_from_errors(place):
 def test_it_gets_the_environment_it_was_given_and_the_mark_alone(place):
     process = spawned(place, "env")
     assert process.wait(DEADLINE_S)
-    expected = {*(f"{k}={v}" for k, v in ENVIRONMENT.items()), f"{MARK}={place.folder / 'log'}"}
+    mark = mark_of(place, place.folder / "log").text
+    expected = {*(f"{k}={v}" for k, v in ENVIRONMENT.items()), f"{MARK}={mark}"}
     assert {
         line for line in process.last_words().splitlines() if not line.startswith("LC_CTYPE")
     } == (expected)
@@ -218,7 +220,7 @@ def test_a_child_that_left_the_session_is_found_by_its_mark_after_its_parent_die
     assert len(process.members()) == 1, "the one that left is no descendant any more"
     process.stop()
     assert [each for each in members if process_info(each.pid)] == []
-    assert marked_processes(str(place.folder)) == []
+    assert marked_processes(mark_of(place, place.folder)) == []
 
 
 SLOW_TO_END = """

@@ -1,9 +1,11 @@
 """The user's roots: whose they must be, and what others may do."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from tests.servers.left import left_by, session_of
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers import root_folder
@@ -65,6 +67,29 @@ def test_a_root_that_others_can_replace_is_refused(own_folders, monkeypatch, mod
     shared.chmod(mode | 0o1000)
     with new_run_root() as root:
         assert root.folder.is_relative_to(shared)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders that are another's")
+@pytest.mark.parametrize("way", ["owner", "group"])
+def test_below_another_users_folder_no_record_is_believed_and_no_root_made(
+    own_folders, monkeypatch, way
+):
+    theirs = own_folders / "theirs"
+    theirs.mkdir()
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(theirs / "run"))
+    with subprocess.Popen(["/bin/sleep", "600"], start_new_session=True) as bystander:
+        dead = left_by(session_of(bystander))
+        if way == "owner":
+            os.chown(theirs, 65534, 0)
+        else:
+            os.chown(theirs, 0, 65534)
+            theirs.chmod(0o775)
+        assert reap_leftovers() == []
+        assert bystander.poll() is None
+        bystander.kill()
+    assert dead.exists()
+    with pytest.raises(AdapterError, match=f"others can replace what is in `{theirs}`"):
+        new_run_root()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders that are another's")

@@ -1,40 +1,37 @@
-import subprocess
-import sys
+import socket
 
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.store.owner import Owner
+from httpdyno import process_identity
+from httpdyno.process_identity import ProcessIdentity
+from httpdyno.store.owner import may_be_at_it, refusal
+
+ME = ProcessIdentity.me()
 
 
-def test_the_calling_process_is_alive():
-    assert Owner.me() == Owner.me()
-    assert Owner.me().is_alive()
+@pytest.mark.parametrize(
+    ("owner", "is_shared", "may_be"),
+    [
+        (ME, False, True),
+        (replace(ME, start_ticks=1), False, False),
+        (replace(ME, boot="another"), False, False),
+        (replace(ME, host="another", start_ticks=1), True, True),
+        (replace(ME, host="another", start_ticks=1), False, False),
+        (replace(ME, pid_namespace="pid:[1]", start_ticks=1), False, True),
+    ],
+)
+def test_who_cannot_be_looked_for_counts_as_alive(owner, is_shared, may_be, monkeypatch):
+    monkeypatch.setattr(process_identity, "_FIRST_PID_NAMESPACE", "not ours")
+    assert may_be_at_it(owner, is_shared=is_shared) == may_be
 
 
-@pytest.mark.parametrize("change", [{"start_ticks": 1}, {"boot": "another"}, {"pid": 1}], ids=str)
-def test_a_later_process_with_the_same_number_is_another(change):
-    assert not replace(Owner.me(), **change).is_alive()
-
-
-def test_a_process_that_ended_is_dead_before_anybody_waited_for_it():
-    with subprocess.Popen(
-        [sys.executable, "-c", "from httpdyno.store.owner import *; print(Owner.me().start_ticks)"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        ticks = int(process.stdout.read())
-        owner = replace(Owner.me(), pid=process.pid, start_ticks=ticks)
-        # Its output has ended, so it is exiting: poll until only its status is left.
-        for _ in range(1_000_000):
-            if not owner.is_alive():
-                break
-        assert not owner.is_alive()
-        assert process.wait(10) == 0
-
-
-def test_what_runs_on_another_host_counts_as_alive_only_in_a_shared_database():
-    elsewhere = replace(Owner.me(), host="another", start_ticks=1)
-    assert elsewhere.is_alive(is_shared=True)
-    assert not elsewhere.is_alive()
+def test_who_may_be_at_it_is_named_and_what_to_do(monkeypatch):
+    monkeypatch.setattr(process_identity, "_FIRST_PID_NAMESPACE", "not ours")
+    who = f"process {ME.pid} on {socket.gethostname()}"
+    words, hint = refusal(ME, "7")
+    assert words == f"run 7 is still being measured by {who}"
+    assert "stop it" in hint
+    words, hint = refusal(replace(ME, pid_namespace="pid:[1]"), "7")
+    assert words == f"run 7 may still be measured by {who}, which cannot be seen from here"
+    assert "on the host" in hint

@@ -30,6 +30,8 @@ from httpdyno.cli.standard_streams import (
 from httpdyno.errors import AdapterError, HttpdynoError, OutputError
 from httpdyno.interruption import let_no_signal_change_the_end, take_signals
 
+logger = logging.getLogger(__name__)
+
 COMMANDS = {
     "demo": "Tune the bundled application and write a report of what helped.",
     "study": "List, show and run studies of a server and its knobs.",
@@ -172,6 +174,15 @@ def _reap() -> None:
     tell(*lines)
 
 
+def _log_doubts() -> None:
+    """Log which folders were not cleaned up, since nobody can say whether their owners live."""
+    from httpdyno.servers.leftovers import doubtful_folders  # noqa: PLC0415 - not for help
+
+    if folders := doubtful_folders():
+        told = "; ".join(f"`{folder}`: {doubt}" for folder, doubt in folders.items())
+        logger.info("left alone, since their runs may be live: %s", told)
+
+
 def _add_command(app: typer.Typer, name: str) -> None:
     module = import_module(f"httpdyno.cli.{name}")
     if hasattr(module, "app"):
@@ -206,6 +217,8 @@ def _root(
     """Load a web server, change one setting at a time, prove what helped."""
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     log_to_stderr(level)
+    if verbose:
+        _log_doubts()
     if context.invoked_subcommand is None:
         say(context.get_help())
         raise typer.Exit(EXIT_USAGE)

@@ -1,5 +1,6 @@
 """`httpdyno doctor`: can this machine do what is asked of it?"""
 
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.registry import adapter_names, load_adapter, load_target
 from httpdyno.servers.cell.possible import cell_complaint, limits_of_cell, wall_complaint
 from httpdyno.servers.cell.wall import LIMITS_OF_OPEN, limits_of_wall
+from httpdyno.servers.leftovers import doubtful_folders
 from httpdyno.servers.limit_group import limited_by, limits_complaint
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.noise import Noise, measure_noise
@@ -58,7 +60,7 @@ def command(json: JsonOption = None) -> int:
     host = host_facts()
     studies = [open_study(name) for name in bundled_studies()]
     missing = {each.name: load_target(each).missing(each.server) for each in studies}
-    remarks = host_remarks(host, noise)
+    remarks = [*host_remarks(host, noise), *leftover_remarks()]
     if outputs.json is not None:
         write_json(_document(host, noise, missing, remarks), outputs.json)
     if outputs.has_text:
@@ -101,6 +103,15 @@ def host_remarks(host: HostFacts, noise: Noise) -> list[str]:
             "raises that"
         )
     return remarks
+
+
+def leftover_remarks() -> list[str]:
+    """Return which folders of runs no command cleans up, since their owners may live."""
+    return [
+        f"`{folder}` is left alone, since its run may be live: {doubt}; "
+        f"once no httpdyno uses it, run `rm -r {shlex.quote(str(folder))}`"
+        for folder, doubt in doubtful_folders().items()
+    ]
 
 
 def _versions() -> dict[str, str]:

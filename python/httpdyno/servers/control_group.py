@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.group_folder import group_folders
+from httpdyno.servers.live_process import ProcessInfo, process_info
+from httpdyno.servers.root_folder import is_own_folder
 
 CONTROLLERS = ("memory", "cpu")
 """Those that limits are set with."""
@@ -150,6 +152,8 @@ def is_group_of(folder: Path, owner: str) -> bool:
     """
     if ".." in folder.parts or not folder.name.startswith(group_name(f"{owner}-")):
         return False
+    if not is_own_folder(folder):
+        return False
     for line in _content(_MOUNTS).splitlines():
         fields, _, kind = line.partition(" - ")
         is_of_groups = kind.split()[0] in {"cgroup", "cgroup2"}
@@ -166,8 +170,21 @@ def groups_of(owner: str) -> list[Path]:
     found: list[Path] = []
     for parent in _parents():
         with suppress(OSError):
-            found += [e for e in parent.iterdir() if e.name.startswith(group_name(f"{owner}-"))]
+            found += [each for each in parent.iterdir() if is_group_of(each, owner)]
     return found
+
+
+def group_members(group: Path) -> list[ProcessInfo]:
+    """Return the live processes in a group and those below it."""
+    # Asked once more when they are known: a pid may be another process's by then.
+    known = {pid: info for pid in _pids_in(group) if (info := process_info(pid))}
+    return [known[pid] for pid in _pids_in(group) if pid in known]
+
+
+def _pids_in(group: Path) -> list[int]:
+    # 0 is one of another pid namespace, which has no number here.
+    lists = (_words(Path(folder, "cgroup.procs")) for folder, _, _ in os.walk(group))
+    return [int(pid) for each in lists for pid in each if pid.isdigit() and pid != "0"]
 
 
 def end_group(group: Path) -> None:

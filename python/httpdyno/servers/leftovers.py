@@ -1,37 +1,49 @@
 """Ending and removing what a run left: at its end, or after it was killed.
 
-The owner of a run folder holds a lock on its record as long as it lives (the kernel drops it
-however the process ends), so the next command can tell a dead owner from a living one, end what
-still runs of its sessions, and remove its folders.
+The next command tells a dead owner from a living one (`ownership.py`), ends what still runs of its
+sessions, and removes its folders. Nothing is ended but what came from the owner's servers: the
+descendants of recorded sessions and keepers, the members of its control groups, and sessions that
+bear its mark. Whoever else looks into a run's folder, runs there or has a file of it open is let
+be. Where it cannot be proved that the owner is dead, nothing is ended or removed.
 """
 
 import signal
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from httpdyno.boot import boot_id
 from httpdyno.interruption import cleaning
-from httpdyno.private_file import is_locked, taken_over
-from httpdyno.servers.control_group import end_group, groups_of, is_group_of, remove_group
+from httpdyno.process_identity import Life
+from httpdyno.servers.control_group import (
+    end_group,
+    group_members,
+    groups_of,
+    is_group_of,
+    remove_group,
+)
 from httpdyno.servers.live_process import (
+    Mark,
     ProcessInfo,
     await_end,
     end_all,
     is_live,
     marked_processes,
     members_of,
-    processes_in,
     send,
 )
+from httpdyno.servers.ownership import examined, standing
 from httpdyno.servers.removal import removal_complaint
 from httpdyno.servers.root_folder import (
     LOCK,
     disk_root,
     drop_if_empty,
+    is_own_folder,
     locked_root,
     own_disk_roots,
     own_memory_roots,
     own_runs,
+    unfinished,
+    unfinished_runs,
 )
 from httpdyno.servers.run_record import RECORD, RunRecord, read_record
 
@@ -46,14 +58,16 @@ def reap_leftovers() -> list[str]:
     """
     roots = own_disk_roots()
     memory_roots = own_memory_roots()
-    if not _is_ownerless_anywhere(roots, memory_roots):
+    if not _is_anything_left(roots, memory_roots):
         return []
     done: list[str] = []
     for root in roots:
         with locked_root(root):
+            for folder in unfinished_runs(root):
+                _remove_unfinished(folder)
             for folder in own_runs(root):
-                with taken_over(folder / RECORD) as is_ours:
-                    if is_ours and not _is_gone(folder):
+                with examined(folder / RECORD) as found:
+                    if not _is_gone(folder) and found.life is Life.GONE:
                         with cleaning():
                             done += _reaped(folder)
     # In memory each folder's own lock says enough; the disk root's keeps new runs out meanwhile.
@@ -64,31 +78,45 @@ def reap_leftovers() -> list[str]:
     return done
 
 
+def doubtful_folders() -> dict[Path, str]:
+    """Return the folders that are left alone because nobody can say whether their owners live.
+
+    With the reason for each, in words.
+    """
+    found = {file.parent: standing(file) for file in _files(own_disk_roots(), own_memory_roots())}
+    return {
+        folder: each.doubt
+        for folder, each in found.items()
+        if each.life is Life.IN_DOUBT and folder.exists()
+    }
+
+
 def clear_run(folder: Path) -> tuple[int, list[str]]:
     """End the owner's processes and remove its folders; return how many ended, and complaints."""
-    owner = read_record(folder)
+    record = read_record(folder)
     n_ended, complaints = 0, []
-    memory = owner.memory_folder
+    memory = record.memory_folder
     # Only what this owner can have made: a damaged record must not name anything else.
     if memory is not None and memory.name != folder.name and memory != folder / "memory":
         memory = None
-    # After a reboot the same pids and ticks may be anybody's.
-    if owner.boot == boot_id():
-        n_ended, left = _end_processes(owner, [folder, memory] if memory else [folder])
-        complaints += [f"process {process.pid} in `{folder}` cannot be ended" for process in left]
+    # After a reboot, and in another pid namespace, the same pids and ticks may be anybody's.
+    if record.owner is not None and record.owner.is_of_these_processes():
+        n_ended, left = _end_processes(record, folder)
+        complaints += [f"process {process.pid} of `{folder}` cannot be ended" for process in left]
     if complaints:
         return n_ended, complaints
     if memory is not None:
-        unfinished = memory.with_name(f".{memory.name}")  # of an owner killed as he made it
-        complaints += [removal_complaint(each, last=LOCK) for each in (unfinished, memory)]
+        for each in (unfinished(memory), memory):  # the one of an owner killed as he made it
+            if is_own_folder(each):
+                complaints.append(removal_complaint(each, last=LOCK))
     complaints.append(removal_complaint(folder, last=RECORD))
     return n_ended, [complaint for complaint in complaints if complaint]
 
 
 def _reaped(folder: Path) -> list[str]:
     """End and remove what a dead owner left; return what was done, in words."""
-    pid = read_record(folder).pid
-    whose = f"httpdyno process {pid}" if pid else "an httpdyno process"
+    owner = read_record(folder).owner
+    whose = f"httpdyno process {owner.pid}" if owner else "an httpdyno process"
     ended, left = clear_run(folder)
     done = []
     if ended:
@@ -97,49 +125,74 @@ def _reaped(folder: Path) -> list[str]:
     return done + left[1:]
 
 
-def _end_processes(owner: RunRecord, folders: list[Path]) -> tuple[int, list[ProcessInfo]]:
+def _end_processes(record: RunRecord, folder: Path) -> tuple[int, list[ProcessInfo]]:
     """End all that came from an owner's servers; return how many ended, and what is left."""
-    keepers = dict(owner.keepers)
+    keepers = dict(record.keepers)
+    mark = Mark(path=str(folder), key=record.key)
+    recorded = (group for group in record.groups if is_group_of(group, folder.name))
+    groups = {*recorded, *groups_of(folder.name)}
     seen: set[int] = set()
 
     def members() -> list[ProcessInfo]:
-        found = members_of([*owner.sessions, *owner.keepers])
-        found += marked_processes(str(folders[0]))
-        found += processes_in(folders)
+        found = members_of([*record.sessions, *record.keepers], mark)
+        found += marked_processes(mark)
+        found += (each for group in groups for each in group_members(group))
         servers = {p.pid: p for p in found if keepers.get(p.pid) != p.started_ticks}
         seen.update(servers)
         return list(servers.values())
 
     left = end_all(members)
     # Keepers last, since what has lost every other mark is still their child.
-    kept = [p for p in members_of(owner.keepers) if keepers.get(p.pid) == p.started_ticks]
+    kept = [p for p in members_of(record.keepers) if keepers.get(p.pid) == p.started_ticks]
     send(kept, signal.SIGKILL)
     await_end(kept, _KEEPER_S)
     left += [process for process in kept if is_live(process)]
-    name = folders[0].name
-    recorded = (group for group in owner.groups if is_group_of(group, name))
-    for group in {*recorded, *groups_of(name)}:
+    for group in groups:
         end_group(group)
         remove_group(group)
     return len(seen) - len({process.pid for process in left}), left
 
 
-def _is_ownerless_anywhere(roots: list[Path], memory_roots: list[Path]) -> bool:
+def _files(roots: list[Path], memory_roots: list[Path]) -> Iterator[Path]:
+    """Yield the files that say whose the folders in some roots are."""
+    yield from (folder / RECORD for root in roots for folder in own_runs(root))
+    yield from (folder / LOCK for root in memory_roots for folder in own_runs(root))
+
+
+def _is_anything_left(roots: list[Path], memory_roots: list[Path]) -> bool:
     """Whether there is work for a reaper, seen without a lock: it looks again with it."""
-    records = [folder / RECORD for root in roots for folder in own_runs(root)]
-    locks = [folder / LOCK for root in memory_roots for folder in own_runs(root)]
-    return not all(is_locked(file) for file in (*records, *locks))
+    return any(unfinished_runs(root) for root in roots) or any(
+        standing(file).life is Life.GONE or _is_empty(file.parent)
+        for file in _files(roots, memory_roots)
+    )
 
 
 def _remove_ownerless(memory_root: Path) -> list[str]:
     done = []
     for folder in own_runs(memory_root):
         # Held meanwhile, since a reaper with another root on disk looks here as well.
-        with taken_over(folder / LOCK) as is_ours:
-            if is_ours and not _is_gone(folder):
+        with examined(folder / LOCK) as found:
+            if not _is_gone(folder) and found.life is Life.GONE:
                 complaint = removal_complaint(folder, last=LOCK)
                 done.append(complaint or f"removed `{folder}`, which no httpdyno owns")
     return done
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what its maker left in which nothing was begun: one that lives holds the root's lock.
+
+    A whole record may be in it, and that must not speak against it: through an overlay the root's
+    lock is another one.
+    """
+    with examined(folder / RECORD) as found:
+        if found.life is Life.GONE or read_record(folder).owner is None:
+            removal_complaint(folder, last=RECORD)
+
+
+def _is_empty(folder: Path) -> bool:
+    with suppress(OSError):
+        return not any(folder.iterdir())
+    return False
 
 
 def _is_gone(folder: Path) -> bool:

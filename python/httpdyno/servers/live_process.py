@@ -1,9 +1,9 @@
 """Finding and ending the processes of a server whose keeper is gone.
 
 A server is the leader of its own session, so `session id = its pid` finds all of its processes
-also after it died. Three nets more for those that left the session (setsid): descent from a member,
-a mark in the environment that every descendant inherits, and the folders that a process runs in or
-has files open of. Process ids are reused, so nothing
+also after it died. Two nets more for those that left the session (setsid): descent from a member,
+and a mark in the environment that every descendant inherits. Where a process runs, and which files
+it has open, says nothing: it may be anybody's who looks at them. Process ids are reused, so nothing
 is ever signalled by number alone: a start time (clock ticks since boot) goes with it.
 """
 
@@ -11,16 +11,49 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from httpdyno.process_identity import sees_own_processes, stat_fields
+
 MARK = "HTTPDYNO_INSTANCE"
-"""Environment variable with a path in the instance's folder, different for each session."""
+"""Environment variable with a path in the instance's folder, different for each session, and the
+run's key."""
 
 _TERM_S = 0.5
 _KILL_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mark:
+    """What a server's environment is marked with, and so that of all that comes from it.
+
+    The path alone could be put by anybody into an environment that he gives to a program of another
+    user; the key is in the run's record, and in the environments of its servers.
+    """
+
+    path: str
+    """Below it are all that it stands for."""
+    key: str
+
+    @property
+    def text(self) -> str:
+        """What the variable holds."""
+        return f"{self.path}:{self.key}"
+
+    def is_on(self, pid: int) -> bool:
+        """Return whether a process bears it, or one below its path."""
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:  # another user's, or gone meanwhile
+            return False
+        if not self.key:
+            return False
+        borne = (each for each in environment if each.startswith(f"{MARK}=".encode()))
+        value = os.fsdecode(next(borne, b"")).removeprefix(f"{MARK}=")
+        path, _, key = value.rpartition(":")
+        return key == self.key and f"{path}/".startswith(f"{self.path}/")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,13 +69,8 @@ class ProcessInfo:
 
 def process_info(pid: int) -> ProcessInfo | None:
     """Return what /proc says of a process; None if it is gone, or only a zombie of it is left."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The second field is the name in parentheses, which may itself contain anything.
-    fields = stat[stat.rfind(b")") + 2 :].split()
-    if fields[0] in {b"Z", b"X"}:
+    fields = stat_fields(pid)
+    if fields is None or fields[0] in {b"Z", b"X"}:
         return None
     return ProcessInfo(
         pid=pid,
@@ -60,7 +88,12 @@ def is_live(process: ProcessInfo) -> bool:
 
 
 def live_processes() -> list[ProcessInfo]:
-    """Return all live processes of this machine that can be seen."""
+    """Return all live processes of this machine that can be seen.
+
+    None where `/proc` shows another pid namespace's numbers, which name other processes here.
+    """
+    if not sees_own_processes():
+        return []
     names = os.listdir("/proc")  # noqa: PTH208 - half the time of iterdir, and called in loops
     found = (process_info(int(name)) for name in names if name.isdigit())
     return [info for info in found if info is not None]
@@ -76,8 +109,14 @@ def session_members(leader: int, started_ticks: int) -> list[ProcessInfo]:
     return members_of([(leader, started_ticks)])
 
 
-def members_of(sessions: Iterable[tuple[int, int]]) -> list[ProcessInfo]:
-    """Return the live processes of sessions, (leader, its start) each, and their descendants."""
+def members_of(sessions: Iterable[tuple[int, int]], mark: Mark | None = None) -> list[ProcessInfo]:
+    """Return the live processes of sessions, (leader, its start) each, and their descendants.
+
+    Args:
+        sessions: Those that were opened.
+        mark: What a member must bear whose session's leader is gone. Once all of ours have ended
+            the number may be reused by another leader, who may have ended as well.
+    """
     processes = live_processes()
     starts = {p.pid: p.started_ticks for p in processes}
     # As long as the session has members the kernel does not give its number to a new process;
@@ -88,7 +127,11 @@ def members_of(sessions: Iterable[tuple[int, int]]) -> list[ProcessInfo]:
         if starts.get(leader, started_ticks) == started_ticks
     }
     members = {
-        p.pid: p for p in processes if p.session in ours and p.started_ticks >= ours[p.session]
+        p.pid: p
+        for p in processes
+        if p.session in ours
+        and p.started_ticks >= ours[p.session]
+        and (mark is None or p.session in starts or mark.is_on(p.pid))
     }
     grown = True
     while grown:
@@ -113,45 +156,21 @@ def children_of(pids: Iterable[int]) -> frozenset[int]:
     return frozenset(child for pid in pids for child in child_pids(pid))
 
 
-def marked_processes(mark: str) -> list[ProcessInfo]:
-    """Return the live processes whose environment has the mark, or one below that folder."""
-    exact = f"{MARK}={mark}".encode()
-    below = exact + b"/"
-    found = []
-    for info in live_processes():
-        try:
-            environment = Path(f"/proc/{info.pid}/environ").read_bytes().split(b"\0")
-        except OSError:  # another user's, or gone meanwhile
-            continue
-        if any(entry == exact or entry.startswith(below) for entry in environment):
-            found.append(info)
-    return found
+def marked_processes(mark: Mark) -> list[ProcessInfo]:
+    """Return the live processes of marked sessions: those whose leader bears the mark, or is gone.
 
-
-def processes_in(folders: Iterable[Path]) -> list[ProcessInfo]:
-    """Return the live processes that run in the folders, or have files of them open.
-
-    Without those on a terminal: a person who looks at a log is no server, and none of ours has a
-    terminal. Without this process, which holds the locks.
+    Whoever took over a server's environment in a shell bears the mark, but in a session of the
+    shell's. Without those on a terminal, which none of ours has: that is a person's, too.
     """
-    inside = tuple(f"{folder}/" for folder in folders)
+    processes = {process.pid: process for process in live_processes()}
+    marked = {process.pid: process for process in processes.values() if mark.is_on(process.pid)}
     return [
-        info
-        for info in live_processes()
-        if info.pid != os.getpid()
-        and not info.has_terminal
-        and any(f"{path}/".startswith(inside) for path in _paths_of(info.pid))
+        process
+        for process in marked.values()
+        if not process.has_terminal
+        # 0 is one that was opened outside of this pid namespace.
+        and (process.session in marked or process.session not in {0, *processes})
     ]
-
-
-def _paths_of(pid: int) -> Iterator[str]:
-    """Yield where a process is, what it runs and what it has open."""
-    links = [f"/proc/{pid}/{name}" for name in ("cwd", "root", "exe")]
-    with suppress(OSError):
-        links += [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]  # noqa: PTH208
-    for link in links:
-        with suppress(OSError):
-            yield os.readlink(link).removesuffix(" (deleted)")  # noqa: PTH115
 
 
 def send(processes: Iterable[ProcessInfo], number: int) -> None:

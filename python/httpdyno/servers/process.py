@@ -22,21 +22,28 @@ from httpdyno.interruption import cleaning
 from httpdyno.model import LimitValues
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.control_group import end_group, holds, make_group, remove_group
+from httpdyno.servers.control_group import (
+    end_group,
+    group_members,
+    holds,
+    make_group,
+    remove_group,
+)
 from httpdyno.servers.keeper import Entry, Job
 from httpdyno.servers.limit_group import LimitGroups, make_limit_groups
 from httpdyno.servers.live_process import (
     MARK,
+    Mark,
     ProcessInfo,
     child_pids,
     end_all,
     marked_processes,
+    members_of,
     process_info,
-    processes_in,
     session_members,
 )
 from httpdyno.servers.log_file import log_text, opened_log
-from httpdyno.servers.run_record import record_session
+from httpdyno.servers.run_record import mark_of, record_session
 
 KEEPER = (
     "import os, sys; sys.path.insert(0, sys.argv[1]); "
@@ -65,7 +72,7 @@ class ServerProcess:
         self,
         kept: "_Kept",
         *,
-        place: Place,
+        mark: Mark,
         log: Path,
         stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
@@ -75,7 +82,7 @@ class ServerProcess:
         """The listener of its calls, for whoever asked to be told of them (`Entry.told`); in words
         why there is none. Whoever takes it closes it, after the process's end."""
         self._kept = kept
-        self._place = place
+        self._mark = mark
         self.log = log
         """Where its errors go, and its output where that is not apart."""
         self._stop_signal = stop_signal
@@ -127,9 +134,10 @@ class ServerProcess:
             entry = Entry(namespaces=enclosure.namespaces, mapped=enclosure.mapped)
             # Who enters other mounts is at their root.
             folder = folder or str(place.folder)
+        mark = mark_of(place, log)
         job = Job(
             command=list(command),
-            environment={**environment, MARK: str(log)},
+            environment={**environment, MARK: mark.text},
             cpus=list(place.cpus),
             group="",
             folder=folder,
@@ -146,7 +154,7 @@ class ServerProcess:
             kept.launch(job, place, log, output_to or log)
             meanwhile()
             kept.await_ready(log)
-            process = cls(kept, place=place, log=log, stop_signal=stop_signal)
+            process = cls(kept, mark=mark, log=log, stop_signal=stop_signal)
             kept.started_ticks = record_session(
                 place, kept.pid, keeper=kept.keeper_pid, groups=kept.groups
             )
@@ -262,15 +270,20 @@ class ServerProcess:
         if self._kept.end_all():
             return
         # The keeper was killed, or there is something that even root cannot kill.
-        left = end_all(self.members)
-        left += end_all(lambda: marked_processes(str(self.log)))
-        left += end_all(lambda: processes_in([self._place.folder, self._place.memory_folder]))
+        left = end_all(self._known_members)
         if left or not self.wait(_REAP_S):
             pids = " ".join(str(p.pid) for p in left) or str(self.pid)
             raise RevertError(
                 f"server processes could not be ended: {pids}", hint=f"Run `kill -9 {pids}`."
             )
         self._kept.give_up()
+
+    def _known_members(self) -> list[ProcessInfo]:
+        """Return what came from it, as far as that shows without a keeper."""
+        found = members_of([(self.pid, self._kept.started_ticks)], self._mark)
+        found += marked_processes(self._mark)
+        found += (each for group in self._kept.groups for each in group_members(group))
+        return list({each.pid: each for each in found}.values())
 
 
 class _Kept:

@@ -1,7 +1,8 @@
 """The user's roots, on disk and in memory: where the folders of all its httpdyno are made.
 
 Both stand where anybody may make folders, so one of our name may be somebody else's. It is neither
-used nor looked into; another name is taken.
+used nor looked into; another name is taken. Nor is one below a folder in which somebody else could
+put another in its place: what a record in it names would be ended on his word.
 """
 
 import os
@@ -55,19 +56,29 @@ def memory_root_or(otherwise: Path) -> Path:
 
 def own_disk_roots() -> list[Path]:
     """Return the roots on disk that this user has, all that there may be runs in."""
-    return [root for root in _disk_roots() if is_own_folder(root)]
+    return [root for root in _disk_roots() if _is_own_alone(root)]
 
 
 def own_memory_roots() -> list[Path]:
     """Return the same in memory."""
     memory = _memory()
     roots = [memory / _root_name(number) for number in range(_NAMES_TRIED)]
-    return [root for root in roots if is_own_folder(root)]
+    return [root for root in roots if _is_own_alone(root)]
 
 
 def own_runs(root: Path) -> list[Path]:
     """Return the owners' folders in a root; what is not this user's is not looked into."""
     return [folder for folder in sorted(root.glob("run-*")) if is_own_folder(folder)]
+
+
+def unfinished_runs(root: Path) -> list[Path]:
+    """Return the folders that owners are about to make, or were killed as they made them."""
+    return [folder for folder in sorted(root.glob(".run-*")) if is_own_folder(folder)]
+
+
+def unfinished(folder: Path) -> Path:
+    """Return what a run's folder is called until all is in it that says whose it is."""
+    return folder.with_name(f".{folder.name}")
 
 
 def drop_if_empty(folder: Path) -> None:
@@ -122,9 +133,8 @@ def safe_root(root: Path) -> Path:
             )
         if info.st_mode & _OTHERS_MAY_WRITE or info.st_mode & 0o755 != 0o755:  # noqa: PLR2004
             root.chmod(0o755)
-        above = {parent: parent.stat() for parent in root.parents}
-        closed = [p for p, info in above.items() if not info.st_mode & stat.S_IXOTH]
-        theirs = [p for p, info in above.items() if _is_open_to_all(info)]
+        closed = [each for each in root.parents if not each.stat().st_mode & stat.S_IXOTH]
+        theirs = _others_above(root)
     except (OSError, ValueError) as error:
         raise AdapterError(
             f"`{root}` cannot be used for runs: {error}",
@@ -143,9 +153,30 @@ def safe_root(root: Path) -> Path:
     return root
 
 
-def _is_open_to_all(folder: os.stat_result) -> bool:
-    """Whether all can rename what is in a folder, as they cannot where it is sticky."""
-    return bool(folder.st_mode & stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
+def _is_own_alone(root: Path) -> bool:
+    """Whether it is a root of this user's, in which nobody else can put anything."""
+    try:
+        is_ours = is_own_folder(root) and not root.lstat().st_mode & _OTHERS_MAY_WRITE
+        return is_ours and not _others_above(root)
+    except OSError:
+        return False
+
+
+def _others_above(root: Path) -> list[Path]:
+    """Return the folders above in which somebody else can put another in a root's place."""
+    trusted = {0, os.geteuid(), Path("/").stat().st_uid}
+    above = dict.fromkeys([*root.parents, *root.resolve().parents])
+    return [each for each in above if _is_others(each.stat(), trusted)]
+
+
+def _is_others(folder: os.stat_result, trusted: set[int]) -> bool:
+    """Whether somebody else can rename what is in a folder, as they cannot where it is sticky."""
+    if folder.st_uid not in trusted:
+        return True
+    # Many users have a group of their own, which may write wherever they may.
+    is_groups = os.geteuid() == 0 and folder.st_gid != 0 and folder.st_mode & stat.S_IWGRP
+    may_write = is_groups or folder.st_mode & stat.S_IWOTH
+    return bool(may_write) and not folder.st_mode & stat.S_ISVTX
 
 
 def _disk_roots() -> list[Path]:

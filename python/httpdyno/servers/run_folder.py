@@ -8,6 +8,7 @@ anything is started, so that the next command finds what a killed httpdyno left 
 import atexit
 import fcntl
 import itertools
+import json
 import os
 import re
 from contextlib import suppress
@@ -21,6 +22,7 @@ from httpdyno.interruption import cleaning
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.leftovers import clear_run
 from httpdyno.servers.live_process import process_info
+from httpdyno.servers.ownership import ownership
 from httpdyno.servers.removal import removal_complaint
 from httpdyno.servers.root_folder import (
     LOCK,
@@ -30,6 +32,7 @@ from httpdyno.servers.root_folder import (
     locked_root,
     memory_root_or,
     safe_root,
+    unfinished,
 )
 from httpdyno.servers.run_record import begin_record
 
@@ -111,13 +114,15 @@ def new_run_root() -> RunRoot:
     memory_folder = memory_root / (name if memory_root != root else f"{name}/memory")
     with locked_root(root):
         try:
-            folder.mkdir(mode=0o755)
-            folder.chmod(0o755)  # whatever the umask
-            record = begin_record(folder, memory_folder, started_ticks)
+            # It comes to its name only with a whole record in it, whose lock is held.
+            unfinished(folder).mkdir(mode=0o755)
+            unfinished(folder).chmod(0o755)  # whatever the umask
+            record = begin_record(unfinished(folder), memory_folder)
+            unfinished(folder).rename(folder)
             memory_lock = _make_in_memory(memory_folder)
         except OSError as error:
-            removal_complaint(memory_folder.with_name(f".{name}"))
-            removal_complaint(folder)
+            for each in (unfinished(memory_folder), unfinished(folder), folder):
+                removal_complaint(each)
             raise _cannot_be_made(folder, error) from error
     return RunRoot(folder, memory_folder, (record, memory_lock))
 
@@ -160,17 +165,18 @@ def _make_in_memory(folder: Path) -> int:
     """Make it with a lock of its own; return the lock.
 
     Its record may be removed by hand, or be under another root: then the lock alone says whether
-    somebody needs it. It comes to its name only with the lock held.
+    somebody needs it. It comes to its name only with the lock held, and whose it is written there.
     """
-    unfinished = folder.with_name(f".{folder.name}")
+    new = unfinished(folder)
     for _ in range(_ATTEMPTS):
         try:
-            unfinished.mkdir(mode=0o755)
+            new.mkdir(mode=0o755)
             break
         except FileNotFoundError:  # another httpdyno just removed the empty root
             safe_root(folder.parent)
-    unfinished.chmod(0o755)
-    lock = os.open(unfinished / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    new.chmod(0o755)
+    lock = os.open(new / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    unfinished.rename(folder)
+    os.write(lock, json.dumps(ownership(lock)).encode() + b"\n")
+    new.rename(folder)
     return lock

@@ -1,8 +1,9 @@
 """What a httpdyno process writes down of itself and its servers, and how a later one reads it.
 
-The record is a file of JSON lines: first who owns the run folder, then a line for each session
-that was opened for a server, written *before* the server runs. The owner holds a lock on it as long
-as it lives. It may be damaged: what cannot be read names no process.
+The record is a file of JSON lines: first who owns the run folder (`ownership.py`), then a line for
+each session that was opened for a server, written *before* the server runs. The owner holds a lock
+on it as long as it lives. It may be damaged, and it names processes that will be ended: so only
+what this user alone can have written is read, and what cannot be read names no process.
 """
 
 import fcntl
@@ -13,52 +14,69 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from httpdyno.boot import boot_id
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 from httpdyno.private_file import opened_own
+from httpdyno.process_identity import ProcessIdentity
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.live_process import Mark, process_info
+from httpdyno.servers.ownership import is_trusted, owner_of, ownership
 
 RECORD = "owner.jsonl"
 _RECORD_BYTES = 16 << 20
 """More is no record: a start adds less than 300 bytes for each of its servers."""
+_HEAD_BYTES = 16 << 10
+_KEY_BYTES = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRecord:
     """What is written down of a run folder's owner and its servers."""
 
-    pid: int
-    boot: str
+    owner: ProcessIdentity | None
     memory_folder: Path | None
     sessions: tuple[tuple[int, int], ...]
     """(leader, start time in ticks) of each."""
     keepers: tuple[tuple[int, int], ...]
     groups: tuple[Path, ...]
+    key: str
+    """What the marks of its servers end in; empty where there is none."""
 
 
-def begin_record(folder: Path, memory_folder: Path, started_ticks: int) -> int:
+def begin_record(folder: Path, memory_folder: Path) -> int:
     """Write down that this process owns a run folder; return the record, open and locked.
 
     Args:
         folder: The run folder, on disk.
         memory_folder: What belongs to it in memory.
-        started_ticks: When this process started.
 
     Raises:
         OSError: It cannot be written.
     """
     record = os.open(folder / RECORD, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     fcntl.flock(record, fcntl.LOCK_EX)
-    head = {
-        "pid": os.getpid(),
-        "started_ticks": started_ticks,
-        "boot": boot_id(),
-        "memory_folder": str(memory_folder),
-    }
+    key = os.urandom(_KEY_BYTES).hex()
+    head = {**ownership(record), "memory_folder": str(memory_folder), "key": key}
     _append(record, head)
     return record
+
+
+def mark_of(place: Place, log: Path) -> Mark:
+    """Return what a server of a place is marked with.
+
+    Args:
+        place: Of a `RunRoot`.
+        log: Its log, which no other server has.
+
+    Raises:
+        AdapterError: The place is in no run folder with a record.
+    """
+    record = _opened(place, os.O_RDONLY)
+    try:
+        head = _entries_of(os.pread(record, _HEAD_BYTES, 0))
+    finally:
+        os.close(record)
+    return Mark(path=str(log), key=_key(head[0] if head else {}))
 
 
 def record_session(
@@ -76,12 +94,7 @@ def record_session(
         AdapterError: The place is in no run folder with a record, or the leader is gone already.
     """
     info = process_info(leader)
-    try:
-        record = opened_own(place.folder.parent / RECORD, os.O_WRONLY | os.O_APPEND)
-    except OSError as error:
-        raise AdapterError(
-            f"`{place.folder}` is in no run folder with a record: {error.strerror}"
-        ) from error
+    record = _opened(place, os.O_WRONLY | os.O_APPEND)
     try:
         if info is None:
             raise AdapterError(f"process {leader} was gone before it could be recorded")
@@ -105,15 +118,29 @@ def read_record(folder: Path) -> RunRecord:
     entries = _entries(folder / RECORD)
     # The first is the owner's; one that tells nothing is as good as none.
     head = entries[0] if entries else {}
-    pid, memory = head.get("pid"), head.get("memory_folder")
+    memory = head.get("memory_folder")
     return RunRecord(
-        pid=pid if _is_number(pid) else 0,
-        boot=str(head.get("boot", "")),
+        owner=owner_of(head),
         memory_folder=Path(memory) if isinstance(memory, str) and memory else None,
         sessions=_processes(entries, "leader", "started_ticks"),
         keepers=_processes(entries, "keeper", "keeper_started_ticks"),
         groups=tuple(Path(each) for entry in entries for each in _texts(entry.get("groups"))),
+        key=_key(head),
     )
+
+
+def _opened(place: Place, flags: int) -> int:
+    try:
+        return opened_own(place.folder.parent / RECORD, flags)
+    except OSError as error:
+        raise AdapterError(
+            f"`{place.folder}` is in no run folder with a record: {error.strerror}"
+        ) from error
+
+
+def _key(head: dict[str, Any]) -> str:
+    key = head.get("key")
+    return key if isinstance(key, str) else ""
 
 
 def _texts(value: object) -> list[str]:
@@ -139,9 +166,12 @@ def _entries(record: Path) -> list[dict[str, Any]]:
     except OSError:
         return []
     with os.fdopen(handle, "rb") as file:
-        lines = file.read(_RECORD_BYTES).splitlines()
+        return _entries_of(file.read(_RECORD_BYTES)) if is_trusted(handle) else []
+
+
+def _entries_of(content: bytes) -> list[dict[str, Any]]:
     entries = []
-    for line in lines:
+    for line in content.splitlines():
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):

@@ -10,17 +10,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Record
 
-R = TypeVar("R", bound=Record)
-P = TypeVar("P", bound=msgspec.Struct)
+R = TypeVar("R", bound=msgspec.Struct)
 
 _MAY_BE_OLD = {"plan", "study", "workload", "measurement", "sweep", "points"}
 _GONE = {"busy_connection_s"}
 """What measurements had until 0.1, and nobody read: their evidence has it for each second."""
 
 
-def to_text(record: Record) -> str:
+def to_text(record: msgspec.Struct) -> str:
     """Return the record as JSON."""
     return json.dumps(msgspec.to_builtins(record), ensure_ascii=False, separators=(",", ":"))
 
@@ -42,7 +40,7 @@ def from_text(text: str, kind: type[R], what: str) -> R:
         raise _unreadable(what, error) from error
 
 
-def part_from_text(text: str, kind: type[P], what: str) -> P:
+def part_from_text(text: str, kind: type[R], what: str) -> R:
     """Return the fields of a stored record that `kind` has too, for a fraction of the whole's cost.
 
     Args:

@@ -27,9 +27,10 @@ from httpdyno.model import (
     TurnsOutcome,
     WindowRecord,
 )
+from httpdyno.process_identity import ProcessIdentity
 from httpdyno.secret import with_digests, workload_without_values
 from httpdyno.store.database import Database
-from httpdyno.store.owner import Owner
+from httpdyno.store.owner import may_be_at_it, refusal
 from httpdyno.store.payload import from_text, to_text
 from httpdyno.store.query import (
     WHOLE_RUNS,
@@ -55,7 +56,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._me = Owner.me()
+        self._me = ProcessIdentity.me()
         self._salt = os.urandom(4).hex()
 
     @classmethod
@@ -126,10 +127,8 @@ class Store:
                 )
             owner = self._living_owner(row, run_id)
             if owner is not None and owner != self._me:
-                raise StoreError(
-                    f"run {run_id} is still being measured by process {owner.pid} on {owner.host}",
-                    hint="Wait until it ends, or stop it there first.",
-                )
+                words, hint = refusal(owner, run_id)
+                raise StoreError(words, hint=hint)
             connection.execute(
                 update_of(run_id).values(
                     status="running", owner=to_text(self._me), n_claims=runs.c.n_claims + 1
@@ -357,12 +356,12 @@ class Store:
             raise StoreError(f"the store `{self.name}` gave the new run no id")
         return str(key[0])
 
-    def _living_owner(self, row: sa.Row[Any], run_id: str) -> Owner | None:
+    def _living_owner(self, row: sa.Row[Any], run_id: str) -> ProcessIdentity | None:
         """Return the process that is at the run now; None when there is none."""
         if row.status != "running" or row.owner is None:
             return None
-        owner = from_text(row.owner, Owner, f"the owner of run {run_id}")
-        return owner if owner.is_alive(is_shared=self._database.is_shared) else None
+        owner = from_text(row.owner, ProcessIdentity, f"the owner of run {run_id}")
+        return owner if may_be_at_it(owner, is_shared=self._database.is_shared) else None
 
     def _seems_alive(self, row: sa.Row[Any]) -> bool:
         """Whether somebody is at the run; not where what is stored of that cannot be read."""

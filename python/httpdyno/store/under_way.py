@@ -19,7 +19,7 @@ from httpdyno.model import (
     StartServers,
     StartUnderWay,
 )
-from httpdyno.store.owner import Owner
+from httpdyno.process_identity import ProcessIdentity
 from httpdyno.store.payload import from_text
 from httpdyno.store.query import key_of, of_same_start, summaries
 from httpdyno.store.schema import runs, starts, windows
@@ -31,7 +31,7 @@ def run_row(connection: Connection, run_id: str) -> sa.Row[Any] | None:
     return connection.execute(summaries().where(runs.c.id == key_of(run_id))).first()
 
 
-def run_under_way(connection: Connection, row: sa.Row[Any], owner: Owner) -> RunUnderWay:
+def run_under_way(connection: Connection, row: sa.Row[Any], owner: ProcessIdentity) -> RunUnderWay:
     """Return what is known so far of a run.
 
     Args:

@@ -62,7 +62,9 @@ def card_of_boot(requests_per_s: RequestsPerS) -> KeptCard:
 def known_card() -> KeptCard | None:
     """Return the card that was taken last in this boot; None where none is kept. It takes none."""
     kept, now = _kept(), circumstances()
-    is_of_now = kept is not None and (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
+    if kept is None or not kept.boot:  # a boot that is not shown may be any
+        return None
+    is_of_now = (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
     return kept if is_of_now else None
 
 

@@ -1,0 +1,147 @@
+"""A process, named so that no other one is taken for it; and whether it still lives.
+
+A number alone is reused sooner or later, and names another process in another pid namespace. With
+the tick at which the process started, the boot and the pid namespace it names one for good. Where
+it cannot be looked for from here, as from a container, nobody may say that it is gone.
+
+Source: pid_namespaces(7), time_namespaces(7); proc(5) for `stat`.
+"""
+
+import os
+import socket
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+
+from httpdyno.boot import boot_id
+
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""The machine's own, which sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""
+_ENDED = (b"Z", b"X")
+
+
+class Life(Enum):
+    """What can be said of a process from here."""
+
+    ALIVE = "alive"
+    GONE = "gone"
+    IN_DOUBT = "in doubt"
+
+
+class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """One process of one machine."""
+
+    pid: int
+    start_ticks: int
+    """Field 22 of `/proc/PID/stat`: clock ticks from boot to the start of the process."""
+    boot: str
+    host: str
+    pid_namespace: str = ""
+    """The one that its number is of; empty where that was not written down."""
+    time_namespace: str = ""
+    """The one that its ticks are of; empty likewise, and where the kernel has none."""
+
+    @classmethod
+    def me(cls) -> "ProcessIdentity":
+        """Return the calling process."""
+        fields = stat_fields(os.getpid()) if sees_own_processes() else None
+        return cls(
+            pid=os.getpid(),
+            start_ticks=int(fields[19]) if fields else 0,
+            boot=boot_id(),
+            host=socket.gethostname(),
+            pid_namespace=_namespace("pid"),
+            time_namespace=_namespace("time"),
+        )
+
+    def is_of_these_processes(self) -> bool:
+        """Return whether its number means the same here: the same boot and the same namespace."""
+        return (
+            bool(self.boot)
+            and self.boot == boot_id()
+            and self.pid_namespace == _namespace("pid")
+            and sees_own_processes()
+        )
+
+    def life(self) -> Life:
+        """Return whether it lives, as far as that can be known from here."""
+        boot = boot_id()
+        if not (self.boot and boot):
+            return Life.IN_DOUBT
+        if self.boot != boot:
+            return Life.GONE
+        if self.pid_namespace and self.pid_namespace != _namespace("pid"):
+            return Life.GONE if _has_ended(self.pid_namespace) else Life.IN_DOUBT
+        return self._life_here() if sees_own_processes() else Life.IN_DOUBT
+
+    def _life_here(self) -> Life:
+        """Return whether it lives, where its number means the same."""
+        fields = stat_fields(self.pid)
+        if fields is None:
+            return Life.IN_DOUBT if _answers(self.pid) else Life.GONE
+        if fields[0] in _ENDED:
+            return Life.GONE
+        if int(fields[19]) == self.start_ticks:
+            return Life.ALIVE
+        # Ticks are counted from elsewhere in another time namespace.
+        is_same_clock = self.time_namespace in {"", _namespace("time")}
+        return Life.GONE if is_same_clock else Life.IN_DOUBT
+
+
+def stat_fields(pid: int) -> list[bytes] | None:
+    """Return the fields of `/proc/PID/stat` from the third on; None where there are none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The second field is the name in parentheses, which may itself contain anything.
+    return stat[stat.rfind(b")") + 2 :].split()
+
+
+def sees_own_processes() -> bool:
+    """Return whether the numbers in `/proc` are those of this process's pid namespace.
+
+    They are not after `unshare --pid` without a mount of its own, and where nothing is mounted.
+    """
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())  # noqa: PTH115
+    except OSError:
+        return False
+
+
+def _namespace(kind: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/ns/{kind}")  # noqa: PTH115
+    except OSError:
+        return ""
+
+
+def _has_ended(pid_namespace: str) -> bool:
+    """Return whether no process is in a pid namespace: only root of the machine can see that."""
+    is_all_seen = _namespace("pid") == _FIRST_PID_NAMESPACE and sees_own_processes()
+    if not is_all_seen or os.geteuid() != 0:
+        return False
+    for name in os.listdir("/proc"):  # noqa: PTH208 - half the time of iterdir
+        if not name.isdigit() or name == "1":  # which is of the machine's own
+            continue
+        try:
+            found = os.readlink(f"/proc/{name}/ns/pid")  # noqa: PTH115
+        except (FileNotFoundError, ProcessLookupError):  # it ended, or only its status is left
+            continue
+        except OSError:
+            return False
+        if found == pid_namespace:
+            return False
+    return True
+
+
+def _answers(pid: int) -> bool:
+    """Return whether there is such a process though it cannot be seen, as with `hidepid`."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
