@@ -217,12 +217,15 @@ NOT_THEIRS = {
     "load/core_plan.py": "the kernel's",
     "servers/apache_site/perl.py": "folders of distributions",
     "servers/cell/host.py": "the kernel's",
+    "servers/cell/plan.py": "names in `/`",
+    "servers/cell/refusals.py": "the kernel's",
     "servers/cell/possible.py": "the kernel's",
     "servers/command/seen.py": "the kernel's",
     "servers/gunicorn/application.py": "names in a study's own folder",
     "servers/nginx/survey.py": "the kernel's",
     "servers/php_fpm/installation.py": "folders of distributions",
     "servers/site/openssl.py": "a folder of its own",
+    "study/trust/held.py": "its own copy; what is copied is opened by `_copied_file`",
     "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
 }
 FOLDERS = (

@@ -170,10 +170,15 @@ def test_which_private_copies_can_be_made_is_said_and_why_not(
     out = " ".join(capsys.readouterr().out.split())
     assert [each for each in words if each not in out] == []
     run(["doctor", "--json", "-"])
-    assert json.loads(capsys.readouterr().out)["isolation"] == {
+    found = json.loads(capsys.readouterr().out)["isolation"]
+    open_ways = {name: each.pop("does_not_hold") for name, each in found.items()}
+    assert found == {
         "cell": {"possible": not cell, "why_not": cell or None},
         "wall": {"possible": not wall, "why_not": wall or None},
+        "open": {"possible": True, "why_not": None},
     }
+    assert bool(open_ways["wall"]) == (not wall)
+    assert open_ways["open"]
 
 
 def test_whether_servers_can_be_limited_is_said_and_why_not(capsys, monkeypatch):

@@ -64,7 +64,10 @@ def with_listener(
             )
             process = seat.spawn(
                 launch.command,
-                environment={**copy_environment(member, place, variables), **launch.environment},
+                environment={
+                    **copy_environment(member, seat, place, variables),
+                    **launch.environment,
+                },
                 folder=launch.folder,
                 user=launch.user,
                 log=place.folder / f"{member.name}.log",

@@ -14,10 +14,27 @@ def test_a_copy_gets_little_of_the_environment_and_what_it_names(monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "secret")
     monkeypatch.setenv("GUNICORN_CMD_ARGS", "--workers 9")
     member = Member(name="app", kind="gunicorn", environment_names=("DATABASE_URL",))
-    found = member_environment(member, PLACE)
+    found = member_environment(member, PLACE, has_all=False)
     assert found["DATABASE_URL"] == "secret"
     assert found["HOME"] == "/place"
     assert "GUNICORN_CMD_ARGS" not in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "user", "home"),
+    [
+        ("nginx", "", None),
+        ("php-fpm", "www-data", None),
+        ("command", "", "/of/the/caller"),
+        ("gunicorn", "root", "/root"),
+        ("node", "0", "/root"),
+        ("node", "4294967200", None),
+    ],
+)
+def test_a_copy_that_sees_all_has_the_home_that_theirs_has(kind, user, home, monkeypatch):
+    monkeypatch.setenv("HOME", "/of/the/caller")
+    member = Member(name="app", kind=kind, user=user)
+    assert member_environment(member, PLACE, has_all=True).get("HOME") == home
 
 
 def test_values_are_read_from_the_file_that_the_service_has(tmp_path, monkeypatch):
@@ -27,7 +44,7 @@ def test_values_are_read_from_the_file_that_the_service_has(tmp_path, monkeypatc
     member = Member(
         name="app", kind="command", environment_names=("A",), environment_from=str(file)
     )
-    found = member_environment(member, PLACE)
+    found = member_environment(member, PLACE, has_all=False)
     assert found["A"] == "of the file"
     assert "B" not in found
 
@@ -39,7 +56,7 @@ def test_a_variable_that_is_nowhere_is_named(source, monkeypatch):
         name="app", kind="command", environment_names=("MISSING",), environment_from=source
     )
     with pytest.raises(AdapterError, match=r"MISSING|shop\.env"):
-        member_environment(member, PLACE)
+        member_environment(member, PLACE, has_all=False)
 
 
 def test_environment_files_are_read_as_systemd_does():

@@ -94,7 +94,7 @@ class Beside:
         user = own_user(user, [program], arguments, folder=folder)
         process = self._seat.spawn(
             command.run,
-            environment=copy_environment(member, self._place, self._variables),
+            environment=copy_environment(member, self._seat, self._place, self._variables),
             folder=folder,
             user=user,
             log=self._place.folder / log,
@@ -152,9 +152,12 @@ def shown_variables(spec: ServerSpec, knobs: Mapping[str, Level]) -> Variables:
     return _variables(knobs, RUN_PLACEHOLDER, SHARED_PLACEHOLDER if is_shared(spec) else "")
 
 
-def copy_environment(member: Member, place: Place, variables: Variables) -> dict[str, str]:
+def copy_environment(
+    member: Member, seat: OpenSeat, place: Place, variables: Variables
+) -> dict[str, str]:
     """Return all that a member's copy starts with, but for what a knob sets."""
-    return {**member_environment(member, place), **study_variables(member, variables)}
+    own = member_environment(member, place, has_all=seat.kind == "cell")
+    return {**own, **study_variables(member, variables)}
 
 
 def study_variables(member: Member, variables: Variables) -> dict[str, str]:

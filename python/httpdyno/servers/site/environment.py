@@ -4,6 +4,7 @@ Values are read when a copy is started and handed to it; a study and the store h
 """
 
 import os
+import pwd
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,16 +17,39 @@ from httpdyno.servers.staging import INHERITED
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LARGEST_BYTES = 1 << 20
+_WITHOUT_HOME = frozenset({"apache", "nginx", "php-fpm"})
+"""Kinds that a service manager starts: a page that shows its environment is to be the same."""
 
 
-def member_environment(member: Member, place: Place) -> dict[str, str]:
+def member_environment(member: Member, place: Place, *, has_all: bool) -> dict[str, str]:
     """Return the environment that a copy of a member starts with.
+
+    Args:
+        member: Whose copy it is.
+        place: Where that is.
+        has_all: Whether the copy sees all folders as theirs, and may write there, as in a cell.
 
     Raises:
         AdapterError: A variable of its service is nowhere to be read.
     """
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {"PATH": _PATH, **inherited, "HOME": str(place.folder), **own_variables(member)}
+    home = _home(member) if has_all else str(place.folder)
+    homes = {"HOME": home} if home else {}
+    return {"PATH": _PATH, **inherited, **homes, **own_variables(member)}
+
+
+def _home(member: Member) -> str:
+    """Return what a member has as its home; empty where it has none, as services of systemd."""
+    if member.kind in _WITHOUT_HOME:
+        return ""
+    if not member.user:
+        return os.environ.get("HOME", "")
+    try:
+        is_number = member.user.isdecimal()
+        found = pwd.getpwuid(int(member.user)) if is_number else pwd.getpwnam(member.user)
+    except KeyError:
+        return ""
+    return found.pw_dir
 
 
 def own_variables(member: Member) -> dict[str, str]:

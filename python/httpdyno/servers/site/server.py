@@ -345,7 +345,7 @@ def _started(
     process = seat.spawn(
         launch.command,
         environment={
-            **copy_environment(member, place, variables),
+            **copy_environment(member, seat, place, variables),
             **launch.environment,
             **each.changes.environment,
         },
