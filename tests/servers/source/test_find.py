@@ -212,6 +212,17 @@ def test_a_process_is_of_its_user_whatever_a_unit_of_that_name_says(
     assert each.member.user == user
 
 
+@pytest.mark.parametrize(("runs_as", "given"), [("eve", ("SAME",)), ("", ("PASSWORD", "SAME"))])
+def test_another_users_process_is_given_no_value_by_its_name(runs_as, given, tmp_path, monkeypatch):
+    monkeypatch.setenv("PASSWORD", "of the caller")
+    monkeypatch.setenv("SAME", "as there")
+    (tmp_path / "11").mkdir()
+    (tmp_path / "11/environ").write_bytes(b"PASSWORD=\0SAME=as there\0")
+    root = replace(process(11, 1, "shopd"), user=runs_as)
+    [each] = find(ProcessSource(11), machine_of(root, adapters=[Shop()], proc=tmp_path))
+    assert each.member.environment_names == given
+
+
 def test_what_began_a_server_and_all_else_that_it_began_is_not_beside_it(tmp_path):
     unit = "0::/system.slice/supervisor.service\n"
     supervisor = process(10, 1, "supervisord", groups=unit)

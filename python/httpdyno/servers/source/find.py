@@ -11,6 +11,7 @@ from msgspec import structs
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model import Member
+from httpdyno.runnable import user_name
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
@@ -326,7 +327,12 @@ def _seen(
     if root.user not in {"", "root"}:
         # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)
-    names = tuple(dict.fromkeys((*member.environment_names, *seen.environment_names)))
+    # A copy has its values from httpdyno's environment. What another user's process only names, such
+    # as a password there, is not given to it.
+    is_own = root.user in {"", user_name(os.geteuid())}
+    not_given = frozenset() if is_own else frozenset(seen.ours_differ)
+    own_names = (name for name in seen.environment_names if name not in not_given)
+    names = tuple(dict.fromkeys((*member.environment_names, *own_names)))
     return Found(
         member=structs.replace(member, environment_names=names),
         root=root,

@@ -50,6 +50,8 @@ class ProcessDetails:
     """What only its user and root may see of a process."""
 
     environment_names: tuple[str, ...] = ()
+    ours_differ: tuple[str, ...] = ()
+    """Those of which httpdyno's own environment has another value."""
     open_files_limit: str = ""
     """Soft limit; a number or `unlimited`."""
     hidden: tuple[str, ...] = ()
@@ -76,13 +78,16 @@ def details(pid: int, proc: Path = PROC) -> ProcessDetails:
         limits = (folder / "limits").read_bytes()
     except OSError:
         hidden.append("limits")
+    variables = {
+        name.decode(errors="replace"): value
+        for name, found, value in (entry.partition(b"=") for entry in environment.split(b"\0"))
+        if found
+    }
+    own = {name: os.fsencode(value) for name, value in os.environ.items()}
     return ProcessDetails(
-        environment_names=tuple(
-            sorted(
-                entry.partition(b"=")[0].decode(errors="replace")
-                for entry in environment.split(b"\0")
-                if b"=" in entry
-            )
+        environment_names=tuple(sorted(variables)),
+        ours_differ=tuple(
+            sorted(name for name, value in variables.items() if own.get(name, value) != value)
         ),
         open_files_limit=_open_files(limits.decode(errors="replace")),
         hidden=tuple(hidden),
