@@ -5,8 +5,13 @@ from pathlib import Path
 
 
 def is_root_of_the_machine() -> bool:
-    """Whether this process is root, and not just in a user namespace."""
-    return os.geteuid() == 0 and outside_ids() == (0, 0)
+    """Whether this process is root, and not just in a user namespace, of himself alone too."""
+    try:
+        words = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
+    except OSError:
+        words = []
+    is_one_of_many = words[2:] != ["1"]
+    return os.geteuid() == 0 and outside_ids() == (0, 0) and is_one_of_many
 
 
 def outside_ids() -> tuple[int, int]:

@@ -21,6 +21,9 @@ from httpdyno.model import (
 )
 from httpdyno.servers.limit_group import LimitGroups
 
+_COPYS = "c"
+"""Short: paths of sockets end after 107 bytes."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Enclosure:
@@ -53,6 +56,19 @@ class Place:
     def network(self) -> str:
         """The path of its network namespace; empty is httpdyno's own."""
         return "" if self.enclosure is None else self.enclosure.network
+
+    @property
+    def copy_folder(self) -> Path:
+        """Of that folder what a copy of somebody's server may write; the rest is httpdyno's own.
+
+        What may put links and files there is not to meet httpdyno's logs and layers.
+        """
+        return self.folder / _COPYS
+
+    @property
+    def copy_memory_folder(self) -> Path:
+        """The same in memory."""
+        return self.memory_folder / _COPYS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,8 +3,14 @@
 The load engine reads the same two forms.
 """
 
+import errno
+import os
 import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from httpdyno.foreign_path import held
 from httpdyno.servers.network import within
 
 SOCKET_PATH_BYTES = 107
@@ -38,11 +44,28 @@ def _connected(address: str, timeout_s: float) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         connection.settimeout(timeout_s)
-        connection.connect(address.removeprefix(_UNIX))
+        with _socket_at(address.removeprefix(_UNIX)) as path:
+            connection.connect(path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def _socket_at(path: str) -> Iterator[str]:
+    """Give a path that leads to the socket at another one.
+
+    In another process's mounts the kernel would follow a whole link from our own root, to a socket
+    that is none of that process's.
+    """
+    if not path.startswith("/proc/"):
+        yield path
+        return
+    with held(path) as found:
+        if not stat.S_ISSOCK(found.info().st_mode):
+            raise OSError(errno.ENOTSOCK, os.strerror(errno.ENOTSOCK), path)
+        yield f"/proc/self/fd/{found.handle}"
 
 
 def host_header(address: str) -> str:

@@ -4,6 +4,8 @@ import ctypes
 import os
 from _signal import SIGTERM
 
+NOBODY = 0x8000_0000
+"""What root of a copy is outside of it: a user and a group that no system gives to anybody."""
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWUSER = 0x1000_0000
 

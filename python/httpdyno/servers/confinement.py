@@ -8,6 +8,7 @@ owns nothing that was open or known before, and cannot ask for what `calls.refus
 import ctypes
 import os
 import resource
+import struct
 
 from httpdyno.servers.below import suppress
 from httpdyno.servers.calls import refusal
@@ -30,6 +31,8 @@ KEPT_RIGHTS = {
 """Capabilities that root in a copy keeps, as servers that start as root use them: to become their
 users, to own their files, to listen at low ports, to raise their limits. All others go."""
 _PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 38, 23, 24
+_PR_CAP_AMBIENT, _CLEAR_ALL = 47, 4
+_CAPABILITIES_3, _RIGHTS = 0x2008_0522, struct.Struct("=6I")
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _JOIN_SESSION_KEYRING = 1
 _MOST_RIGHTS = 64
@@ -40,13 +43,24 @@ _EVERY_PRIORITY = 40
 def cut_rights() -> None:
     """Let no program that is run from here on have other rights than `KEPT_RIGHTS`.
 
-    The rights in force go as a program is run; who has none over them here has none to lose.
+    The rights in force go as a program is run, but for those that programs inherit: so that is cut,
+    too. Who is root and cannot cut them is in no state to run what others wrote.
+
+    Raises:
+        OSError: Root may not.
     """
-    libc = ctypes.CDLL(None)
+    libc = ctypes.CDLL(None, use_errno=True)
     kept = frozenset(KEPT_RIGHTS.values())
     for right in range(_MOST_RIGHTS):
-        if right not in kept and libc.prctl(_PR_CAPBSET_READ, right, 0, 0, 0) == 1:
-            libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
+        is_held = right not in kept and libc.prctl(_PR_CAPBSET_READ, right, 0, 0, 0) == 1
+        if is_held and libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0) != 0 and os.geteuid() == 0:
+            raise OSError(ctypes.get_errno(), "cannot cut the rights of root")
+    libc.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
+    head = struct.pack("=Ii", _CAPABILITIES_3, 0)
+    rights = ctypes.create_string_buffer(_RIGHTS.size)
+    if libc.capget(head, rights) == 0:
+        low, low_may, _, high, high_may, _ = _RIGHTS.unpack(rights.raw)
+        libc.capset(head, _RIGHTS.pack(low, low_may, 0, high, high_may, 0))
 
 
 def raise_limits() -> None:
@@ -75,13 +89,15 @@ def gain_nothing() -> None:
         libc.syscall(number, _JOIN_SESSION_KEYRING, None, 0, 0, 0)
 
 
-def refuse_calls(*, but_told: bool) -> None:
+def refuse_calls(*, but_told: bool, gives_none: bool = False) -> None:
     """Refuse what leads out; last, since it refuses what is done here as well.
 
     Args:
         but_told: Whether a listener refuses the machine's own calls, and tells of them.
+        gives_none: Whether no file may be made one that gives its owner's rights to who runs it:
+            where others can come to what a copy writes.
 
     Raises:
         OSError: The kernel has no such filters.
     """
-    refusal.put_on(but_told=but_told)
+    refusal.put_on(but_told=but_told, gives_none=gives_none)

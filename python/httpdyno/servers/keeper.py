@@ -26,7 +26,7 @@ import select
 import time
 from _collections_abc import Callable, Sequence  # `collections` takes longer to import
 
-from httpdyno.servers.becoming import end_with_parent, execute, go_into_user_namespace
+from httpdyno.servers.becoming import NOBODY, end_with_parent, execute, go_into_user_namespace
 from httpdyno.servers.below import below, children, send, suppress
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -129,7 +129,8 @@ class Entry:
             os.setuid(user)
         if self.is_confined:
             # At last, since it refuses what is done above as well.
-            confinement.refuse_calls(but_told=is_told)
+            # Outside of a cell others come to what it writes.
+            confinement.refuse_calls(but_told=is_told, gives_none=not self.namespaces)
 
     def _go_in(self) -> None:
         # All are opened first: the way to them may not be seen from inside.
@@ -137,7 +138,10 @@ class Entry:
         handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in files]
         for kind, soft, hard in self.limits:
             resource.setrlimit(kind, (soft, hard))
+        user = self.owner[0] if self.owner else 0
         if self.users:
+            self._give_logs(user or NOBODY)
+        if self.users and not user:
             from httpdyno.servers.confinement import raise_limits  # noqa: PLC0415
 
             # While this process is root of the machine: what its own root may not raise any more.
@@ -146,6 +150,12 @@ class Entry:
             _enter(handle)
         if self.mapped:
             go_into_user_namespace(*self.mapped)
+
+    def _give_logs(self, user: int) -> None:
+        """Let who it becomes open again, as `/dev/stderr`, what it prints to."""
+        for handle in (1, 2):
+            with suppress(OSError):
+                os.fchown(handle, user, -1)
 
 
 class Job:
@@ -229,7 +239,7 @@ class _Keeper:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         self._child = 0
         """The server's first process, or its minder."""
-        self._has_minder = False
+        self._has_minder = self._is_lost = False
         self._told, self._tells = os.pipe()
         """By which a minder tells how the server's first process ended."""
         os.set_blocking(self._told, False)
@@ -249,6 +259,8 @@ class _Keeper:
                 return _NOT_LAUNCHED
         self._child = os.fork()
         if self._child == 0:
+            # Where the keeper is gone, there is to be no other end of it.
+            os.close(go_write)
             if self._has_minder:
                 os._exit(_mind(self._job, self._control, go_read, self._tells))
             os._exit(_become(self._job, self._control, go_read))
@@ -261,7 +273,7 @@ class _Keeper:
         if said == b"" and not self._is_over:
             send(children(self._child) if self._has_minder else [self._child], self._job.stop)
             self._wait(lambda: self._is_over, _GRACEFUL_S)
-        is_clean = self._end_all()
+        is_clean = self._end_all() and not self._is_lost
         for group in (self._job.group, *self._job.limits):
             if group:
                 _remove_group(group)
@@ -330,6 +342,9 @@ class _Keeper:
                 return True
             if pid == self._child and not self._has_minder:
                 self._tell_end(status)
+            elif pid == self._child and os.WIFSIGNALED(status):
+                # What it minded is nobody's now.
+                self._is_lost = True
 
     def _tell_end(self, status: int) -> None:
         self._is_over = True
@@ -362,6 +377,10 @@ def _mind(job: Job, control: int, go: int, tells: int) -> int:
     os.close(control)
     os.close(go)
     _let_go_of_files()
+    # It is to be seen in there, and with it where it is.
+    with suppress(OSError):
+        for handle in [os.open(path, os.O_RDONLY) for path in job.entry.namespaces]:
+            _enter(handle)
     while True:
         try:
             pid, status = os.wait()

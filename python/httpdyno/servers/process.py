@@ -347,9 +347,11 @@ class _Kept:
 
     def told_calls(self) -> int | str:
         """Return the listener of the server's calls, or in words why there is none."""
-        said, handles, _, _ = socket.recv_fds(self._control, _ANSWER_BYTES, 1)
+        said, handles, flags, _ = socket.recv_fds(self._control, _ANSWER_BYTES, 1)
         if handles:
             return handles[0]
+        if flags & socket.MSG_CTRUNC:
+            raise AdapterError("too many files are open here for its calls to be told")
         said, _, self._said = said.partition(b"\n")
         if not said.startswith(b"calls "):  # it has ended before
             self._said = said

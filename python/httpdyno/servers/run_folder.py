@@ -142,6 +142,19 @@ def made(place: Place) -> Place:
     return place
 
 
+def make_copy_folders(place: Place) -> None:
+    """Make the folders of a place that a copy may write in, before anything of it runs.
+
+    Raises:
+        AdapterError: One cannot be made.
+    """
+    for folder in (place.copy_folder, place.copy_memory_folder):
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _cannot_be_made(folder, error) from error
+
+
 def remove_place(place: Place) -> None:
     """Remove all that an instance wrote.
 

@@ -78,7 +78,7 @@ def test_in_a_cell_each_attempt_to_get_out_is_named_and_no_other(outside):
         seat = open_cell(place, CellWish(doors=(door,), writes=(str(outside),)))
         assert isinstance(seat, CellSeat), seat
         with closing(seat), Attempts(seat) as attempts:
-            said = seat.run(command(outside, place.folder), environment={})
+            said = seat.run(command(outside, place.copy_folder), environment={})
             assert (said.output, said.errors) == ("done\n", "")
             assert attempts.refused() == (
                 "tcp 192.0.2.5:5432",
@@ -108,7 +108,7 @@ def test_a_socket_of_the_copys_own_place_is_no_attempt_before_anybody_listens(ou
         seat = open_cell(place, CellWish())
         assert isinstance(seat, CellSeat), seat
         with closing(seat), Attempts(seat) as attempts:
-            for folder in (place.folder, place.memory_folder, outside):
+            for folder in (place.copy_folder, place.copy_memory_folder, outside):
                 path = f"{folder}/status.sock"
                 seat.run(["/usr/bin/python3", "-S", "-c", ASKS, path], environment={})
             assert attempts.refused() == (f"unix:{outside}/status.sock",)
@@ -246,7 +246,7 @@ def test_packets_show_what_no_call_names(monkeypatch, outside):
         seat = open_cell(place, CellWish(doors=(Door(to=f"unix:{outside}/door"),)))
         assert isinstance(seat, CellSeat), seat
         with closing(seat), Attempts(seat) as attempts:
-            assert seat.run(command(outside, place.folder), environment={}).output == "done\n"
+            assert seat.run(command(outside, place.copy_folder), environment={}).output == "done\n"
             refused = attempts.refused()
     assert refused[:2] == ("tcp 192.0.2.5:5432", "tcp [::1]:5432")
     assert f"udp 127.0.0.53:53 {NAMES}" in refused

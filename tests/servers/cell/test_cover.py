@@ -27,7 +27,8 @@ def covered(top, asked=(), points=(), place="", **others):
         mounted[top + path] = Mounted(point=top + path, kind=kind or "tmpfs")
     asked = [top + each for each in asked]
     own = top + place if place else "/nowhere/httpdyno-0/run-1/0001"
-    found = covers([top], mounted, (own,), asked=asked, **others)
+    runs = [str(Path(own).parent.parent)]
+    found = covers([top], mounted, (own,), asked=asked, runs=runs, **others)
 
     def short(paths):
         return sorted(path.removeprefix(top) for path in paths)

@@ -116,9 +116,10 @@ def test_when_httpdyno_is_killed_no_process_and_no_mount_is_left():
     with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as parent:
         assert parent.stdout
         pids = [int(pid) for pid in parent.stdout.readline().split()]
-        # Two of the copy, one that left its session, the holder, and the first of its processes.
+        # Two of the copy, one that left its session, the holder, the first of its processes, and
+        # the minder.
         network = network_of(pids[1])
-        wait_until(lambda: len(in_namespace(network)) == 5)
+        wait_until(lambda: len(in_namespace(network)) == 6)
         parent.kill()
     assert network != network_of("self")
     wait_until(lambda: not in_namespace(network))

@@ -30,7 +30,10 @@ pytestmark = pytest.mark.skipif(
 
 WAYS = Path(__file__).with_name("ways_out.py")
 MARK = "of the host"
-READS = {"devices of the host", "memory of the host", "proc root", "out of a chroot"}
+READS = {
+    *("devices of the host", "memory of the host", "proc root", "out of a chroot"),
+    "networks of others",
+}
 """Behind a wall files are read, by way of its own processes too: `limits_of_wall` says so."""
 NOT_KEPT = {
     "cell": set(),
@@ -133,7 +136,15 @@ def test_these_ways_lead_out_where_nothing_is_kept(outside, own_folders):
     assert {
         *("proc root", "proc cwd", "proc fd", "setns", "ptrace", "process_vm_readv"),
         *("pidfd_getfd", "control groups", "files of the kernel", "open_tree", "bpf", "keys"),
-        *("abstract sockets", "signals", "user namespace", "mount", "packets"),
+        *(
+            "networks of others",
+            "listener of calls",
+            "abstract sockets",
+            "signals",
+            "user namespace",
+            "mount",
+            "packets",
+        ),
     } <= {way for way, how in ended.items() if how.startswith("OUT")}, said.stdout
 
 

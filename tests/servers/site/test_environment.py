@@ -16,7 +16,7 @@ def test_a_copy_gets_little_of_the_environment_and_what_it_names(monkeypatch):
     member = Member(name="app", kind="gunicorn", environment_names=("DATABASE_URL",))
     found = member_environment(member, PLACE, has_all=False)
     assert found["DATABASE_URL"] == "secret"
-    assert found["HOME"] == "/place"
+    assert found["HOME"] == "/place/c"
     assert "GUNICORN_CMD_ARGS" not in found
 
 

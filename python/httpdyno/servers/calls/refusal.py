@@ -20,6 +20,7 @@ Instruction = tuple[int, int, int, int]
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO = 0x7FFF_0000, 0x0005_0000
+_REFUSE = _ERRNO | errno.EPERM
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 _SET_FILTER = 1
 _X32_BIT = 0x4000_0000
@@ -27,10 +28,14 @@ _X32_BIT = 0x4000_0000
 _NEW_NAMESPACES = 0x7E02_0000
 """All of `CLONE_NEW…` that `clone` takes: mounts, control groups, names, IPC, users, processes and
 network."""
-_NO_CALL = 0xFFFF_FFFF
 _CLONE3 = 435
 """The same number on all machines. Its flags are in memory, where a filter cannot look: without it
 the C library goes back to `clone`."""
+
+_NEW_LISTENER = 1 << 3
+"""Who listens to calls may let those on that another listener refuses: the last one counts."""
+_GIVES_RIGHTS = 0o6000
+"""Modes with which a file gives its owner's or its group's rights to who runs it."""
 
 REFUSED = (
     *("mount", "umount", "umount2", "pivot_root", "open_tree", "open_tree_attr", "move_mount"),
@@ -46,6 +51,7 @@ REFUSED = (
 """Calls that are refused, `clone` with a new namespace beside them."""
 
 _SAME_EVERYWHERE = {
+    "fchmodat2": 452,
     "open_tree": 428,
     "move_mount": 429,
     "fsopen": 430,
@@ -65,13 +71,33 @@ def _numbers(text: str) -> dict[str, int]:
     return {name: int(number) for name, _, number in pairs}
 
 
+_BY_MODE = {
+    "chmod": 1,
+    "fchmod": 1,
+    "fchmodat": 2,
+    "fchmodat2": 2,
+    "creat": 1,
+    "mknod": 1,
+    "mknodat": 2,
+    "open": 2,
+    "openat": 3,
+}
+"""Calls that give a file a mode → which argument it is."""
+_WITH_FLAGS = {"open": 1, "openat": 2}
+"""Those of them whose mode counts only where a file is made → which argument says so."""
+_NOT_SEEN = {"openat2": 437, "io_uring_setup": 425}
+"""Calls by which the same is asked in memory, where a filter cannot look: without them programs go
+the other way. The same numbers on all machines."""
+
+
 _X86_64 = _numbers(
     "mount=165 umount2=166 pivot_root=155 setns=308 unshare=272 ptrace=101 process_vm_readv=310 "
     "process_vm_writev=311 perf_event_open=298 keyctl=250 add_key=248 request_key=249 bpf=321 "
     "userfaultfd=323 open_by_handle_at=304 syslog=103 acct=163 quotactl=179 kexec_load=246 "
     "kexec_file_load=320 init_module=175 finit_module=313 delete_module=176 reboot=169 swapon=167 "
     "swapoff=168 iopl=172 ioperm=173 sethostname=170 setdomainname=171 settimeofday=164 "
-    "clock_settime=227 clone=56"
+    "clock_settime=227 clone=56 seccomp=317 chmod=90 fchmod=91 fchmodat=268 creat=85 mknod=133 "
+    "mknodat=259 open=2 openat=257"
 )
 _I386 = _numbers(
     "mount=21 umount=22 umount2=52 pivot_root=217 setns=346 unshare=310 ptrace=26 "
@@ -79,14 +105,16 @@ _I386 = _numbers(
     "request_key=287 bpf=357 userfaultfd=374 open_by_handle_at=342 syslog=103 acct=51 "
     "quotactl=131 kexec_load=283 init_module=128 finit_module=350 delete_module=129 reboot=88 "
     "swapon=87 swapoff=115 iopl=110 ioperm=101 sethostname=74 setdomainname=121 settimeofday=79 "
-    "stime=25 clock_settime=264 clock_settime64=404 clone=120"
+    "stime=25 clock_settime=264 clock_settime64=404 clone=120 seccomp=354 chmod=15 fchmod=94 "
+    "fchmodat=306 creat=8 mknod=14 mknodat=297 open=5 openat=295"
 )
 _AARCH64 = _numbers(
     "mount=40 umount2=39 pivot_root=41 setns=268 unshare=97 ptrace=117 process_vm_readv=270 "
     "process_vm_writev=271 perf_event_open=241 keyctl=219 add_key=217 request_key=218 bpf=280 "
     "userfaultfd=282 syslog=116 open_by_handle_at=265 acct=89 quotactl=60 kexec_load=104 "
     "clone=220 kexec_file_load=294 init_module=105 finit_module=273 delete_module=106 reboot=142 "
-    "swapon=224 swapoff=225 sethostname=161 setdomainname=162 settimeofday=170 clock_settime=112"
+    "swapon=224 swapoff=225 sethostname=161 setdomainname=162 settimeofday=170 clock_settime=112 "
+    "seccomp=277 fchmod=52 fchmodat=53 mknodat=33 openat=56"
 )
 _TABLES = {
     "x86_64": ((0xC000_003E, _X86_64), (0x4000_0003, _I386)),
@@ -102,7 +130,7 @@ def complaint() -> str:
     return "" if machine in _TABLES else f"the calls of {machine} are not known"
 
 
-def program(machine: str, *, but_told: bool = False) -> list[Instruction]:
+def program(machine: str, *, but_told: bool = False, gives_none: bool = False) -> list[Instruction]:
     """Return the filter for a kind of machine, as `uname -m` calls it. Pure.
 
     Calls of an architecture that is not in the table do not exist (`ENOSYS`).
@@ -110,14 +138,20 @@ def program(machine: str, *, but_told: bool = False) -> list[Instruction]:
     Args:
         machine: Whose calls they are.
         but_told: Whether the calls by the machine's own numbers are left to `told`.
+        gives_none: Whether no file may be given a mode that gives rights to who runs it.
 
     Raises:
         KeyError: Its calls are not known.
     """
     made: list[Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE_AT)]
     for n, (mark, numbers) in enumerate(_TABLES[machine]):
-        block = _of_one({} if but_told and n == 0 else numbers, _ERRNO | errno.EPERM)
-        # A conditional jump reaches 255 instructions, and a block is much shorter.
+        known = {**_SAME_EVERYWHERE, **numbers}
+        asked = () if but_told and n == 0 else REFUSED
+        blocks = _always(known, gives_none=gives_none)
+        if asked:
+            blocks[known["clone"]] = _refused_with(0, _NEW_NAMESPACES, _REFUSE)
+        block = _of_one([known[name] for name in asked if name in known], blocks, _REFUSE)
+        # A conditional jump reaches 255 instructions, and a block is shorter.
         made += [(_EQUAL, 0, len(block), mark), *block]
     return [*made, (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
 
@@ -130,46 +164,74 @@ def told(machine: str, action: int) -> list[Instruction]:
     Raises:
         KeyError: Its calls are not known.
     """
-    return _of_one(_TABLES[machine][0][1], action)
+    known = {**_SAME_EVERYWHERE, **_TABLES[machine][0][1]}
+    blocks = {known["clone"]: _refused_with(0, _NEW_NAMESPACES, action)}
+    return _of_one([known[name] for name in REFUSED if name in known], blocks, action)
 
 
 def names(machine: str) -> dict[int, str]:
-    """Return the calls that are refused by the machine's own numbers. Pure.
+    """Return the calls that `told` tells, by the machine's own numbers. Pure.
 
     Raises:
         KeyError: Its calls are not known.
     """
     numbers = {**_SAME_EVERYWHERE, **_TABLES[machine][0][1]}
-    return {number: name for name, number in numbers.items()}
+    told_ones = {*REFUSED, "clone"}
+    return {number: name for name, number in numbers.items() if name in told_ones}
 
 
-def _of_one(numbers: Mapping[str, int], action: int) -> list[Instruction]:
+def _of_one(
+    refused: Sequence[int], blocks: Mapping[int, Sequence[Instruction]], action: int
+) -> list[Instruction]:
     """Return what is done with calls of one numbering; it always returns."""
-    refused = {**_SAME_EVERYWHERE, **numbers} if numbers else {}
-    asked = [refused[name] for name in REFUSED if name in refused]
-    tail: list[Instruction] = [
-        (_EQUAL, 0, 1, _CLONE3),
-        (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
-        (_EQUAL, 0, 2, numbers.get("clone", _NO_CALL)),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
-        (_ANY_BIT, 1, 0, _NEW_NAMESPACES),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, action),
-    ]
+    tail: list[Instruction] = []
+    for number, block in blocks.items():
+        tail += [(_EQUAL, 0, len(block), number), *block]
+    tail += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, action)]
     refusal = len(tail) - 1
     head: list[Instruction] = [(_LOAD, 0, 0, _NUMBER_AT)]
     # Each is one comparison that jumps to the last instruction.
-    tests = [(_AT_LEAST, _X32_BIT), *((_EQUAL, number) for number in asked)]
+    tests = [(_AT_LEAST, _X32_BIT), *((_EQUAL, number) for number in refused)]
     for at, (code, operand) in enumerate(tests):
         head.append((code, len(tests) - at - 1 + refusal, 0, operand))
     return [*head, *tail]
 
 
-def put_on(*, but_told: bool = False) -> None:
+def _always(known: Mapping[str, int], *, gives_none: bool) -> dict[int, list[Instruction]]:
+    """Return what is done with some calls, by their numbers, whether others are told or not."""
+    not_there: list[Instruction] = [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    blocks = dict.fromkeys((_CLONE3, *_NOT_SEEN.values()), not_there)
+    blocks[known["seccomp"]] = _refused_with(1, _NEW_LISTENER, _REFUSE)
+    for name, argument in _BY_MODE.items() if gives_none else ():
+        if name in known:
+            block = _refused_with(argument, _GIVES_RIGHTS, _REFUSE)
+            if name in _WITH_FLAGS:
+                flags = _argument(_WITH_FLAGS[name])
+                block = [(_LOAD, 0, 0, flags), (_ANY_BIT, 0, 3, os.O_CREAT), *block]
+            blocks[known[name]] = block
+    return blocks
+
+
+def _refused_with(argument: int, bits: int, action: int) -> list[Instruction]:
+    """Return what does an action with a call where an argument has one of these bits."""
+    return [
+        (_LOAD, 0, 0, _argument(argument)),
+        (_ANY_BIT, 0, 1, bits),
+        (_RETURN, 0, 0, action),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+
+
+def _argument(n: int) -> int:
+    return _FIRST_ARGUMENT_AT + 8 * n
+
+
+def put_on(*, but_told: bool = False, gives_none: bool = False) -> None:
     """Put the filter on this thread, which has given up to gain rights (`PR_SET_NO_NEW_PRIVS`).
 
     Args:
         but_told: As `program` has it.
+        gives_none: Likewise.
 
     Raises:
         OSError: The kernel has none, or its calls are not known.
@@ -177,7 +239,7 @@ def put_on(*, but_told: bool = False) -> None:
     machine = os.uname().machine
     if machine not in _TABLES:
         raise OSError(errno.EOPNOTSUPP, complaint())
-    put_program_on(_SECCOMP[machine], program(machine, but_told=but_told))
+    put_program_on(_SECCOMP[machine], program(machine, but_told=but_told, gives_none=gives_none))
 
 
 def put_program_on(system: int, made: Sequence[Instruction]) -> None:

@@ -15,10 +15,9 @@ import errno
 import os
 import struct
 
+from httpdyno.servers.becoming import NOBODY
 from httpdyno.servers.cell import mount
 
-NOBODY = 0x8000_0000
-"""What root of a copy is outside of it: a user and a group that no system gives to anybody."""
 _MOST_IDS = NOBODY - 1
 _LEFT_OUT = (
     *("proc", "devpts", "devtmpfs", "mqueue", "autofs", "nsfs", "binfmt_misc", "rpc_pipefs"),

@@ -171,8 +171,11 @@ class Attempts:
         while not self._is_over:
             for listener, events in self._poller.poll(_WAIT_S):
                 if events & select.EPOLLIN:
-                    with self._lock:
-                        self._hear(listener)
+                    try:
+                        with self._lock:
+                            self._hear(listener)
+                    except Exception as error:  # whatever it is, others wait to be heard
+                        self._complaint = self._complaint or f"a call could not be told: {error}"
                 else:  # All that were told by it have ended.
                     self._poller.unregister(listener)
 

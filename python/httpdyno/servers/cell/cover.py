@@ -74,6 +74,7 @@ def covers(  # noqa: PLR0913 - all that decides it
     is_hidden: Callable[[str], bool] = lambda _: False,
     is_locked: bool = False,
     memory: str = "",
+    runs: Iterable[str] = (),
 ) -> Covers:
     """Return how these folders, with all in them, are seen.
 
@@ -90,6 +91,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         is_locked: Whether no overlay can leave out a mount that is in its folder, as it is in a
             user namespace.
         memory: Where layers lie of what is not asked for; a disk, where memory cannot be had.
+        runs: Folders that hold nothing but runs, of which only the copy's own folders are seen.
     """
     found = Covers()
     real = {os.path.realpath(path) for path in asked}
@@ -109,6 +111,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         is_hidden=is_hidden,
         is_locked=is_locked,
         memory=memory,
+        runs=frozenset(runs),
     )
     for path in folders:
         coverer.cover(path)
@@ -150,11 +153,7 @@ class _Coverer:
     is_hidden: Callable[[str], bool]
     is_locked: bool
     memory: str
-    runs: set[str] = field(init=False)
-    """Folders of runs hold nothing but other copies."""
-
-    def __post_init__(self) -> None:
-        self.runs = {os.path.dirname(os.path.dirname(each)) for each in self.own}  # noqa: PTH120
+    runs: frozenset[str]
 
     def cover(self, folder: str) -> None:
         """Cover a folder, and each mount in it."""

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from httpdyno.foreign_path import folders_below, held
 from httpdyno.foreign_text import Rights
 
-_OWNER = 0o700
+_OWNER, _PASSABLE = 0o700, 0o711
 _FILLED_ENTRIES, _FILLED_BYTES = 500, 64 << 20
 """Of a folder of others that is copied for a user, so that it is all his own."""
 _COPIED_BYTES = 1 << 20
@@ -32,8 +32,14 @@ class Layers:
     """Where its layers are."""
     is_filled: bool = False
     """Whether what is placed stands for all of theirs, and is its user's own."""
+    is_passed: bool = False
+    """Whether everybody in the copy may go through its folders: they lead to the copy's own."""
     _ways: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
     """Folders of the layers that were made with all above them."""
+
+    @property
+    def _least(self) -> int:
+        return (_OWNER if self.is_filled else 0) | (_PASSABLE if self.is_passed else 0)
 
     @property
     def placed(self) -> Path:
@@ -53,7 +59,7 @@ class Layers:
     def make(self) -> None:
         """Make the layers, empty, that are written."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder_like(self.upper, self.target, at_least=_OWNER if self.is_filled else 0)
+        folder_like(self.upper, self.target, at_least=self._least)
         self.work.mkdir(mode=0o700)
 
     def fill(self, *, with_files: bool) -> None:
@@ -120,11 +126,10 @@ class Layers:
     def _make_way(self, layer: Path, names: tuple[str, ...]) -> None:
         own, theirs = layer, self.target
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        rights = _OWNER if self.is_filled else 0
-        folder_like(own, theirs, at_least=rights)
+        folder_like(own, theirs, at_least=self._least)
         for name in names:
             own, theirs = own / name, f"{theirs}/{name}"
-            folder_like(own, theirs, at_least=rights)
+            folder_like(own, theirs, at_least=self._least)
 
 
 def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:

@@ -60,11 +60,15 @@ class _Planner:
         self._wish = wish
         self._mounted = mounts()
         self._is_root = is_root_of_the_machine()
-        self._written = tuple(dict.fromkeys(map(str, (place.folder, place.memory_folder))))
+        folders = (place.copy_folder, place.copy_memory_folder)
+        self._written = tuple(dict.fromkeys(map(str, folders)))
         # What was made once for a run is read by all starts, and written by none.
         self._own = (*self._written, *([str(place.shared)] if place.shared else ()))
         self._asked = [os.path.realpath(path) for path in (*ALWAYS_WRITTEN, *wish.writes)]
         self._on_disk = [*self._asked, *(() if wish.is_known else top_folders())]
+        # Of what runs are in only the way to the copy's own folders is seen.
+        runs = (place.folder.parent.parent, place.memory_folder.parent.parent)
+        self._runs = frozenset(map(str, runs))
         self._layers: dict[str, Layers] = {}
         self._found = Covers()
         self._holds: list[Step] = []
@@ -102,7 +106,8 @@ class _Planner:
         for point in found.shown - over.keys():
             over[point] = ("bind", self._hold(point, "seek"), point)
         over |= self._emptied()
-        plan.steps += [("keep", path) for path in self._written]
+        kept = dict.fromkeys(map(str, (self._place.folder, self._place.memory_folder)))
+        plan.steps += [("keep", path) for path in kept]  # layers are in there
         own = [("bind", self._hold(path), path) for path in self._own]
         logs = self._logs()
         shared = self._shared_memory()
@@ -131,6 +136,7 @@ class _Planner:
             is_hidden=self._is_hidden,
             is_locked=not self._is_root,
             memory=str(self._place.memory_folder),
+            runs=self._runs,
         )
         # Who opens files at each request pays for an overlay; what is safe without one has none.
         kept = (*files, *self._asked, *closed, *self._own)
@@ -305,7 +311,12 @@ class _Planner:
             if is_asked and not (self._is_root or is_filled or is_own_folder(Path(target))):
                 words = f"{target} belongs to others: written as far as this user may"
                 self._plan.notices.append(words)
-            self._layers[target] = Layers(target=target, folder=folder, is_filled=is_filled)
+            self._layers[target] = Layers(
+                target=target,
+                folder=folder,
+                is_filled=is_filled,
+                is_passed=target in self._runs,
+            )
         return self._layers[target]
 
     def _is_filled(self, target: str) -> bool:

@@ -1,6 +1,7 @@
 """A seat that is a cell: made by a holder, entered by the members of a site, gone with them."""
 
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from httpdyno.servers.cell.plan import FOLDER, Plan, planned
 from httpdyno.servers.cell.step import packed
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import make_copy_folders
 from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
@@ -63,12 +65,12 @@ class CellSeat:
     @property
     def folder(self) -> Path:
         """The folder of the copy's own, the same path in and out of the cell; on disk."""
-        return self._place.folder
+        return self._place.copy_folder
 
     @property
     def memory_folder(self) -> Path:
         """The same on a RAM-backed file system."""
-        return self._place.memory_folder
+        return self._place.copy_memory_folder
 
     @property
     def network(self) -> str:
@@ -166,8 +168,9 @@ class CellSeat:
         for folder, layer in self._plan.written.items():
             for path in _files(layer):
                 theirs = os.path.join(folder, path.relative_to(layer))  # noqa: PTH118
-                is_hidden = theirs in self._plan.hidden and path.is_char_device()
-                is_unused = theirs in self._plan.logs and not path.stat().st_size
+                found_there = path.lstat()
+                is_hidden = theirs in self._plan.hidden and stat.S_ISCHR(found_there.st_mode)
+                is_unused = theirs in self._plan.logs and not found_there.st_size
                 if not is_hidden and not is_unused:
                     found.append(theirs)
         return tuple(sorted(found))
@@ -192,6 +195,7 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
         AdapterError: No process can be started.
     """
     plans: list[Plan] = []
+    make_copy_folders(place)
     try:
         # The plan takes about as long as the start of an interpreter.
         held = made(
@@ -209,7 +213,7 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     (plan,) = plans
     bounds = Bounds(
         doors=tuple(door.to for door in wish.doors),
-        folders=(str(place.folder), str(place.memory_folder)),
+        folders=(str(place.copy_folder), str(place.copy_memory_folder)),
     )
     return CellSeat(place, plan, held, (*plan.notices, *held.notices), bounds)
 

@@ -22,9 +22,11 @@ from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
 from httpdyno.servers.keeper import Entry
+from httpdyno.servers.own_folder import held_own, let_through
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.root_folder import ROOT_VARIABLE
+from httpdyno.servers.run_folder import make_copy_folders
 from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
@@ -33,7 +35,7 @@ _EVERY_ADDRESS = ("", "*", "0.0.0.0", "[::]", "::")  # noqa: S104 - as theirs ar
 _LOOPBACK = ("127.0.0.1", "[::1]")
 _LOCALHOST = "localhost"
 _UNIX = "unix:"
-_PASSABLE, _EVERYBODYS = 0o711, 0o1777
+_EVERYBODYS = 0o1777
 _LAST_OF_NETWORK = 254
 
 
@@ -83,12 +85,12 @@ class WallSeat:
     @property
     def folder(self) -> Path:
         """The folder of the copy's own; on disk."""
-        return self._place.folder
+        return self._place.copy_folder
 
     @property
     def memory_folder(self) -> Path:
         """The same on a RAM-backed file system."""
-        return self._place.memory_folder
+        return self._place.copy_memory_folder
 
     def port(self, address: str) -> str:
         """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
@@ -173,7 +175,9 @@ class WallSeat:
         rules = [f"owner={' '.join(map(str, owner(user)))}"] if user else []
         if self.kind == "wall":
             ports = [held.number for held in self._ports.values()]
-            rules += [f"write={path}" for path in self._writable()]
+            # What it prints to it may open again, as `/dev/stderr`.
+            own = (*self._writable(), str(log), *([str(output_to)] if output_to else ()))
+            rules += [f"write={path}" for path in own]
             rules += [f"bind={port}" for port in ports]
             rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
             environment = {**environment, "TMPDIR": str(self._temporary(user))}
@@ -220,7 +224,7 @@ class WallSeat:
                 log=errors,
                 output_to=output,
             ),
-            self.folder,
+            self._place.folder,
             timeout_s=timeout_s,
         )
 
@@ -260,18 +264,17 @@ class WallSeat:
                 )
             self._sockets[theirs] = str(found)
             if self.is_root:  # who connects may be another user
-                _let_through(folder)
+                let_through(folder, is_apart=False)
         found.parent.mkdir(parents=True, exist_ok=True)
         return str(found)
 
     def _temporary(self, user: str) -> Path:
         """Return a folder for what would be written in `/tmp`, which nobody may behind a wall."""
-        folder = self.folder / "tmp"
-        folder.mkdir(exist_ok=True)
-        if user:
-            folder.chmod(_EVERYBODYS)
-            _let_through(self.folder)
-        return folder
+        with held_own(self.folder, "tmp") as handle:
+            if user:
+                os.fchmod(handle, _EVERYBODYS)
+                let_through(self.folder, is_apart=False)
+        return self.folder / "tmp"
 
     def _host(self, host: str) -> str:
         if host in {"", _LOOPBACK[0]}:
@@ -283,11 +286,6 @@ class WallSeat:
                 raise AdapterError(f"no address of 127.0.0.0/24 is left for `{host}`")
             self._hosts[host] = f"127.0.0.{number}"
         return self._hosts[host]
-
-
-def _let_through(folder: Path) -> None:
-    """Let other users go through a folder, and look at nothing else."""
-    folder.chmod(folder.stat().st_mode | _PASSABLE)
 
 
 def _host_and_port(address: str) -> tuple[str, str]:
@@ -320,6 +318,9 @@ def open_wall(
         return NotRunning(status="refused", detail=words)
     seat = seat or WallSeat(place, kind)
     try:
+        make_copy_folders(place)
+        if seat.is_root:  # what runs here may be another user
+            let_through(seat.folder, is_apart=False)
         for door in wish.doors:
             seat.reach(door)
         for folder in wish.writes:

@@ -33,8 +33,9 @@ from httpdyno.servers.gunicorn.config_text import Assigned, assignments
 from httpdyno.servers.gunicorn.insight import GunicornInsight
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.overlay import FLAGS, SWITCHES, flags, overlay
+from httpdyno.servers.own_folder import write_own
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
-from httpdyno.servers.site.own_folder import own_folder, write_own
+from httpdyno.servers.site.own_folder import own_folder
 from httpdyno.servers.site.their_files import TheirFiles
 from httpdyno.servers.source.package import python_version
 

@@ -18,6 +18,7 @@ from httpdyno.model import (
     Survey,
 )
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.own_folder import write_own
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.configuration import INCLUDE, pool_configuration
 from httpdyno.servers.php_fpm.frame import (
@@ -33,7 +34,6 @@ from httpdyno.servers.php_fpm.knob import KNOBS, is_same
 from httpdyno.servers.php_fpm.survey import MAIN, PHP_INI, PREFIX, SCAN_FOLDER, place_in, pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Said, Seat, SiteLaunch
-from httpdyno.servers.site.own_folder import write_own
 from httpdyno.servers.staging import last_lines
 
 _OPTIONS_OF_OURS = {"-y": 1, "--fpm-config": 1, "-D": 0, "--daemonize": 0, "-F": 0}

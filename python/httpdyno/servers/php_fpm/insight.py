@@ -16,6 +16,7 @@ from httpdyno.model import Configuration, Effective, KnobInfo, Survey, level_tex
 from httpdyno.servers.address import unix_address
 from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.log_file import log_text
+from httpdyno.servers.own_folder import write_own
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.frame import Frame, status_address, status_path
@@ -25,7 +26,6 @@ from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_sta
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Seat
-from httpdyno.servers.site.own_folder import write_own
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage
 

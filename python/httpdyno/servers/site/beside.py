@@ -16,6 +16,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
 from httpdyno.runnable import account
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.own_folder import held_own, let_through
 from httpdyno.servers.render import (
     RUN_PLACEHOLDER,
     SHARED_PLACEHOLDER,
@@ -24,6 +25,7 @@ from httpdyno.servers.render import (
     render_argument,
     rendered_commands,
 )
+from httpdyno.servers.run_folder import make_copy_folders
 from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.site.seating import OpenSeat
@@ -132,8 +134,8 @@ def copy_variables(
         AdapterError: The folder cannot be made.
     """
     users = (site.members[-1].user, *(each.user for each in (*spec.before, *spec.finish)))
-    own = place.folder / OWN
-    _make_own(own, next(filter(None, users), ""))
+    make_copy_folders(place)
+    own = _make_own(place, next(filter(None, users), ""))
     return _variables(knobs, str(own), str(place.shared or ""))
 
 
@@ -175,12 +177,13 @@ def _variables(knobs: Mapping[str, Level], run: str, shared: str) -> Variables:
     )
 
 
-def _make_own(folder: Path, user: str) -> None:
+def _make_own(place: Place, user: str) -> Path:
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if user and is_root_of_the_machine():
-            os.chown(folder, *account(user)[:2])
-            # He may go through to it, and look at nothing else.
-            folder.parent.chmod(folder.parent.stat().st_mode | _PASSABLE)
+        with held_own(place.copy_folder, OWN) as folder:
+            if user and is_root_of_the_machine():
+                os.fchown(folder, *account(user)[:2])
+                let_through(place.copy_folder, is_apart=True)
     except OSError as error:
-        raise AdapterError(f"`{folder}` cannot be made: {error.strerror}") from error
+        what = place.copy_folder / OWN
+        raise AdapterError(f"`{what}` cannot be made: {error.strerror}") from error
+    return place.copy_folder / OWN

@@ -33,7 +33,7 @@ def member_environment(member: Member, place: Place, *, has_all: bool) -> dict[s
         AdapterError: A variable of its service is nowhere to be read.
     """
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    home = _home(member) if has_all else str(place.folder)
+    home = _home(member) if has_all else str(place.copy_folder)
     homes = {"HOME": home} if home else {}
     return {"PATH": _PATH, **inherited, **homes, **own_variables(member)}
 

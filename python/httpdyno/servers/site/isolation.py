@@ -9,6 +9,7 @@ from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import make_copy_folders
 from httpdyno.servers.seat import Seat
 from httpdyno.servers.site.seating import BegunSeat, OpenSeat, SeatMaker, Sketch
 from httpdyno.servers.user_namespace import is_root_of_the_machine, run_anew_in_user_namespace
@@ -20,11 +21,12 @@ class CellMaker:
     def begin(self, place: Place, listening: Iterable[str] = ()) -> BegunSeat:
         """Return what edits may ask of the seat before it stands."""
         del listening
+        make_copy_folders(place)
         return Sketch(
             kind="cell",
             is_root=is_root_of_the_machine(),
-            folder=place.folder,
-            memory_folder=place.memory_folder,
+            folder=place.copy_folder,
+            memory_folder=place.copy_memory_folder,
         )
 
     def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
@@ -41,6 +43,7 @@ class WallMaker:
 
     def begin(self, place: Place, listening: Iterable[str] = ()) -> BegunSeat:
         """Return the seat, in which nothing stands yet."""
+        make_copy_folders(place)
         return WallSeat(place, self._kind, listening)
 
     def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:

@@ -327,8 +327,8 @@ def _seen(
     if root.user not in {"", "root"}:
         # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)
-    # A copy has its values from httpdyno's environment. What another user's process only names, such
-    # as a password there, is not given to it.
+    # A copy has its values from httpdyno's environment. What another user's process only names,
+    # such as a password there, is not given to it.
     is_own = root.user in {"", user_name(os.geteuid())}
     not_given = frozenset() if is_own else frozenset(seen.ours_differ)
     own_names = (name for name in seen.environment_names if name not in not_given)
