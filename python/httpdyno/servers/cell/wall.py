@@ -60,12 +60,14 @@ class WallSeat:
         self._hosts: dict[str, str] = {}
         self._reached: set[int] = set()
         self._doors: set[str] = set()
+        self._printed: set[str] = set()
+        """Files that members print to."""
 
     def bounds(self) -> Bounds:
         """Return what it has for its own, and what it may reach of the outside."""
         return Bounds(
             doors=tuple(self._doors),
-            folders=self._writable(),
+            folders=(*self._writable(), *self._printed),
             addresses={
                 held.address: f"{host or '127.0.0.1'}:{port}"
                 for (host, port), held in self._ports.items()
@@ -176,8 +178,8 @@ class WallSeat:
         if self.kind == "wall":
             ports = [held.number for held in self._ports.values()]
             # What it prints to it may open again, as `/dev/stderr`.
-            own = (*self._writable(), str(log), *([str(output_to)] if output_to else ()))
-            rules += [f"write={path}" for path in own]
+            self._printed |= {str(log), *([str(output_to)] if output_to else ())}
+            rules += [f"write={path}" for path in (*self._writable(), *self._printed)]
             rules += [f"bind={port}" for port in ports]
             rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
             environment = {**environment, "TMPDIR": str(self._temporary(user))}
