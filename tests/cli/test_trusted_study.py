@@ -240,7 +240,7 @@ def test_what_others_may_change_outside_of_it_is_asked_about_each_time(folder, w
     study = open_to_run(str(folder), is_trusted=True)
     assert (study.folder != str(folder)) is is_copied
     forget_answer()
-    with pytest.raises(UsageError, match="is not run before you trust it.*no copy holds"):
+    with pytest.raises(UsageError, match=r"is not run before you trust it.*no copy holds"):
         open_to_run(str(folder), is_trusted=False)
 
 
@@ -254,15 +254,20 @@ def test_what_nobody_else_may_change_is_asked_about_once(folder, word):
     assert open_to_run(str(folder), is_trusted=False).folder != str(folder)
 
 
-def test_folders_that_a_run_only_writes_in_are_nobodys_word(folder):
-    text = 'about = "/tmp/a"\n[site]\nwrites = ["/var/tmp", "/tmp/later"]\n'
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ('about = "/tmp/a"\n[site]\nwrites = ["/var/tmp", "/tmp/later"]\n', ()),
+        ('[[workload.requests]]\npath = "/tmp/a"\n', ()),
+        ('[server.environment]\nwrites = "/tmp/a"\n', ("/tmp/a",)),
+        ('[server]\ncommand = ["python3", "/tmp"]\n', ("/tmp",)),
+    ],
+)
+def test_only_what_is_executed_or_read_is_doubted(folder, text, doubted):
     (folder / "study.toml").write_text(text)
-    names = {}
-    assert named_outside(folder / "study.toml", PurePosixPath(folder), names).doubted == ()
-    (folder / "study.toml").write_text('[server.environment]\nwrites = "/var/tmp"\n')
-    assert named_outside(folder / "study.toml", PurePosixPath(folder), names).doubted == (
-        "/var/tmp",
-    )
+    found = named_outside(folder / "study.toml", PurePosixPath(folder), {})
+    assert found.doubted == doubted
+    assert found.live == ()
 
 
 def test_no_link_of_a_copy_leads_to_what_its_owner_could_not_read(folder, own_folders, capsys):
@@ -317,7 +322,8 @@ def test_how_a_study_came_to_be_is_neither_counted_nor_copied(folder, monkeypatc
 def test_names_that_are_no_text_are_copied_as_they_are(folder):
     (folder / os.fsdecode(b"caf\xe9")).touch()
     folder.chmod(0o777)
-    assert b"caf\xe9" in os.listdir(os.fsencode(open_to_run(str(folder), is_trusted=True).folder))
+    copy = Path(open_to_run(str(folder), is_trusted=True).folder)
+    assert b"caf\xe9" in {os.fsencode(each.name) for each in copy.iterdir()}
 
 
 def test_a_no_removes_no_copy_that_was_there_before(folder):

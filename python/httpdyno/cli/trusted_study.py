@@ -129,7 +129,7 @@ def _require_trust(foreign: _Foreign, *, is_trusted: bool) -> None:
             let_go(foreign.held)
             raise
     else:
-        _tell_left_out(foreign)
+        _tell_not_held(foreign.held)
     os.environ[_ANSWERED] = digest
     trust(foreign.file, digest)
 
@@ -154,18 +154,18 @@ def _ask(foreign: _Foreign, changes: list[str]) -> None:
     tell(f"study {foreign.named} may be another's: {foreign.doubt}")
     if changes:
         tell(f"since you trusted it: {_listed(changes)}")
-    if outside:
-        tell(f"{_OUTSIDE}: {_listed(list(outside))}")
-    _tell_left_out(foreign)
+    _tell_not_held(foreign.held)
     console.print("".join(words if isinstance(words, str) else words[0] for words in runs_as()))
     console.print(uses_table(uses_of(study)))
     if not typer.confirm("Run it?", default=False, err=True):
         raise UsageError(f"study `{foreign.named}` is not trusted, and so not run")
 
 
-def _tell_left_out(foreign: _Foreign) -> None:
-    if foreign.held.left_out and foreign.held.is_whole:
-        tell(f"left out of what is run: {_listed(list(foreign.held.left_out))}")
+def _tell_not_held(copy: Held) -> None:
+    if copy.outside:
+        tell(f"{_OUTSIDE}: {_listed(list(copy.outside))}")
+    if copy.left_out and copy.is_whole:
+        tell(f"left out of what is run: {_listed(list(copy.left_out))}")
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -65,7 +65,7 @@ def doubt_of_named(path: Path) -> tuple[Path, str]:
             here = Path("/") if target.is_absolute() else here
             left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
         is_whole = not here.is_dir() or len(here.parts) > _N_BELOW_ROOT
-        doubts.append(doubt_of(here) if is_whole else _doubt_of_way(here))
+        doubts.append(doubt_of(here) if is_whole else _doubt(here, here.lstat(), is_way=False))
     except FileNotFoundError:
         doubts.append(_doubt(here, here.lstat(), is_way=False))
         here = Path(os.path.normpath(here.joinpath(part, *reversed(left))))
