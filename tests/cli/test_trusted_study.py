@@ -1,18 +1,24 @@
 """Whose study it is, whether it was asked about, and what is run of one that others may change."""
 
+import grp
 import json
 import os
 import pty
+import pwd
+import shutil
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
+from msgspec.structs import replace
 
+from httpdyno.cli import trusted_study
 from httpdyno.cli.app import run
 from httpdyno.cli.trusted_study import open_to_run, to_go_on
 from httpdyno.errors import StoreError, StudyFileError, UsageError
-from httpdyno.study.trust import held
+from httpdyno.study.trust import held, owner
+from httpdyno.study.trust.named import named_outside
 from httpdyno.study.trust.owner import doubt_of
 
 STUDY = """
@@ -87,9 +93,55 @@ def test_a_group_of_ones_own_is_nobody_else(folder, group, is_doubted):
     assert bool(doubt_of(folder)) is is_doubted
 
 
+@pytest.mark.parametrize(
+    ("primary", "name", "members", "is_own"),
+    [
+        (7000, "ann", [], True),
+        (7000, "ann", ["ann"], True),
+        (7000, "ann", ["bob"], False),
+        (7000, "users", [], False),
+        (100, "ann", [], False),
+    ],
+)
+def test_whose_own_a_group_is(monkeypatch, primary, name, members, is_own):
+    user = pwd.struct_passwd(("ann", "x", os.geteuid(), primary, "", "/", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
+    monkeypatch.setattr(
+        grp, "getgrgid", lambda number: grp.struct_group((name, "x", number, members))
+    )
+    owner._is_own_group.cache_clear()
+    try:
+        assert owner._is_own_group(7000) is is_own
+    finally:
+        owner._is_own_group.cache_clear()
+
+
 def test_ones_own_study_and_the_bundled_ones_are_run_without_a_word(folder):
     assert open_to_run(str(folder), is_trusted=False).folder == str(folder)
     assert open_to_run("bookmarks", is_trusted=False).name == "bookmarks"
+
+
+@pytest.mark.parametrize("way", ["link", "link/../shop"])
+def test_what_a_link_led_to_when_it_was_looked_at_is_what_is_opened(folder, monkeypatch, way):
+    theirs = folder.parent / "theirs" / "shop"
+    shutil.copytree(folder, theirs)
+    theirs.chmod(0o777)
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+
+    def looked_at(path: Path) -> str:
+        words = doubt_of(path)
+        link.unlink()
+        link.symlink_to(theirs)
+        return words
+
+    monkeypatch.setattr(trusted_study, "doubt_of", looked_at)
+    study = open_to_run(str(folder.parent / way), is_trusted=False)
+    assert study.folder == str(folder)
+    link.unlink()
+    link.symlink_to(folder)
+    stored = replace(study, folder=str(link))
+    assert to_go_on(stored, is_trusted=False).folder == str(folder)
 
 
 def test_a_study_of_others_is_refused_where_nobody_can_be_asked(folder, capsys, own_folders):
@@ -151,37 +203,140 @@ def test_each_change_is_another_digest(folder, change):
         open_to_run(str(folder), is_trusted=False)
 
 
-@pytest.mark.parametrize("named", ["../shared", "outside"])
-def test_what_others_may_change_outside_of_it_is_asked_about_each_time(folder, named):
+def write_command(folder: Path, word: str) -> None:
+    (folder / "study.toml").write_text(STUDY.replace("/bin/false", word))
+    folder.chmod(0o777)
+
+
+@pytest.mark.parametrize(
+    ("word", "is_copied"),
+    [
+        ("{0}/shared/program", True),
+        ("{0}/shared/made-later", True),
+        ("{0}/shared/fifo", True),
+        ("{0}/shared/link", True),
+        ("--config={0}/shared/program", True),
+        ("-I{0}/shared", True),
+        ("exec {0}/shared/program", True),
+        ("../shared", False),
+        ("./../shared", False),
+        ("app/../../shared", False),
+        ("here/../../shared", False),
+        ("{0}/shop/app/page.py", False),
+        ("{0}/shop/../shop/app/page.py", False),
+        ("{0}/shared/back/page.py", False),
+    ],
+)
+def test_what_others_may_change_outside_of_it_is_asked_about_each_time(folder, word, is_copied):
     outside = folder.parent / "shared"
     outside.mkdir()
     (outside / "program").write_text("")
-    (outside / "program").chmod(0o777)
-    text = named if named.startswith("..") else str(outside / "program")
-    (folder / "study.toml").write_text(STUDY.replace("/bin/false", text))
-    folder.chmod(0o777)
+    os.mkfifo(outside / "fifo")
+    (outside / "link").symlink_to("/bin/true")
+    (outside / "back").symlink_to(folder / "app")
+    outside.chmod(0o777)
+    (folder / "here").symlink_to(".")
+    write_command(folder, word.format(folder.parent))
     study = open_to_run(str(folder), is_trusted=True)
-    assert (study.folder == str(folder)) is text.startswith("..")
+    assert (study.folder != str(folder)) is is_copied
     forget_answer()
-    with pytest.raises(UsageError, match="is not run before you trust it"):
+    with pytest.raises(UsageError, match=r"is not run before you trust it.*no copy holds"):
         open_to_run(str(folder), is_trusted=False)
 
 
-def test_links_and_what_is_no_file_are_not_followed(folder, tmp_path):
-    (tmp_path / "secret").write_text("secret")
-    (folder / "link").symlink_to(tmp_path / "secret")
+@pytest.mark.parametrize(
+    "word", ["/dev/null", "/usr/bin/../bin/env", "app/../app/page.py", "--to=/nothing-here", "1..9"]
+)
+def test_what_nobody_else_may_change_is_asked_about_once(folder, word):
+    write_command(folder, word)
+    open_to_run(str(folder), is_trusted=True)
+    forget_answer()
+    assert open_to_run(str(folder), is_trusted=False).folder != str(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ('about = "/tmp/a"\n[site]\nwrites = ["/var/tmp", "/tmp/later"]\n', ()),
+        ('[[workload.requests]]\npath = "/tmp/a"\n', ()),
+        ('[server.environment]\nwrites = "/tmp/a"\n', ("/tmp/a",)),
+        ('[server]\ncommand = ["python3", "/tmp"]\n', ("/tmp",)),
+    ],
+)
+def test_only_what_is_executed_or_read_is_doubted(folder, text, doubted):
+    (folder / "study.toml").write_text(text)
+    found = named_outside(folder / "study.toml", PurePosixPath(folder), {})
+    assert found.doubted == doubted
+    assert found.live == ()
+
+
+def test_no_link_of_a_copy_leads_to_what_its_owner_could_not_read(folder, own_folders, capsys):
+    secret = own_folders / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    links = {
+        "secret": str(secret),
+        "beside": "../secret",
+        "through": "app/../beside",
+        "round": "here/../secret",
+        "folder": str(own_folders),
+        "circle": "circle",
+        "kernel": "/proc/kallsyms",
+        "here": ".",
+        "page": "app/page.py",
+        "whole": str(folder / "app" / "page.py"),
+        "app/up": str(folder / "whole"),
+        "python": "/bin/sh",
+    }
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
     os.mkfifo(folder / "fifo")
     folder.chmod(0o777)
     copy = Path(open_to_run(str(folder), is_trusted=True).folder)
-    assert (copy / "link").is_symlink()
+    kept = {f"{each.relative_to(copy)}" for each in copy.rglob("*") if each.is_symlink()}
+    assert kept == {"here", "page", "whole", "app/up", "python"}
+    assert (copy / "app" / "up").resolve() == (copy / "whole").resolve() == copy / "app/page.py"
+    assert (copy / "python").resolve() == Path("/bin/sh").resolve()
     assert not (copy / "fifo").exists()
+    assert "left out of what is run: `fifo`, which is no file, `beside` → ../secret" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_folder_too_large_to_be_looked_at_is_refused(folder, monkeypatch):
     monkeypatch.setattr(held, "_MOST_ENTRIES", 2)
     folder.chmod(0o777)
-    with pytest.raises(StudyFileError, match="too much to look at before it is trusted"):
+    (folder / "app" / "more").touch()
+    with pytest.raises(StudyFileError, match="before it is trusted; `app` alone holds 2 files"):
         open_to_run(str(folder), is_trusted=True)
+
+
+def test_how_a_study_came_to_be_is_neither_counted_nor_copied(folder, monkeypatch):
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "objects" / "pack").touch()
+    monkeypatch.setattr(held, "_MOST_ENTRIES", 3)
+    folder.chmod(0o777)
+    assert not (Path(open_to_run(str(folder), is_trusted=True).folder) / ".git").exists()
+
+
+def test_names_that_are_no_text_are_copied_as_they_are(folder):
+    (folder / os.fsdecode(b"caf\xe9")).touch()
+    folder.chmod(0o777)
+    copy = Path(open_to_run(str(folder), is_trusted=True).folder)
+    assert b"caf\xe9" in {os.fsencode(each.name) for each in copy.iterdir()}
+
+
+def test_a_no_removes_no_copy_that_was_there_before(folder):
+    folder.chmod(0o777)
+    first = Path(open_to_run(str(folder), is_trusted=True).folder)
+    page = folder / "app" / "page.py"
+    page.write_text("2")
+    open_to_run(str(folder), is_trusted=True)
+    page.write_text("1")
+    forget_answer()
+    with pytest.raises(UsageError):
+        open_to_run(str(folder), is_trusted=False)
+    assert (first / "study.toml").exists()
 
 
 def test_a_stored_run_of_anothers_study_is_asked_about_too(folder):

@@ -27,6 +27,7 @@ from httpdyno.study.uses import uses_of
 _ANSWERED = "HTTPDYNO_TRUSTED"
 """Set once it was answered: this command may be run anew in a user namespace."""
 _MOST_SHOWN = 5
+_OUTSIDE = "it is asked about each time, as no copy holds what it names outside"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,11 +58,12 @@ def open_to_run(name_or_path: str, *, is_trusted: bool) -> Study:
     file = study_path(name_or_path)
     if file in bundled_studies().values():
         return open_study(name_or_path)
-    foreign = _foreign(name_or_path, file)
+    # Once: a link on the way could lead elsewhere by the next time.
+    real = _real(file)
+    foreign = _foreign(name_or_path, real)
     if foreign is None:
-        # Through no link that could lead elsewhere by now.
-        real = file.resolve()
-        return open_study(name_or_path if real == Path(os.path.abspath(file)) else str(real))  # noqa: PTH100 - links stay
+        # By the name as it was given, for messages, where that has no link and no `..`.
+        return open_study(name_or_path if real == Path.cwd() / file else str(real))
     _require_trust(foreign, is_trusted=is_trusted)
     return open_study(str(_to_run(foreign)))
 
@@ -76,23 +78,36 @@ def to_go_on(study: Study, *, is_trusted: bool) -> Study:
     folder = Path(study.folder)
     if not folder.is_dir() or folder in {each.parent for each in bundled_studies().values()}:
         return study
-    foreign = _foreign(study.name, folder / (study.file or "study.toml"))
+    real = _real(folder / (study.file or "study.toml"))
+    foreign = _foreign(study.name, real)
     if foreign is None:
-        return study
+        is_there = real == folder / study.file
+        return study if is_there else replace(study, folder=str(real.parent), file=real.name)
     _require_trust(foreign, is_trusted=is_trusted)
-    return replace(study, folder=str(_to_run(foreign).parent))
+    file = _to_run(foreign)
+    return replace(study, folder=str(file.parent), file=file.name)
 
 
-def _foreign(named: str, file: Path) -> _Foreign | None:
+def _real(file: Path) -> Path:
     try:
-        real = file.resolve()
+        return file.resolve()
+    except (OSError, RuntimeError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _foreign(named: str, real: Path) -> _Foreign | None:
+    try:
         doubt = doubt_of(real.parent)
         if not doubt:
             return None
         return _Foreign(named=named, file=real, doubt=doubt, held=held(real, home()))
     except (OSError, RuntimeError) as error:
-        words = reason(error) if isinstance(error, OSError) else str(error)
-        raise StudyFileError(f"study file `{file}` cannot be read: {words}") from error
+        raise _unreadable(real, error) from error
+
+
+def _unreadable(file: Path, error: OSError | RuntimeError) -> StudyFileError:
+    words = reason(error) if isinstance(error, OSError) else str(error)
+    return StudyFileError(f"study file `{file}` cannot be read: {words}")
 
 
 def _to_run(foreign: _Foreign) -> Path:
@@ -113,6 +128,8 @@ def _require_trust(foreign: _Foreign, *, is_trusted: bool) -> None:
         except BaseException:
             let_go(foreign.held)
             raise
+    else:
+        _tell_not_held(foreign.held)
     os.environ[_ANSWERED] = digest
     trust(foreign.file, digest)
 
@@ -123,10 +140,12 @@ def _ask(foreign: _Foreign, changes: list[str]) -> None:
     Raises:
         UsageError: The answer is no, or nobody is there.
     """
+    outside = foreign.held.outside
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         since = f", and {_listed(changes)} since you trusted it" if changes else ""
+        live = f"; {_OUTSIDE}: {_listed(list(outside))}" if outside else ""
         raise UsageError(
-            f"study `{foreign.named}` is not run before you trust it: {foreign.doubt}{since}",
+            f"study `{foreign.named}` is not run before you trust it: {foreign.doubt}{since}{live}",
             hint=f"`httpdyno study show {foreign.named}` lists all that it would run; "
             "`--trust` runs it as it is now",
         )
@@ -135,12 +154,18 @@ def _ask(foreign: _Foreign, changes: list[str]) -> None:
     tell(f"study {foreign.named} may be another's: {foreign.doubt}")
     if changes:
         tell(f"since you trusted it: {_listed(changes)}")
-    if foreign.held.outside:
-        tell(f"others may change this at any time, too: {_listed(list(foreign.held.outside))}")
+    _tell_not_held(foreign.held)
     console.print("".join(words if isinstance(words, str) else words[0] for words in runs_as()))
     console.print(uses_table(uses_of(study)))
     if not typer.confirm("Run it?", default=False, err=True):
         raise UsageError(f"study `{foreign.named}` is not trusted, and so not run")
+
+
+def _tell_not_held(copy: Held) -> None:
+    if copy.outside:
+        tell(f"{_OUTSIDE}: {_listed(list(copy.outside))}")
+    if copy.left_out and copy.is_whole:
+        tell(f"left out of what is run: {_listed(list(copy.left_out))}")
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -1,7 +1,8 @@
 """A study's folder, read once: its digest, and a copy of the very bytes that were digested.
 
 Whoever may write the study may change it after it was looked at. So what is run is the copy, which
-is nobody else's. What the study names outside of its folder is not in it.
+is nobody else's. What the study names outside of its folder is not in it, and no link that leads
+out of it: it would be followed with the rights of whoever copied.
 """
 
 import hashlib
@@ -9,22 +10,21 @@ import os
 import shutil
 import stat
 import tempfile
-import tomllib
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import StudyFileError
+from httpdyno.foreign_path import held as held_path
 from httpdyno.foreign_text import reason
-from httpdyno.study.trust.owner import doubt_of
+from httpdyno.study.trust.links import Names, written_link
+from httpdyno.study.trust.named import named_outside
 from httpdyno.units import format_bytes
 
 _CHUNK_BYTES = 1 << 20
 _MOST_ENTRIES = 20_000
 _MOST_BYTES = 512 << 20
-_MOST_TOML_BYTES = 1 << 20
+_NOT_COPIED = {".git"}
 _NOT_FOLLOWED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -36,9 +36,26 @@ class Held:
     folder: Path
     """The copy."""
     outside: tuple[str, ...]
-    """What it names outside of its folder and others may change, or by a path from its folder."""
+    """What the study names that the copy does not hold, and others may change at any time."""
     is_whole: bool
-    """Whether the copy can be run: nothing is named by a path from the folder that leads out."""
+    """Whether the copy can be run: no path that the study names leads from it to the original."""
+    left_out: tuple[str, ...]
+    """What is not in the copy, in words: links that lead out of the folder, and what is no file."""
+    is_new: bool
+    """Whether nobody had this copy before."""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Copying:
+    """What was found in a folder on the way."""
+
+    lines: list[str] = field(default_factory=list)
+    """Of each entry, with its mode and what it holds."""
+    links: dict[Names, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    sizes: Counter[str] = field(default_factory=Counter)
+    """Entries of each name in the folder itself."""
+    left_bytes: int = _MOST_BYTES
 
 
 def held(file: Path, home: Path) -> Held:
@@ -53,15 +70,18 @@ def held(file: Path, home: Path) -> Held:
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="new-", dir=home))
+    folder = PurePosixPath(file.parent)
     try:
-        lines = _copied(file.parent, fresh)
-        digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+        copying = _copied(file.parent, fresh)
+        inside = _with_links(copying, folder, fresh)
+        digest = hashlib.sha256("".join(sorted(copying.lines)).encode()).hexdigest()
         target = home / digest
-        if not target.exists():
-            with suppress(OSError):  # another process was faster
+        if is_new := not target.exists():
+            try:
                 fresh.rename(target)
-        leading_out = tuple(_links_out(target, file.parent))
-        named, names_out = _named_outside(target / file.name, file.parent)
+            except OSError:  # another process was faster
+                is_new = False
+        named = named_outside(target / file.name, folder, inside)
     except OSError as error:
         raise StudyFileError(f"`{file.parent}` cannot be read: {reason(error)}") from error
     finally:
@@ -69,8 +89,10 @@ def held(file: Path, home: Path) -> Held:
     return Held(
         digest=digest,
         folder=target,
-        outside=tuple(dict.fromkeys((*names_out, *leading_out, *named))),
-        is_whole=not names_out and not leading_out,
+        outside=(*named.live, *named.doubted),
+        is_whole=not named.live,
+        left_out=tuple(copying.left_out),
+        is_new=is_new,
     )
 
 
@@ -83,41 +105,74 @@ def changed_files(before: Path, after: Path) -> list[str]:
     return [f"`{name}` {word}" for name, word in sorted(words.items())]
 
 
-def _copied(folder: Path, into: Path) -> list[str]:
-    """Copy all files of a folder; return a line of each entry, with its mode and what it holds."""
-    lines: list[str] = []
-    left = [_MOST_ENTRIES, _MOST_BYTES]
-    for parent, folders, names, handle in os.fwalk(folder, onerror=_raised, follow_symlinks=False):
-        here = Path(parent).relative_to(folder)
-        folders.sort()
-        for name in sorted([*folders, *names]):
-            info = os.lstat(name, dir_fd=handle)
-            left[0] -= 1
-            target = into / here / name
-            what = ""
-            if stat.S_ISDIR(info.st_mode):
-                target.mkdir(mode=0o700)
-            elif stat.S_ISLNK(info.st_mode):
-                what = os.readlink(name, dir_fd=handle)
-                target.symlink_to(what)
-            elif stat.S_ISREG(info.st_mode):
-                what = _copied_file(name, handle, target, left)
-            if left[0] < 0 or left[1] < 0:
-                raise StudyFileError(
-                    f"`{folder}` holds more than {_MOST_ENTRIES:,} files or "
-                    f"{format_bytes(_MOST_BYTES)}, too much to look at before it is trusted",
-                    hint="copy the study to a folder of your own, without what it does not need",
-                )
-            mode = stat.S_IFMT(info.st_mode) | info.st_mode & 0o777
-            lines.append(f"{mode:o} {here / name!s}\0{what}\0".encode().hex() + "\n")
-    return sorted(lines)
+def _copied(folder: Path, into: Path) -> _Copying:
+    """Copy all regular files of a folder."""
+    copying = _Copying()
+    with held_path(folder, follow=False) as top:
+        walk = os.fwalk(".", onerror=_raised, follow_symlinks=False, dir_fd=top.handle)
+        for parent, folders, names, handle in walk:
+            here = Path(parent)
+            # No run reads how it came to be, which may be more than the rest.
+            folders[:] = sorted(set(folders) - _NOT_COPIED)
+            for name in sorted({*folders, *names} - _NOT_COPIED):
+                _copy_entry(copying, here / name, handle, into)
+                _require_not_too_much(copying, folder)
+    return copying
+
+
+def _copy_entry(copying: _Copying, at: Path, parent: int, into: Path) -> None:
+    info = os.lstat(at.name, dir_fd=parent)
+    what = ""
+    if stat.S_ISDIR(info.st_mode):
+        (into / at).mkdir(mode=0o700)
+    elif stat.S_ISLNK(info.st_mode):
+        copying.links[at.parts] = os.readlink(at.name, dir_fd=parent)
+    elif stat.S_ISREG(info.st_mode):
+        what = _copied_file(at.name, parent, into / at, copying)
+    else:
+        copying.left_out.append(f"`{at}`, which is no file")
+    copying.sizes[at.parts[0]] += 1
+    mode = stat.S_IFMT(info.st_mode) | info.st_mode & 0o777
+    copying.lines.append(_line(mode, at, what))
+
+
+def _require_not_too_much(copying: _Copying, folder: Path) -> None:
+    if copying.sizes.total() <= _MOST_ENTRIES and copying.left_bytes >= 0:
+        return
+    ((most, n_entries),) = copying.sizes.most_common(1)
+    where = f"; `{most}` alone holds {n_entries:,} files and more" if n_entries > 1 else ""
+    raise StudyFileError(
+        f"`{folder}` holds more than {_MOST_ENTRIES:,} files or {format_bytes(_MOST_BYTES)}, "
+        f"too much to look at before it is trusted{where}",
+        hint="put the study file into a folder of its own, with only what it needs",
+    )
+
+
+def _with_links(copying: _Copying, folder: PurePosixPath, copy: Path) -> dict[Names, str]:
+    """Make those links in a copy that may be followed there; return those that lead into it."""
+    inside = {}
+    for names, text in sorted(copying.links.items()):
+        written = written_link(copying.links, folder, names)
+        at = Path(*names)
+        if not written:
+            copying.left_out.append(f"`{at}` → {text}")
+        else:
+            (copy / at).symlink_to(written)
+        if written and not written.startswith("/"):
+            inside[names] = written
+        copying.lines.append(_line(stat.S_IFLNK, at, f"{text}\0{written}"))
+    return inside
+
+
+def _line(mode: int, at: Path, what: str) -> str:
+    return os.fsencode(f"{mode:o} {at}\0{what}\0").hex() + "\n"
 
 
 def _raised(error: OSError) -> None:
     raise error
 
 
-def _copied_file(name: str, folder: int, target: Path, left: list[int]) -> str:
+def _copied_file(name: str, folder: int, target: Path, copying: _Copying) -> str:
     """Copy a file and return its digest, of what was copied."""
     digest = hashlib.sha256()
     with os.fdopen(os.open(name, _NOT_FOLLOWED, dir_fd=folder), "rb") as source:
@@ -125,8 +180,8 @@ def _copied_file(name: str, folder: int, target: Path, left: list[int]) -> str:
         if not stat.S_ISREG(info.st_mode):
             return "another"
         with target.open("xb") as copy:
-            while left[1] >= 0 and (chunk := source.read(_CHUNK_BYTES)):
-                left[1] -= len(chunk)
+            while copying.left_bytes >= 0 and (chunk := source.read(_CHUNK_BYTES)):
+                copying.left_bytes -= len(chunk)
                 digest.update(chunk)
                 copy.write(chunk)
     # Readable by the servers of a run where it was by all; never set-user-ID.
@@ -144,56 +199,3 @@ def _digests(folder: Path) -> dict[str, str]:
                 text = hashlib.file_digest(file, "sha256").hexdigest()
             found[f"{path.relative_to(folder)}"] = f"{path.stat().st_mode:o} {text}"
     return found
-
-
-def _links_out(copy: Path, folder: Path) -> Iterator[str]:
-    """Yield links that lead out of the folder: from there, or to where others may write."""
-    for path in copy.rglob("*"):
-        if not path.is_symlink():
-            continue
-        text = os.readlink(path)  # noqa: PTH115 - as it stands
-        where = path.parent.relative_to(copy)
-        target = Path(os.path.normpath(folder / where / text))
-        is_out = not target.is_relative_to(folder)
-        if is_out and (not text.startswith("/") or _is_doubted(target)):
-            yield f"{where / path.name} → {text}"
-
-
-def _named_outside(file: Path, folder: Path) -> tuple[list[str], list[str]]:
-    """Return which absolute paths a study file names that others may change, and which `../…`."""
-    named, out = [], []
-    for text in _texts(file):
-        if text.startswith("/") and len(text) > 1:
-            if _is_doubted(Path(text)) and not Path(text).is_relative_to(folder):
-                named.append(text)
-        elif text.split("/")[0] == "..":
-            out.append(text)
-    return named, out
-
-
-def _is_doubted(path: Path) -> bool:
-    try:
-        real = path.resolve(strict=True)
-        return bool(real.is_file() and doubt_of(real)) or bool(
-            real.is_dir() and len(real.parts) > 2 and doubt_of(real)  # noqa: PLR2004 - as /tmp
-        )
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def _texts(file: Path) -> Iterator[str]:
-    """Yield all texts of a study file; none of one that cannot be read, which is said later."""
-    try:
-        with file.open("rb") as source:
-            raw = tomllib.loads(source.read(_MOST_TOML_BYTES).decode())
-    except (OSError, ValueError, RecursionError):
-        return
-    left: list[Any] = [raw]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value

@@ -15,6 +15,10 @@ from pathlib import Path
 
 _MOST_ENTRIES = 100_000
 """In a folder that nobody else may write in, what comes after these is looked at no more."""
+_MOST_LINKS = 40
+"""As the kernel follows: path_resolution(7)."""
+_N_BELOW_ROOT = 2
+_DEVICES = {stat.S_IFCHR, stat.S_IFBLK}
 _ACL = "system.posix_acl_access"
 
 
@@ -28,12 +32,53 @@ def doubt_of(path: Path) -> str:
         OSError: It cannot be looked at.
     """
     for folder in reversed(path.parents):
-        if words := _doubt(folder, folder.lstat(), is_way=True):
+        if words := _doubt_of_way(folder):
             return words
     for each, info in _with_all_in_it(path):
         if words := _doubt(each, info, is_way=False):
             return words
     return ""
+
+
+def doubt_of_named(path: Path) -> tuple[Path, str]:
+    """Return where an absolute path leads, and who else may change that, or what is put there.
+
+    Links count as folders on the way do. Of a folder directly below `/` only itself is looked at.
+    """
+    here, doubts, n_links = Path("/"), [_doubt_of_way(Path("/"))], 0
+    left = [*reversed(path.parts[1:])]
+    try:
+        while left:
+            if (part := left.pop()) == "..":
+                here = here.parent
+                continue
+            info = (here / part).lstat()
+            if not stat.S_ISLNK(info.st_mode):
+                here /= part
+                doubts.append(_doubt(here, info, is_way=True) if left else "")
+                continue
+            n_links += 1
+            if n_links > _MOST_LINKS:
+                return path, ""
+            doubts.append(_doubt(here / part, info, is_way=True))
+            target = Path(os.readlink(here / part))  # noqa: PTH115 - as it stands
+            here = Path("/") if target.is_absolute() else here
+            left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        is_whole = not here.is_dir() or len(here.parts) > _N_BELOW_ROOT
+        doubts.append(doubt_of(here) if is_whole else _doubt(here, here.lstat(), is_way=False))
+    except FileNotFoundError:
+        doubts.append(_doubt(here, here.lstat(), is_way=False))
+        here = Path(os.path.normpath(here.joinpath(part, *reversed(left))))
+    except OSError:  # nothing that this user could run or read
+        pass
+    return here, next(filter(None, doubts), "")
+
+
+def _doubt_of_way(folder: Path) -> str:
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode):  # it was one when the path was found
+        return f"`{folder}` is no folder any more"
+    return _doubt(folder, info, is_way=True)
 
 
 def _with_all_in_it(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
@@ -57,7 +102,9 @@ def _doubt(path: Path, info: os.stat_result, *, is_way: bool) -> str:
     # Who owns `/` is root, or in a user namespace what root is there.
     if info.st_uid not in {0, os.geteuid(), Path("/").lstat().st_uid}:
         return f"`{path}` is {_user(info.st_uid)}'s"
-    if stat.S_ISLNK(info.st_mode) or (is_way and info.st_mode & stat.S_ISVTX):
+    # A mode says nothing of a link, and of these who may use it.
+    is_used = stat.S_IFMT(info.st_mode) in {stat.S_IFLNK, stat.S_IFSOCK, *_DEVICES}
+    if is_used or (is_way and info.st_mode & stat.S_ISVTX):
         return ""
     if info.st_mode & stat.S_IWOTH:
         return f"everybody may write `{path}`"
@@ -68,16 +115,17 @@ def _doubt(path: Path, info: os.stat_result, *, is_way: bool) -> str:
 
 @functools.cache
 def _is_own_group(group: int) -> bool:
-    """Whether a group has no other member than this user, as most systems make for each."""
-    if group != os.getegid():
-        return False
+    """Whether a group is the one that most systems make for each user, and nobody joined it.
+
+    By its name, as not all users can be listed: those of a directory service are not.
+    """
     try:
-        name = pwd.getpwuid(os.geteuid()).pw_name
-        members = set(grp.getgrgid(group).gr_mem)
+        user = pwd.getpwuid(os.geteuid())
+        named = grp.getgrgid(group)
     except KeyError:
         return False
-    members |= {entry.pw_name for entry in pwd.getpwall() if entry.pw_gid == group}
-    return members <= {name}
+    is_primary = user.pw_gid == group and named.gr_name == user.pw_name
+    return is_primary and set(named.gr_mem) <= {user.pw_name}
 
 
 def _has_list(path: Path) -> bool:

@@ -68,13 +68,22 @@ def trust(file: Path, digest: str) -> None:
 
 
 def let_go(copy: Held) -> None:
-    """Remove a copy of what is not trusted.
+    """Remove a copy that was made for a question whose answer is no.
+
+    One that was there before stays: a run under way may be of it, or a stored one.
 
     Raises:
         StoreError: The record cannot be read.
     """
-    if copy.digest not in _read(home() / _RECORD).values():
-        shutil.rmtree(copy.folder, ignore_errors=True)
+    if not copy.is_new:
+        return
+    folder = home()
+    try:
+        with locked(folder / "lock", patience_s=_PATIENCE_S):
+            if copy.digest not in _read(folder / _RECORD).values():
+                shutil.rmtree(copy.folder, ignore_errors=True)
+    except (OSError, HeldError):  # it stays, for the next time
+        return
 
 
 def _read(file: Path) -> dict[str, str]:
