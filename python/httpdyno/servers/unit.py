@@ -42,6 +42,14 @@ def unit(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> UnitFacts:
     Raises:
         AdapterError: There is no such unit, it is masked, or its file cannot be read.
     """
+    facts = _as_written(name, folders)
+    present = _present(facts)
+    names = [*facts.environment_names, *(each for path in present for each in _names_in(path))]
+    facts = replace(facts, environment_files=present, environment_names=tuple(dict.fromkeys(names)))
+    return with_said(facts, _show(name))
+
+
+def _as_written(name: str, folders: Sequence[str]) -> UnitFacts:
     files = unit_files(name, folders)
     if not files:
         raise AdapterError(
@@ -50,15 +58,16 @@ def unit(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> UnitFacts:
         )
     if os.path.realpath(files[0]) == os.devnull:
         raise AdapterError(f"`{name}` is masked, so it can't be started", hint=f"see {files[0]}")
-    facts = unit_facts(name, [(path, _content(path)) for path in files])
-    present = tuple(
+    return unit_facts(name, [(path, _content(path)) for path in files])
+
+
+def _present(facts: UnitFacts) -> tuple[str, ...]:
+    """Return its environment files without those that may be missing and are."""
+    return tuple(
         path.removeprefix("-")
         for path in facts.environment_files
         if not path.startswith("-") or is_there(Path(path[1:]))
     )
-    names = [*facts.environment_names, *(each for path in present for each in _names_in(path))]
-    facts = replace(facts, environment_files=present, environment_names=tuple(dict.fromkeys(names)))
-    return with_said(facts, _show(name))
 
 
 def variables_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> dict[str, str]:
@@ -67,11 +76,21 @@ def variables_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> dict[str, 
     Raises:
         AdapterError: As `unit`; or an environment file of it cannot be read.
     """
-    facts = unit(name, folders)
+    facts = _as_written(name, folders)
     found = unit_variables(name, [_content(path, _AS_BYTES) for path in facts.files])
-    for path in facts.environment_files:
+    for path in _present(facts):
         found |= environment_file(_content(path, _AS_BYTES))
     return found
+
+
+def variable_files(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
+    """Return the files that a unit's variables are read from, also those that may be missing.
+
+    Raises:
+        AdapterError: As `unit`.
+    """
+    facts = _as_written(name, folders)
+    return (*facts.files, *(path.removeprefix("-") for path in facts.environment_files))
 
 
 def _names_in(path: str) -> Iterable[str]:

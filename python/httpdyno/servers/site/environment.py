@@ -5,14 +5,14 @@ Values are read when a copy is started and handed to it; a study and the store h
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
 from httpdyno.model import Member
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.staging import INHERITED
-from httpdyno.servers.unit import variables_of
+from httpdyno.servers.unit import variable_files, variables_of
 from httpdyno.servers.unit_file import environment_file
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -82,6 +82,18 @@ def own_variables(member: Member) -> dict[str, str]:
             "`environment_from`",
         )
     return {name: known[name] for name in names}
+
+
+def environment_sources(member: Member) -> Iterator[str]:
+    """Yield the files whose word the variables of a member's service are; looked for when asked.
+
+    Raises:
+        AdapterError: There is no such unit.
+    """
+    if member.environment_names and member.environment_from.startswith(_UNIT):
+        yield from variable_files(member.environment_from.removeprefix(_UNIT))
+    elif "/" in member.environment_from:
+        yield member.environment_from
 
 
 def _known(member: Member) -> Mapping[str, str]:
