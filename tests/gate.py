@@ -72,18 +72,22 @@ PRETENDING = (
 )
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
-SERVING = tuple(
-    f"tests/real/test_{name}.py"
-    for name in (
-        *("apache", "apache_seats", "apache_site", "attack", "cell", "census", "command"),
-        *("command_sites", "gunicorn_cost", "inspect", "inspect_perl", "inspect_pool"),
-        *("nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
-        *("own_site", "php_fpm_seats", "production", "production_gunicorn", "rule_claims"),
-        *("site_seed", "stand_ins", "stock_rules", "stock_sites", "study_check", "uvicorn", "vary"),
-        "wall_sites",
-    )
+SERVING = (
+    *("tests/servers/cell", "tests/servers/site", "tests/servers/source"),
+    *("tests/servers/test_views.py", "tests/cli/test_trusted_study.py", "tests/test_runnable.py"),
+    *(
+        f"tests/real/test_{name}.py"
+        for name in (
+            *("apache", "apache_seats", "apache_site", "attack", "cell", "census", "command"),
+            *("command_sites", "gunicorn_cost", "inspect", "inspect_perl", "inspect_pool"),
+            *("nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
+            *("own_site", "php_fpm_seats", "production", "production_gunicorn"),
+            *("rehearsed_answers", "rule_claims", "sealed", "site_seed", "stand_ins"),
+            *("stock_rules", "stock_sites", "study_check", "uvicorn", "vary", "wall_sites"),
+        )
+    ),
 )
-"""Tests that start real servers, read and edit what is theirs, and measure nothing."""
+"""Tests that start real servers or make copies, read and edit what is theirs, measure nothing."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 

@@ -169,7 +169,9 @@ def test_nothing_is_written_through_a_link_of_somebodys(theirs):
             opened_anew(theirs / link)
     assert (theirs.parent / "secret").read_text() == "root's"
     (theirs / "my-own").symlink_to("../new")
-    for path in (theirs / "my-own", theirs / "own", theirs / "made"):
+    with pytest.raises(PermissionError, match="another user's file"):
+        opened_anew(theirs / "own")
+    for path in (theirs / "my-own", theirs / "made"):
         for text in (b"longer", b"new"):
             with os.fdopen(opened_anew(path), "wb") as file:
                 file.write(text)

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from benches.own_sites.applications import Application, Kind
@@ -229,7 +230,7 @@ class _Trial:
         if complaint := self._run(*words, codes=codes):
             self.differences.append(complaint)
 
-    def _sizes(self, who: str, answered: Sequence[Mapping]) -> None:
+    def _sizes(self, who: str, answered: Sequence[Mapping[str, Any]]) -> None:
         for each in answered:
             path, found = each["path"], (each["status"], each["n_bytes"])
             page = self._new[path]
@@ -442,7 +443,7 @@ class _Commands:
         return "" if is_right else f"`{name}` ended with {done.returncode}: {last}"
 
     @contextmanager
-    def served(self) -> Iterator[Mapping | None]:
+    def served(self) -> Iterator[Mapping[str, Any] | None]:
         """Start the study's server; what its JSON says, or None where it did not come up."""
         file = self.work / "served.json"
         file.unlink(missing_ok=True)
@@ -462,11 +463,11 @@ class _Commands:
             said, _ = process.communicate(timeout=60)
             self.named += [f"serve: {line}" for line in telling(said)]
 
-    def _told(self, process: subprocess.Popen, file: Path) -> Mapping | None:
+    def _told(self, process: subprocess.Popen[str], file: Path) -> Mapping[str, Any] | None:
         deadline_s = time.monotonic() + 2 * _READY_S
         while process.poll() is None and time.monotonic() < deadline_s:
             with suppress(OSError, msgspec.DecodeError):
-                return msgspec.json.decode(file.read_bytes())
+                return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
             time.sleep(0.05)
         return None
 

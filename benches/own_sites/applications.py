@@ -100,7 +100,7 @@ def mediawiki(ground: Ground) -> Application:
     url = f"http://127.0.0.1:{ground.port}"
     command = [
         *("php", *(word for each in extensions for word in ("-d", f"extension={each}"))),
-        *(at / "maintenance/install.php", "--dbtype=sqlite", f"--dbpath={ground.data}"),
+        *(f"{at}/maintenance/install.php", "--dbtype=sqlite", f"--dbpath={ground.data}"),
         *("--dbname=wiki", "--scriptpath=", f"--server={url}", f"--confpath={kept}"),
         *("--pass=a-long-password-77", "--lang=en", "Wiki", "Admin"),
     ]
@@ -329,7 +329,9 @@ def drupal(ground: Ground) -> Application:
     )
 
 
-def wordpress(ground: Ground, *, pages: tuple[str, ...] = ("/index.php", "/index.php?p=2")):
+def wordpress(
+    ground: Ground, *, pages: tuple[str, ...] = ("/index.php", "/index.php?p=2")
+) -> Application:
     """What WordPress asks: whether its files are whose it runs as."""
     ground.asking("wordpress.php", "www/index.php")
     ground.write("www/wp-admin/file.php", "<?php\n")

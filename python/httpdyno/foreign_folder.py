@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -61,15 +61,24 @@ class ForeignFolder:
                 raise OSError(errno.ESTALE, "another folder took its place", "/".join(self.names))
             yield handle
 
-    def opened(self, name: str) -> BinaryIO:
-        """Open a regular file in it for reading, never through a link and never waiting.
+    def opened(self, *names: str) -> BinaryIO:
+        """Open a regular file below it for reading, never through a link and never waiting.
+
+        Args:
+            names: Of the folders from this one on, and its own; none of them `..`.
 
         Raises:
             OSError: As `held`; or the file cannot be opened, or is none.
         """
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        with self.held() as folder:
-            handle = os.open(name, flags, dir_fd=folder)
+        *folders, name = names
+        with self.held() as folder, ExitStack() as stack:
+            above = folder
+            for each in folders:
+                way = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                above = os.open(each, way, dir_fd=above)
+                stack.callback(os.close, above)
+            handle = os.open(name, flags, dir_fd=above)
         return regular(handle, name)
 
 

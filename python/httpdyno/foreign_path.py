@@ -120,9 +120,10 @@ def opened_anew(path: Path | str) -> int:
     """Open a file for writing: emptied, or made; never one that only another's link leads to.
 
     Raises:
-        OSError: It cannot be written or made, or such a link leads there.
+        OSError: It cannot be written or made, such a link leads there, or it is another's.
     """
     with suppress(FileNotFoundError), held(path) as found:
+        _refuse_others(found)
         handle = found.written()
         if stat.S_ISREG(os.fstat(handle).st_mode):
             os.ftruncate(handle, 0)
@@ -132,6 +133,29 @@ def opened_anew(path: Path | str) -> int:
     with held(folder) as found:
         flags = _WRITE | os.O_CREAT | os.O_EXCL
         return os.open(name, flags, 0o666, dir_fd=found.handle)
+
+
+def refuse_others(path: Path | str) -> None:
+    """Refuse a file that another user may have put there for this one to fill; none is well.
+
+    Raises:
+        OSError: It is one, or cannot be looked at.
+    """
+    with suppress(FileNotFoundError), held(path) as found:
+        _refuse_others(found)
+
+
+def _refuse_others(found: Held) -> None:
+    trusted = {0, os.geteuid()}
+    folder, info = os.fstat(found.folder), found.info()
+    is_ours = folder.st_uid in trusted and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if is_ours or stat.S_ISDIR(info.st_mode):
+        return
+    what = "another user's file" if info.st_uid not in trusted else ""
+    what = what or ("a file with other names" if info.st_nlink > 1 else "")
+    if what:
+        words = f"it is {what} in a folder that others may write to; remove it or name another one"
+        raise PermissionError(errno.EPERM, words, found.real)
 
 
 def real_path(path: str) -> str:

@@ -102,7 +102,8 @@ def test_what_is_measured_is_described_as_what_was_rehearsed(theirs, tmp_path):
     assert load_snapshot(folder / "snapshot", result.site.members).members == {"front": found}
     kept = msgspec.json.decode((folder / ANSWERS).read_bytes(), type=KeptAnswers)
     assert (kept.site, kept.before) == (study.site, study.server.before)
-    assert (folder / ANSWERS).stat().st_mode & 0o777 == 0o600
+    modes = {each.stat().st_mode & 0o777: each.is_dir() for each in (folder, *folder.rglob("*"))}
+    assert modes == {0o700: True, 0o600: False}
     asked = questions(study.workload, study.workload.requests)
     assert {each.answer.question.bare for each in kept.answers} == {each.bare for each in asked}
 

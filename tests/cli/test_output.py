@@ -74,6 +74,37 @@ def test_a_folder_that_is_not_there_is_named_before_the_run(tmp_path, option):
     assert f"--{option} {path}" in str(caught.value)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize(
+    ("mode", "owner", "links", "words"),
+    [
+        (0o1777, 40_001, 1, "it is another user's file in a folder that others may write to"),
+        (0o1777, 0, 2, "it is a file with other names in a folder that others may write to"),
+        (0o1777, 0, 1, ""),
+        (0o755, 40_001, 2, ""),
+    ],
+)
+def test_no_file_that_others_may_have_put_there_is_filled(tmp_path, mode, owner, links, words):
+    file = tmp_path / "shared/out.json"
+    file.parent.mkdir()
+    file.parent.chmod(mode)
+    file.write_text("before")
+    os.chown(file, owner, owner)
+    if links > 1:
+        (tmp_path / "other").hardlink_to(file)
+    outputs = Outputs(json=str(file))
+    if words:
+        with pytest.raises(UsageError, match=words):
+            outputs.check()
+        with pytest.raises(UsageError, match=f"{words}; remove it"):
+            write_json({"a": 1}, str(file))
+        assert file.read_text() == "before"
+    else:
+        outputs.check()
+        write_json({"a": 1}, str(file))
+        assert json.loads(file.read_text()) == {"a": 1}
+
+
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(UsageError, match="is a folder"):
         Outputs(json=str(tmp_path)).check()

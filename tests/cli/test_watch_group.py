@@ -13,7 +13,7 @@ from tests.telemetry.test_account import grouped, has_groups
 from httpdyno.cli.app import run
 from httpdyno.servers.control_group import make_group, remove_group
 from httpdyno.servers.live_process import children_of
-from httpdyno.servers.source.unit_file import UnitFacts
+from httpdyno.servers.unit_file import UnitFacts
 
 
 @pytest.fixture

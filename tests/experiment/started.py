@@ -70,6 +70,7 @@ def measured(  # noqa: PLR0913 - what a test of a start may say
     study = SimpleNamespace(
         server=ServerSpec(adapter="fake"),
         folder=".",
+        site=None,
         workload=Workload(requests=()),
         of_server=lambda configuration: configuration,
         load_of=lambda _configuration: Workload(requests=()),

@@ -21,6 +21,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
 from httpdyno.foreign_text import reason
 from httpdyno.model import ServerSpec, SideCommand, Site, Workload
+from httpdyno.new_folder import new_folder
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
@@ -227,11 +228,14 @@ def _write(
 ) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        take_snapshot(folder / text.site.snapshot, gathered.members, taken_at=now)
-        written = msgspec.json.format(msgspec.json.encode(report), indent=1)
-        (folder / REHEARSAL).write_bytes(written + b"\n")
-        asked.kept(text.site, text.before, at=now).write(folder)
-        (folder / _STUDY).write_text(text.written(), encoding="utf-8")
+        # Logs, settings and answers in it were perhaps root's alone to read.
+        with new_folder(folder) as study:
+            with study.below(text.site.snapshot) as snapshot:
+                take_snapshot(snapshot, gathered.members, taken_at=now)
+            written = msgspec.json.format(msgspec.json.encode(report), indent=1)
+            study.write([REHEARSAL], written + b"\n")
+            asked.kept(text.site, text.before, at=now).write(study)
+            study.write([_STUDY], text.written().encode())
     except OSError as error:
         raise AdapterError(
             f"the study cannot be written into `{folder}`: {reason(error)}",

@@ -27,6 +27,7 @@ from httpdyno.cli.option import DryRunOption, JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell
+from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.model import Door, Isolation, Level, Member, SideCommand, Site
@@ -201,7 +202,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         gathered = gather(members, adapters, None)
         check_wanted(gathered, wanted, adapters)
         site = site_of(gathered, asked)
-        folder = Path(output or site.host or members[0].name)
+        folder = adopted_folder(output, site)
         if outputs.has_text:
             show_plan(gathered, site, folder)
         if outputs.json is not None:
@@ -216,7 +217,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         front = with_listener(gathered.members[0], adapters, make_seat, before)
         gathered = replace(gathered, members=(front, *gathered.members[1:]))
     site = site_of(gathered, asked)
-    folder = Path(output or site.host or members[0].name)
+    folder = adopted_folder(output, site)
     check_new(folder)
     loaded = loaded_listener(site, gathered.members[0].survey.listeners)
     ready_path, ready_status = _ready(ready)
@@ -246,6 +247,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if outputs.json is not None:
         write_json(adopted_json(adopted), outputs.json)
     return EXIT_NOT_BORNE_OUT if adopted.report.wrong else 0
+
+
+def adopted_folder(output: str | None, site: Site) -> Path:
+    """Return the folder of the study that is made of a site: the one that was asked for, if any."""
+    return Path(output) if output else study_folder(site.host or site.members[0].name)
 
 
 def _found(words: Sequence[str], machine: Machine) -> Found:

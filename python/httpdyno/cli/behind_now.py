@@ -12,7 +12,7 @@ from httpdyno.model import Behind, TurnsOutcome
 from httpdyno.registry import site_adapters
 from httpdyno.servers.source.behind import behind
 from httpdyno.servers.source.find import Found, find
-from httpdyno.servers.source.inspection import inspected
+from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import ProcessSource
 
@@ -51,6 +51,6 @@ def _behind(pids: Sequence[int], asked: Collection[str], machine: Machine) -> tu
         with suppress(UsageError):  # it has ended
             servers += find(ProcessSource(pid), machine)
     own = [each.pid for found in servers for each in (found.root, *found.below) if each]
-    seen = [inspected(each, machine.adapters) for each in servers]
+    seen = [looked_at(each, machine) for each in servers]
     places = (place for each in seen for place in behind(each, machine, besides=own, asked=asked))
     return tuple(dict.fromkeys(places))

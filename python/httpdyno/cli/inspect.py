@@ -32,7 +32,7 @@ from httpdyno.servers.source.behind import named
 from httpdyno.servers.source.contained import contained
 from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import configured, find, running
-from httpdyno.servers.source.inspection import Inspected, inspected, name_of, serving, with_backends
+from httpdyno.servers.source.inspection import Inspected, looked_at, name_of, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
@@ -176,7 +176,7 @@ def _page(source: Source | None, census: str | None, n_requests: int) -> Page:
     machine = this_machine(site_adapters())
     found = running(machine) or configured(machine) if source is None else find(source, machine)
     took = None if census is None else asked(census, n_requests, found)
-    seen = with_backends([inspected(each, machine.adapters) for each in found], machine)
+    seen = with_backends([looked_at(each, machine) for each in found], machine)
     isolation, reason = possible() if seen else ("", "")
     if isolation == "cell":
         reason = "root" if os.geteuid() == 0 else "a user namespace of your own"
@@ -189,6 +189,7 @@ def _page(source: Source | None, census: str | None, n_requests: int) -> Page:
         now_s=time.time(),
         isolation=isolation,
         isolation_reason=reason,
+        passed_over=machine.passed_over,
     )
 
 
@@ -258,12 +259,18 @@ def _server(
 ) -> Server:
     """Return a server with what is around it; one that cannot be looked at is what was seen."""
     name = name_of(seen.found)
-    looked = contained(lambda: _looked(seen, machine, all_seen, is_named=is_named, took=took), name)
+    root = seen.found.root
+    allowance = machine.allowance(root.user) if root else None
+    looked = contained(
+        lambda: _looked(seen, machine, all_seen, is_named=is_named, took=took),
+        name,
+        allowance=allowance,
+    )
     if isinstance(looked, str):
         return Server(seen=replace(seen, trouble=looked, survey=None), is_named=is_named)
     # What is made of it belongs to the look: whatever is said of one is said here first.
     alone = Page(servers=(looked,), now_s=time.time())
-    said = contained(lambda: (inspect_text(alone), inspect_json(alone)), name)
+    said = contained(lambda: (inspect_text(alone), inspect_json(alone)), name, allowance=allowance)
     if isinstance(said, str):
         return Server(seen=Inspected(found=seen.found, trouble=said), is_named=is_named)
     return looked

@@ -9,7 +9,7 @@ from typing import Any
 
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
-from httpdyno.foreign_path import opened_anew
+from httpdyno.foreign_path import opened_anew, refuse_others
 from httpdyno.foreign_text import reason, visible
 
 STDOUT = "-"
@@ -68,6 +68,7 @@ def _check_place(path: Path, option: str) -> None:
         raise UsageError(f"`{option} {path}` is in a folder that does not exist")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"`{option} {path}` cannot be written")
+    refuse_others(path)
     if path.is_fifo():
         raise UsageError(f"`{option} {path}` is a FIFO, expected a file")
 

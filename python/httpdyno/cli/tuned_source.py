@@ -1,10 +1,10 @@
 """Where `tune` is given a server in place of a study: it is adopted first."""
 
-import re
 from pathlib import Path
 
 from httpdyno.cli.find_study import STUDY_FILE, bundled_studies, study_path
 from httpdyno.cli.standard_streams import tell
+from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.servers.source.words import FileSource, KindSource, Source, parse_source
@@ -22,7 +22,7 @@ def study_of(words: str) -> str:
     source = _source(words)
     if source is None:
         return words
-    folder = Path(re.sub(r"[^\w.-]+", "-", _name(source, words)).strip("-"))
+    folder = study_folder(_name(source, words))
     if (folder / STUDY_FILE).is_file():
         tell(f"going by {folder}/, made of `{words}` before; remove it to begin anew")
         return str(folder)

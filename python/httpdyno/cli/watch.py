@@ -21,7 +21,7 @@ from httpdyno.report.watch.json import watch_json
 from httpdyno.servers.source.behind import behind
 from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import Found, find, running
-from httpdyno.servers.source.inspection import inspected
+from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
@@ -172,7 +172,7 @@ def _watching(
         # The members of a whole group are read with it, at each look.
         left, beside = [each.pid for each in beside], []
         own |= {*whole.pids()}
-    seen = [inspected(each, machine.adapters) for each in meant]
+    seen = [looked_at(each, machine) for each in meant]
     places = (place for each in seen for place in behind(each, machine, besides=own))
     kinds = {each.member.kind for each in meant}
     return Watching(

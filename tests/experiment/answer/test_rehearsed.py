@@ -29,6 +29,7 @@ from httpdyno.model import (
     Users,
     Workload,
 )
+from httpdyno.new_folder import new_folder
 
 SITE = Site(members=(Member(name="front", kind="toy", main="/srv/a.toy"),), host="a.example")
 LOAD = Workload(requests=(RequestSpec(path="/x", headers=(("Accept-Encoding", "gzip"),)),))
@@ -55,11 +56,12 @@ def study(tmp_path):
         answered(b"oops", status=500),
         answered(b"no gzip", coding="gzip"),
     )
-    kept.kept(SITE, (), at="2026-11-27T10:00:00+00:00").write(tmp_path)
+    with new_folder(tmp_path / "study") as folder:
+        kept.kept(SITE, (), at="2026-11-27T10:00:00+00:00").write(folder)
     return Study(
         name="any",
         title="",
-        folder=str(tmp_path),
+        folder=str(tmp_path / "study"),
         server=ServerSpec(adapter="site"),
         site=SITE,
         workload=LOAD,
@@ -129,20 +131,20 @@ def test_limits_of_a_member_change_no_answer(study):
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"rehearsed_at": 1}'])
 def test_a_file_that_holds_no_answers_is_named(study, tmp_path, content):
-    (tmp_path / ANSWERS).write_bytes(content)
+    (tmp_path / "study" / ANSWERS).write_bytes(content)
     with pytest.raises(StudyFileError, match=ANSWERS):
         rehearsed_of(study)
 
 
 def test_a_body_that_cannot_be_read_is_named(study, tmp_path):
-    file = tmp_path / ANSWERS
+    file = tmp_path / "study" / ANSWERS
     file.write_bytes(file.read_bytes().replace(b'"body":"', b'"body":"AAAA'))
     with pytest.raises(StudyFileError, match="a body that cannot be read"):
         rehearsed_of(study)
 
 
 def test_without_a_rehearsal_there_is_nothing_to_compare_with(study, tmp_path):
-    (tmp_path / ANSWERS).unlink()
+    (tmp_path / "study" / ANSWERS).unlink()
     assert (rehearsed_of(study), not_rehearsed(study)) == (None, "")
 
 

@@ -26,6 +26,7 @@ from httpdyno.model import (
     Users,
     Workload,
 )
+from httpdyno.new_folder import new_folder
 
 START, OTHER = Configuration(values={"n": 0}), Configuration(values={"n": 1})
 STUDY = Study(
@@ -115,8 +116,9 @@ def rehearsed(folder, *pages):
     question = Question(request=STUDY.workload.requests[0])
     answers.found += [Answer(question=question, status=200, body=page.encode()) for page in pages]
     site = Site(members=())
-    answers.kept(site, (), at="2026-11-27T10:00:00").write(folder)
-    return replace(STUDY, site=site, folder=str(folder))
+    with new_folder(folder / "study") as study:
+        answers.kept(site, (), at="2026-11-27T10:00:00").write(study)
+    return replace(STUDY, site=site, folder=str(folder / "study"))
 
 
 def test_a_start_that_is_not_as_rehearsed_ends_the_run_before_anything_is_timed(serve, tmp_path):

@@ -23,7 +23,7 @@ from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.servers.source.unit_file import UnitFacts
+from httpdyno.servers.unit_file import UnitFacts
 from httpdyno.telemetry.kernel_text import Pressure
 from httpdyno.telemetry.memory_bound import memory_bound
 from httpdyno.telemetry.observed import Observed

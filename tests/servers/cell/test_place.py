@@ -10,6 +10,7 @@ import pytest
 from tests.servers.cell.cells import ENVIRONMENT, made_cells, said_by, wait_until
 
 from httpdyno.model import Member
+from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.address import connected
 from httpdyno.servers.cell.possible import cell_complaint, limits_of_cell
 from httpdyno.servers.cell.wall import open_wall
@@ -96,6 +97,7 @@ def test_what_a_copy_may_leave_is_out_of_reach_for_others(cells):
 def test_where_others_come_to_it_no_file_gives_rights():
     with new_run_root() as root:
         seat = open_wall(root.new_place("wall"), CellWish(), kind="open")
+        assert not isinstance(seat, NotRunning)
         try:
             ended = said_by(seat, SETUID, str(seat.folder))
         finally:

@@ -22,8 +22,12 @@ DISK = outside["device"]
 AT = -100
 
 
+def code(number):
+    return errno.errorcode.get(number or 0, "refused")
+
+
 def told(result):
-    return "OUT" if result >= 0 else errno.errorcode.get(ctypes.get_errno(), "refused")
+    return "OUT" if result >= 0 else code(ctypes.get_errno())
 
 
 def opened(path, flags=os.O_RDONLY):
@@ -53,7 +57,7 @@ def anybody(name):
                 return "OUT"
             found = "another file"
         except OSError as error:
-            found = errno.errorcode[error.errno]
+            found = code(error.errno)
     return found
 
 
@@ -68,7 +72,7 @@ def setns():
             try:
                 handle = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY)
             except OSError as error:
-                worst = errno.errorcode[error.errno]
+                worst = code(error.errno)
                 continue
             if told(libc.setns(handle, 0)) == "OUT":
                 return "OUT"
@@ -136,7 +140,7 @@ def control_group():
             try:
                 tried.add(writes(f"{folder}/{name}"))
             except OSError as error:
-                tried.add(errno.errorcode[error.errno])
+                tried.add(code(error.errno))
         break_off = len(tried) > 3
         if break_off:
             break
@@ -152,7 +156,7 @@ def kernel_files():
         try:
             tried.add(writes(path))
         except OSError as error:
-            tried.add(errno.errorcode[error.errno])
+            tried.add(code(error.errno))
     return "OUT" if "OUT" in tried else sorted(tried)[0]
 
 
@@ -311,7 +315,7 @@ def tried(way):
         try:
             words = way()
         except OSError as error:
-            words = errno.errorcode.get(error.errno, str(error))
+            words = code(error.errno)
         os.write(says, words.encode())
         os._exit(0)
     os.close(says)

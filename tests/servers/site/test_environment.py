@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -5,7 +6,8 @@ import pytest
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.site.environment import environment_file, member_environment
+from httpdyno.servers.site.environment import member_environment, own_variables
+from httpdyno.servers.unit import variables_of
 
 PLACE = Place(folder=Path("/place"), memory_folder=Path("/memory"))
 
@@ -59,12 +61,35 @@ def test_a_variable_that_is_nowhere_is_named(source, monkeypatch):
         member_environment(member, PLACE, has_all=False)
 
 
-def test_environment_files_are_read_as_systemd_does():
-    text = "A=1\n; no\n#B=2\n C = spaced \nD='one two'\nE=\"x=y\"\nF=it's\nnothing\n=none\n"
-    assert environment_file(text) == {
-        "A": "1",
-        "C": "spaced",
-        "D": "one two",
-        "E": "x=y",
-        "F": "it's",
-    }
+@pytest.fixture
+def shop_unit(tmp_path, monkeypatch):
+    """A unit with variables, and a file in this folder that is called like its source."""
+    (tmp_path / "units").mkdir()
+    (tmp_path / "units/shop.service").write_text(
+        f"[Service]\nEnvironment=A=of-%p B=1\nEnvironmentFile={tmp_path}/shop.env\n"
+    )
+    (tmp_path / "shop.env").write_text("B=2\nC='3 4'\n")
+    (tmp_path / "unit:shop.service").write_text("A=theirs\n")
+    monkeypatch.chdir(tmp_path)
+    folders = (str(tmp_path / "units"),)
+    monkeypatch.setattr(
+        "httpdyno.servers.site.environment.variables_of", partial(variables_of, folders=folders)
+    )
+
+
+def of_source(source, *names):
+    member = Member(name="app", kind="command", environment_names=names, environment_from=source)
+    return own_variables(member)
+
+
+def test_a_units_variables_are_its_own(shop_unit):
+    names = ("A", "B", "C", "INVOCATION_ID", "PATH")
+    assert of_source("unit:shop.service", *names) == {"A": "of-shop", "B": "2", "C": "3 4"}
+    with pytest.raises(AdapterError, match="needs `D`"):
+        of_source("unit:shop.service", "D")
+
+
+@pytest.mark.parametrize("source", ["unit:../shop.env", "shop.env", "./unit:shop.service"])
+def test_no_file_of_this_folder_is_a_source(source, shop_unit):
+    with pytest.raises(AdapterError, match="environment of app"):
+        of_source(source, "B")

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from httpdyno.model import Member
 from httpdyno.runnable import NotOursError
 from httpdyno.servers.site.member_user import as_own_user, own_user
+from httpdyno.servers.unit import variable_files
 
 EVE, BOB = "65533", "65532"
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -56,6 +58,20 @@ def test_what_eve_may_write_is_hers_though_root_starts_it(folder, mine):
         environment_from=place("variables"),
     )
     assert found == EVE
+
+
+def test_what_eve_may_write_of_a_units_variables_is_her_word(folder, monkeypatch):
+    unit = f"[Service]\nEnvironment=A=1\nEnvironmentFile=-{folder}/shop.env\n"
+    (folder / "units").mkdir()
+    (folder / "units/shop.service").write_text(unit)
+    monkeypatch.setattr(
+        "httpdyno.servers.site.environment.variable_files",
+        partial(variable_files, folders=(str(folder / "units"),)),
+    )
+    of_unit = {"environment_names": ("A",), "environment_from": "unit:shop.service"}
+    assert user_of(program="/bin/sh", **of_unit) == ""
+    written(folder / "shop.env", EVE)
+    assert user_of(program="/bin/sh", **of_unit) == EVE
 
 
 @pytest.mark.parametrize("words", [("node", "server.js"), ("node", "-m", "shop")])

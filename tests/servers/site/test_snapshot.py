@@ -5,6 +5,7 @@ import pytest
 from httpdyno.errors import StudyFileError
 from httpdyno.foreign_text import Rights
 from httpdyno.model import Member, Survey
+from httpdyno.new_folder import new_folder
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.site.snapshot import RECORD, Found, load_snapshot, take_snapshot
 
@@ -24,10 +25,15 @@ FILES = MemberFiles(
 FOUND = Found(member=FRONT, files=FILES, survey=Survey(version="nginx/1.22.1"))
 
 
+def taken(folder, *found):
+    with new_folder(folder) as made:
+        take_snapshot(made, found, taken_at="2026-01-01T00:00:00+00:00")
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    take_snapshot(tmp_path / "snapshot", [FOUND], taken_at="2026-01-01T00:00:00+00:00")
-    return tmp_path / "snapshot"
+    return taken(tmp_path / "snapshot", FOUND)
 
 
 def test_what_was_taken_is_read_again(folder):
@@ -38,11 +44,40 @@ def test_what_was_taken_is_read_again(folder):
     assert snapshot.real_path("/etc/nginx/nginx.conf") == "/etc/nginx/nginx.conf"
 
 
-def test_a_file_of_which_nobody_knows_whose_it_was_is_roots_alone(tmp_path):
-    unknown = Found(member=FRONT, files=MemberFiles(texts={"/a": b""}), survey=FOUND.survey)
-    take_snapshot(tmp_path / "snapshot", [unknown], taken_at="")
-    again = load_snapshot(tmp_path / "snapshot", [FRONT]).members["front"]
-    assert again.files.rights == {"/a": Rights(user_id=0, group_id=0, mode=0o600)}
+def of_texts(**texts):
+    return Found(member=FRONT, files=MemberFiles(**texts), survey=FOUND.survey)
+
+
+def test_whose_a_file_was_is_not_made_up(tmp_path):
+    unknown = of_texts(texts={"/a": b""})
+    assert load_snapshot(taken(tmp_path / "s", unknown), [FRONT]).members == {"front": unknown}
+
+
+def test_no_path_of_theirs_leads_out_of_the_snapshot(tmp_path):
+    texts = {"/../../out": b"a", "/etc/../../../../x/../out2": b"b", "/etc//./a": b"c"}
+    found = of_texts(texts=texts, stand_ins={"/ssl/../../../key": b"d"})
+    folder = taken(tmp_path / "s", found)
+    assert {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} == {
+        *("files/out", "files/out2", "files/etc/a", "stand-ins/key", RECORD)
+    }
+    assert load_snapshot(folder, [FRONT]).members == {"front": found}
+    assert {path.name for path in tmp_path.iterdir()} == {"s"}
+
+
+@pytest.mark.parametrize("texts", [{"/a": b"1", "/b/../a": b"2"}, {"a": b""}, {"/": b""}])
+def test_what_names_no_file_of_its_own_is_not_taken(tmp_path, texts):
+    with pytest.raises(OSError, match=r"changed while|no whole path"):
+        taken(tmp_path / "s", of_texts(texts=texts))
+
+
+def test_no_link_in_a_snapshot_is_followed(folder):
+    (folder.parent / "theirs").mkdir()
+    (folder.parent / "theirs/a").write_bytes(b"")
+    (folder / "files/etc/nginx/sites/a").unlink()
+    (folder / "files/etc/nginx/sites").rmdir()
+    (folder / "files/etc/nginx/sites").symlink_to(folder.parent / "theirs")
+    with pytest.raises(StudyFileError, match="lacks"):
+        load_snapshot(folder, [FRONT])
 
 
 def test_nobody_else_may_read_it(folder):

@@ -14,11 +14,12 @@ import pytest
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
 from httpdyno.servers.process import KEEPER
-from httpdyno.servers.source.find import configured, find, sole
+from httpdyno.servers.source.find import Found, configured, find, sole
+from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group, unit_of
-from httpdyno.servers.source.unit_file import UnitFacts
 from httpdyno.servers.source.words import ProcessSource, UnitSource, parse_source
+from httpdyno.servers.unit_file import UnitFacts
 
 PREFORK = """
 import os, signal, socket, sys, time
@@ -30,6 +31,7 @@ if os.fork() == 0:
 time.sleep(60)
 """
 DEADLINE_S = 10.0
+MEMBER = Member(name="shop", kind="shop", main="/s/shop.conf")
 
 
 class Shop:
@@ -204,7 +206,7 @@ def test_a_daemon_that_its_unit_began_and_let_go_is_beside_it(below, tmp_path, m
 def test_a_process_is_of_its_user_whatever_a_unit_of_that_name_says(
     runs_as, says, user, tmp_path, monkeypatch
 ):
-    group = "0::/user.slice/user@1000.service/app.slice/shop.service\n"
+    group = SHOP_UNIT.format("")
     root = replace(process(11, 1, "shopd", groups=group), unit=unit_of(group), user=runs_as)
     facts = UnitFacts(name="shop.service", files=("/shop.service",), main_pid=0, user=says)
     monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
@@ -221,6 +223,50 @@ def test_another_users_process_is_given_no_value_by_its_name(runs_as, given, tmp
     root = replace(process(11, 1, "shopd"), user=runs_as)
     [each] = find(ProcessSource(11), machine_of(root, adapters=[Shop()], proc=tmp_path))
     assert each.member.environment_names == given
+
+
+USERS_UNIT = "0::/user.slice/user-7.slice/user@7.service/app.slice/shop.service\n"
+
+
+@pytest.mark.parametrize("source", [ProcessSource(11), UnitSource("shop.service")])
+def test_a_unit_of_a_users_own_manager_is_not_the_systems(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("PASSWORD", "of the caller")
+    (tmp_path / "11").mkdir()
+    (tmp_path / "11/environ").write_bytes(b"PASSWORD=\0")
+    root = process(11, 1, "shopd", groups=USERS_UNIT)
+    root = replace(root, unit=unit_of(USERS_UNIT), user="eve")
+    facts = UnitFacts(
+        name="shop.service", files=("/u",), environment_names=("PASSWORD",), command=("/bin/shop",)
+    )
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    [each] = find(source, machine_of(root, adapters=[Shop()], proc=tmp_path))
+    if isinstance(source, UnitSource):  # the system's own, which does not run
+        assert (each.root, each.member.environment_names) == (None, ("PASSWORD",))
+    else:
+        assert (each.member.unit, each.member.environment_names) == ("", ())
+
+
+def test_one_users_processes_are_looked_at_for_so_long_in_all(tmp_path):
+    class Slow(Shop):
+        def of_process(self, program, arguments, folder):
+            began_s = time.process_time()
+            while "shopd" in arguments and time.process_time() < began_s + 0.02:
+                pass
+            return super().of_process(program, arguments, folder)
+
+    theirs = [replace(process(pid, 1, "shopd"), user="eve") for pid in range(100, 150)]
+    others = [replace(process(pid, 1, "shopd"), user="ann") for pid in (200, 201)]
+    machine = machine_of(*theirs, *others, adapters=[Slow()], proc=tmp_path)
+    allowance = machine.allowance("eve")
+    assert allowance is not None
+    allowance.left_s = 0.1
+    pids = [tree.root.pid for tree in machine.trees]
+    seen = [pid for pid in pids if pid < 200]
+    assert 1 <= len(seen) <= 6
+    [(user, n)] = machine.passed_over
+    assert (user, 50 - len(seen) - n in {0, 1}) == ("eve", True)  # one may be broken off
+    assert [pid for pid in pids if pid >= 200] == [200, 201]
+    assert "not looked at" in looked_at(Found(member=MEMBER, root=theirs[0]), machine).trouble
 
 
 def test_what_began_a_server_and_all_else_that_it_began_is_not_beside_it(tmp_path):

@@ -5,7 +5,6 @@ then it is an error page that would be tuned. The answers may hold what is perso
 is for its owner only.
 """
 
-import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,6 +37,7 @@ from httpdyno.model import (
     Study,
     Workload,
 )
+from httpdyno.new_folder import NewFolder
 
 ANSWERS = "rehearsal-answers.json"
 """In the study's folder."""
@@ -106,15 +106,13 @@ class KeptAnswers(Record, frozen=True):
     answers: tuple[KeptAnswer, ...]
     """The same may have been asked several times: what differs then, may."""
 
-    def write(self, folder: Path) -> None:
-        """Write the file into a study's folder, for its owner only.
+    def write(self, folder: NewFolder) -> None:
+        """Write the file into a new study's folder, for its owner only.
 
         Raises:
             OSError: It cannot be written, or is there.
         """
-        handle = os.open(folder / ANSWERS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(self))
+        folder.write([ANSWERS], msgspec.json.encode(self))
 
 
 class Asked:

@@ -27,6 +27,7 @@ def inspect_json(page: Page) -> dict[str, Any]:
     return {
         **sole,
         "servers": servers,
+        "not_looked_at": dict(page.passed_over),
         "private_copy": {"isolation": page.isolation or None, "reason": page.isolation_reason},
     }
 

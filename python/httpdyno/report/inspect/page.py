@@ -59,3 +59,5 @@ class Page:
     """The best isolation of a private copy that is possible here; empty: none, or not known."""
     isolation_reason: str = ""
     """Why no better one."""
+    passed_over: tuple[tuple[str, int], ...] = ()
+    """User → how many more processes were not looked at, since that user's took too long."""

@@ -47,7 +47,7 @@ _LONGEST_NAME = 20
 
 def inspect_text(page: Page) -> RenderableType:
     """Return a paragraph for each server, and whether private copies are possible."""
-    if not page.servers:
+    if not page.servers and not page.passed_over:
         return Text("no server of a known kind runs here, and none is configured")
     parts: list[RenderableType] = []
     for server in page.servers:
@@ -57,11 +57,16 @@ def inspect_text(page: Page) -> RenderableType:
         for table in census_tables(server.asked) if server.asked else ():
             parts += [Text(""), table]
         parts.append(Text(""))
-    if last := [*_proven(page), *_copied(page)]:
+    if last := [*_passed_over(page), *_proven(page), *_copied(page)]:
         parts.append(_table(last))
     else:
         parts.pop()
     return Group(*parts)
+
+
+def _passed_over(page: Page) -> Iterator[tuple[str, str]]:
+    for user, n in page.passed_over:
+        yield "not looked at", f"… {n:,} more of {user}, whose other processes took too long"
 
 
 def _proven(page: Page) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from httpdyno.foreign_text import reason
 from httpdyno.model import Member
 from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.runnable import PATH, account, user_name, whom, writers_of
+from httpdyno.servers.site.environment import environment_sources
 from httpdyno.writers import ANYBODY, held
 
 _ENVVARS = "envvars"
@@ -33,9 +35,8 @@ def as_own_user(member: Member) -> Member:
         NotOursError: Several users may write what would run as root.
         AdapterError: There is no such user, or what it runs may not be looked at.
     """
-    files = [member.main, member.environment_from if "/" in member.environment_from else ""]
-    if member.main:
-        files.append(str(PurePosixPath(member.main).parent / _ENVVARS))
+    beside = str(PurePosixPath(member.main).parent / _ENVVARS) if member.main else ""
+    files = chain((member.main, beside), environment_sources(member))
     words = member.command or ((member.program,) if member.program else ())
     programs = (member.program, *words[:1]) if words else ()
     user = own_user(member.user, programs, words[1:], files=files, folder=member.folder)

@@ -3,19 +3,24 @@
 In a folder lie the files as they were, below `files` at their own paths, and `snapshot.json` with
 what is known of each: digest, owner, mode, where a link led. Keys are not among them; what a copy
 has in place of one that may not be read lies below `stand-ins`. What may hold secrets of a service
-(passwords in a pool's environment) is for its owner only.
+(passwords in a pool's environment) is for its owner only. No path of theirs leads out of
+the folder: a `..` is gone from it before it names a file there.
 """
 
+import errno
 import hashlib
-from collections.abc import Mapping, Sequence
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from httpdyno.errors import StudyFileError
+from httpdyno.foreign_folder import ForeignFolder
 from httpdyno.foreign_text import Rights, read_regular, reason
 from httpdyno.model import Member, Record, Survey
+from httpdyno.new_folder import NewFolder
 from httpdyno.servers.site.adapter import MemberFiles
 
 RECORD = "snapshot.json"
@@ -35,7 +40,8 @@ class FileRecord(Record, frozen=True):
     """SHA-256 of its bytes, hexadecimal."""
     real: str = ""
     """The file that a link led to; empty where there was none."""
-    mode: int = _MODE
+    mode: int | None = _MODE
+    """None where nobody knew whose it was."""
     user_id: int = 0
     group_id: int = 0
     """Of the very file that was read."""
@@ -99,21 +105,21 @@ def version_of(survey: Survey) -> str:
     return survey.version.rpartition("version: ")[2]
 
 
-def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Snapshot:
+def take_snapshot(folder: NewFolder, found: Sequence[Found], *, taken_at: str) -> Snapshot:
     """Write a snapshot into a new folder.
 
     Raises:
         OSError: It cannot be written.
     """
-    folder.mkdir(mode=0o700, parents=True)
     records = []
+    stored: dict[tuple[str, ...], bytes] = {}
     for each in found:
         files = []
         for path, text in each.files.texts.items():
-            _write(folder / _FILES / path.lstrip("/"), text)
+            _store(folder, (_FILES, *_names(path)), text, stored)
             files.append(_file_record(path, text, each.files))
         for path, text in each.files.stand_ins.items():
-            _write(folder / _STAND_INS / path.lstrip("/"), text)
+            _store(folder, (_STAND_INS, *_names(path)), text, stored)
         records.append(
             MemberRecord(
                 name=each.member.name,
@@ -131,17 +137,30 @@ def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Sna
         )
     record = SnapshotRecord(taken_at=taken_at, members=tuple(records))
     written = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    (folder / RECORD).write_bytes(written + b"\n")
-    (folder / RECORD).chmod(0o600)
+    folder.write([RECORD], written + b"\n")
     return Snapshot(members={each.member.name: each for each in found}, taken_at=taken_at)
 
 
-def _write(file: Path, text: bytes) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Two members may name the same file.
-    file.touch(mode=_MODE)
-    file.chmod(_MODE)
-    file.write_bytes(text)
+def _store(
+    folder: NewFolder, names: tuple[str, ...], text: bytes, stored: dict[tuple[str, ...], bytes]
+) -> None:
+    # Two members may name the same file, and one member a file twice: `a/b` and `a/c/../b`.
+    if names not in stored:
+        folder.write(names, text)
+        stored[names] = text
+    elif stored[names] != text:
+        raise OSError(errno.EBUSY, f"`/{'/'.join(names[1:])}` was changed while it was read")
+
+
+def _names(path: str) -> tuple[str, ...]:
+    """Return where a path of theirs is below a folder.
+
+    What was read at a path with `..` is what is there without (`TheirFiles.content`).
+    """
+    names = tuple(filter(None, posixpath.normpath(path).split("/")))
+    if not names or not path.startswith("/"):
+        raise OSError(errno.EINVAL, "it is no whole path of a file", path)
+    return names
 
 
 def _digest(text: bytes) -> str:
@@ -149,12 +168,13 @@ def _digest(text: bytes) -> str:
 
 
 def _file_record(path: str, text: bytes, files: MemberFiles) -> FileRecord:
-    rights = files.rights.get(path, Rights())
+    known = files.rights.get(path)
+    rights = known or Rights()
     return FileRecord(
         path=path,
         digest=_digest(text),
         real=files.real.get(path, ""),
-        mode=rights.mode,
+        mode=rights.mode if known else None,
         user_id=rights.user_id,
         group_id=rights.group_id,
     )
@@ -180,22 +200,25 @@ def load_snapshot(folder: Path, members: Sequence[Member]) -> Snapshot:
             member=member,
             survey=known.survey,
             files=MemberFiles(
-                texts={each.path: _content(folder / _FILES, each) for each in known.files},
+                texts={each.path: _content(folder, _FILES, each) for each in known.files},
                 real={each.path: each.real for each in known.files if each.real},
-                rights={each.path: _rights(each) for each in known.files},
+                rights=dict(_rights(known.files)),
                 unreadable=known.unreadable,
                 patterns=known.patterns,
                 served=known.served,
                 stand_ins={
-                    each.path: _content(folder / _STAND_INS, each) for each in known.stand_ins
+                    each.path: _content(folder, _STAND_INS, each) for each in known.stand_ins
                 },
             ),
         )
     return Snapshot(members=loaded, taken_at=record.taken_at)
 
 
-def _rights(known: FileRecord) -> Rights:
-    return Rights(user_id=known.user_id, group_id=known.group_id, mode=known.mode)
+def _rights(files: Iterable[FileRecord]) -> Iterator[tuple[str, Rights]]:
+    for each in files:
+        if each.mode is not None:
+            rights = Rights(user_id=each.user_id, group_id=each.group_id, mode=each.mode)
+            yield each.path, rights
 
 
 def _record(folder: Path) -> SnapshotRecord:
@@ -219,10 +242,11 @@ def _record(folder: Path) -> SnapshotRecord:
     return record
 
 
-def _content(folder: Path, known: FileRecord) -> bytes:
-    file = folder / known.path.lstrip("/")
+def _content(folder: Path, part: str, known: FileRecord) -> bytes:
+    file = f"{folder}/{part}{posixpath.normpath(known.path)}"
     try:
-        text = read_regular(file, limit_bytes=_LARGEST_BYTES)
+        with ForeignFolder.found(folder).opened(part, *_names(known.path)) as opened:
+            text = opened.read(_LARGEST_BYTES + 1)
     except OSError as error:
         raise StudyFileError(f"the snapshot lacks `{file}`: {reason(error)}") from error
     if _digest(text) != known.digest:

@@ -6,6 +6,7 @@ kernel's is no file of theirs, and there is an end to what is listed and read.
 
 import errno
 import os
+import posixpath
 import stat
 from contextlib import suppress
 
@@ -52,6 +53,9 @@ class TheirFiles:
             real = found.real.removeprefix(self._root)
             if is_kernels(real):
                 raise OSError(errno.EINVAL, "it is the kernel's, no file of a configuration", path)
+            if not self._is_plain(path, found.real):
+                words = f"a `..` in it follows a link; name the file itself, `{real}`"
+                raise OSError(errno.EINVAL, words, path)
             self._n_bytes += len(found.content)
             if self._n_bytes > _MOST_BYTES or len(self.texts) >= _MOST_FILES:
                 raise AdapterError(
@@ -64,6 +68,17 @@ class TheirFiles:
             if real != path:
                 self.real[path] = real
         return self.texts[path]
+
+    def _is_plain(self, path: str, real: str) -> bool:
+        """Whether a path leads to the same file where each `..` takes the name before it away.
+
+        Copies and snapshots have files by such paths: two files must not have the same one.
+        """
+        if ".." not in path.split("/"):
+            return True
+        with suppress(OSError), held(f"{self._root}{posixpath.normpath(path)}") as found:
+            return found.real == real
+        return False
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder; empty where it is none, or the kernel's.

@@ -6,8 +6,10 @@ Any user may run what is called like a server, with a configuration made for who
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import TypeVar
 
@@ -20,23 +22,47 @@ PATIENCE_S = 10.0
 """CPU time for one server; what is read well takes milliseconds."""
 
 
+@dataclass(kw_only=True, slots=True)
+class Allowance:
+    """CPU time for all that one user's processes have made for whoever looks at them."""
+
+    user: str
+    left_s: float = PATIENCE_S
+    n_passed_over: int = 0
+    """Processes of that user that were not looked at any more."""
+
+
 class _OverTimeError(BaseException):
     """It comes amid whatever is done, which must not take it for an error of its own."""
 
 
-def contained(look: Callable[[], _T], name: str, *, patience_s: float = PATIENCE_S) -> _T | str:
+def contained(
+    look: Callable[[], _T],
+    name: str,
+    *,
+    patience_s: float = PATIENCE_S,
+    allowance: Allowance | None = None,
+) -> _T | str:
     """Return what a look at one server gives, or in one sentence why it gives nothing.
 
     Args:
         look: May raise whatever it likes.
         name: Of the server, such as `nginx (pid 1234)`.
         patience_s: CPU time after which it is given up.
+        allowance: Of its user, which the time is taken off; None where there is none.
     """
+    if allowance and allowance.left_s <= 0:
+        return f"{name}: not looked at: what {allowance.user} runs took too long before it"
+    patience_s = min(patience_s, allowance.left_s) if allowance else patience_s
+    began_s = time.process_time()
     try:
         with foreseen(name), bounded(patience_s):
             return look()
     except HttpdynoError as error:
         return f"{name}: cannot be read: {' '.join(str(error).split())}"
+    finally:
+        if allowance:
+            allowance.left_s -= time.process_time() - began_s
 
 
 @contextmanager

@@ -15,11 +15,9 @@ from httpdyno.runnable import user_name
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
-from httpdyno.servers.source.process import ProcessFacts, details, unit_group
+from httpdyno.servers.source.process import ProcessFacts, details, is_users_own, unit_group
 from httpdyno.servers.source.procfile import procfile_command
 from httpdyno.servers.source.program import KINDS, USUAL_FILES, own_command, plain_file
-from httpdyno.servers.source.unit import unit
-from httpdyno.servers.source.unit_file import UnitFacts
 from httpdyno.servers.source.words import (
     FORMS,
     AddressSource,
@@ -32,6 +30,8 @@ from httpdyno.servers.source.words import (
     Source,
     UnitSource,
 )
+from httpdyno.servers.unit import unit
+from httpdyno.servers.unit_file import UnitFacts
 
 _LIMIT_BYTES = 1 << 20
 _SERVICE = ".service"
@@ -198,7 +198,11 @@ def _known_file(path: str, machine: Machine) -> Member | None:
 
 def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
     facts = unit(name)
-    inside = [each for each in machine.processes.values() if each.unit == name]
+    inside = [
+        each
+        for each in machine.processes.values()
+        if each.unit == name and not is_users_own(each.groups)
+    ]
     if facts.main_pid in machine.processes:
         tree = machine.tree_of(facts.main_pid)
         group = unit_group(machine.processes[facts.main_pid].groups, name)
@@ -311,7 +315,7 @@ def _seen(
     beside: tuple[ProcessFacts, ...] | None,
 ) -> Found:
     root = tree.root
-    if facts is None and root.unit.endswith(_SERVICE):
+    if facts is None and root.unit.endswith(_SERVICE) and not is_users_own(root.groups):
         facts = _unit_or_none(root.unit)
     if beside is None:
         beside = machine.beside_in_unit(tree)
@@ -327,12 +331,13 @@ def _seen(
     if root.user not in {"", "root"}:
         # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)
-    # A copy has its values from httpdyno's environment. What another user's process only names,
-    # such as a password there, is not given to it.
+    # A copy of what is of no unit has its values from httpdyno's environment. What another user's
+    # process only names, such as a password there, is not given to it.
     is_own = root.user in {"", user_name(os.geteuid())}
     not_given = frozenset() if is_own else frozenset(seen.ours_differ)
-    own_names = (name for name in seen.environment_names if name not in not_given)
-    names = tuple(dict.fromkeys((*member.environment_names, *own_names)))
+    units = facts.environment_names if facts else ()  # whose values are the unit's, not ours
+    of_process = (*tree.member.environment_names, *seen.environment_names)
+    names = tuple(dict.fromkeys((*units, *(each for each in of_process if each not in not_given))))
     return Found(
         member=structs.replace(member, environment_names=names),
         root=root,

@@ -13,7 +13,7 @@ from pathlib import Path
 from httpdyno.model import Backend, KnobInfo, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
-from httpdyno.servers.source.contained import contained
+from httpdyno.servers.source.contained import Allowance, contained
 from httpdyno.servers.source.find import Found, find
 from httpdyno.servers.source.machine import Machine
 from httpdyno.servers.source.package import package_version, python_version
@@ -46,12 +46,26 @@ class Inspected:
     """What can be set there, by `NAME` or `NAME@SCOPE`, with what is in force as default."""
 
 
-def inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
-    """Return what can be said of a server; what of it is not understood is said, not raised."""
+def inspected(
+    found: Found, adapters: Sequence[SiteAdapter], allowance: Allowance | None = None
+) -> Inspected:
+    """Return what can be said of a server; what of it is not understood is said, not raised.
+
+    Args:
+        found: Which one.
+        adapters: That read configurations.
+        allowance: Of its user (`Machine.allowance`).
+    """
     if found.trouble:
         return Inspected(found=found, trouble=found.trouble)
-    seen = contained(lambda: _inspected(found, adapters), name_of(found))
+    seen = contained(lambda: _inspected(found, adapters), name_of(found), allowance=allowance)
     return Inspected(found=found, trouble=seen) if isinstance(seen, str) else seen
+
+
+def looked_at(found: Found, machine: Machine) -> Inspected:
+    """Return what can be said of a server of this machine, in the time that its user has left."""
+    allowance = machine.allowance(found.root.user) if found.root else None
+    return inspected(found, machine.adapters, allowance)
 
 
 def name_of(found: Found) -> str:
@@ -117,7 +131,7 @@ def with_backends(seen: Sequence[Inspected], machine: Machine) -> tuple[Inspecte
             for found in serving(backend, machine):
                 if found.root and found.root.pid not in pids:
                     pids.add(found.root.pid)
-                    whole.append(inspected(found, machine.adapters))
+                    whole.append(looked_at(found, machine))
     return tuple(whole)
 
 

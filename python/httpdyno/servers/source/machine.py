@@ -10,7 +10,7 @@ from httpdyno.model import Member
 from httpdyno.servers.live_process import MARK
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.source.contained import contained
+from httpdyno.servers.source.contained import Allowance, contained
 from httpdyno.servers.source.listening import (
     ListeningSocket,
     listening_sockets,
@@ -27,6 +27,7 @@ from httpdyno.servers.source.process import (
     is_in_group,
     pids,
     unit_group,
+    user_name,
 )
 from httpdyno.servers.source.program import own_command, plain_member
 
@@ -52,6 +53,7 @@ class Machine:
     adapters: Sequence[SiteAdapter] = ()
     proc: Path = PROC
     _inodes: dict[int, frozenset[int] | None] = field(default_factory=dict)
+    _allowances: dict[str, Allowance] = field(default_factory=dict)
 
     def recognised(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
         """Return the member that a process is of: as an adapter knows it, else by its name."""
@@ -66,6 +68,19 @@ class Machine:
         """The servers of known kinds that run, by the pid of their root."""
         roots = {tree.root.pid: tree for tree in map(self.tree_of, self._members) if tree.is_known}
         return tuple(roots[pid] for pid in sorted(roots) if not self._is_copy(pid))
+
+    def allowance(self, user: str) -> Allowance | None:
+        """Return the time that is left for what a user runs; None where it is whoever looks."""
+        if user in {"", user_name(os.geteuid())}:
+            return None
+        return self._allowances.setdefault(user, Allowance(user=user))
+
+    @property
+    def passed_over(self) -> tuple[tuple[str, int], ...]:
+        """User → how many processes were not looked at, since that user's others took too long."""
+        _ = self.trees
+        found = ((user, each.n_passed_over) for user, each in self._allowances.items())
+        return tuple(sorted((user, n) for user, n in found if n))
 
     def _is_copy(self, pid: int) -> bool:
         """Whether it is a private copy that some httpdyno runs: those are nobody's servers."""
@@ -197,7 +212,16 @@ class Machine:
 
     def _member(self, process: ProcessFacts) -> Member | None:
         look = (process.program, process.arguments, process.folder)
-        found = contained(lambda: self.recognised(*look), f"process {process.pid}", patience_s=2.0)
+        allowance = self.allowance(process.user)
+        if allowance and allowance.left_s <= 0:
+            allowance.n_passed_over += 1
+            return None
+        found = contained(
+            lambda: self.recognised(*look),
+            f"process {process.pid}",
+            patience_s=2.0,
+            allowance=allowance,
+        )
         # By its name it is listed all the same, and then says what is wrong with it.
         return plain_member(*look) if isinstance(found, str) else found
 

@@ -145,6 +145,14 @@ def unit_group(groups: Iterable[str], unit: str) -> str:
     return ""
 
 
+def is_users_own(groups: Iterable[str]) -> bool:
+    """Whether what is in these is of a user's own manager, whose units anybody names.
+
+    Source: systemd.special(7): those of all users are in `user.slice`, below `user@UID.service`.
+    """
+    return any("/user.slice/" in f"{path}/" or "/user@" in path for path in groups)
+
+
 def is_in_group(process: ProcessFacts, group: str) -> bool:
     """Whether a process is in a control group or in one below it."""
     return any(f"{path}/".startswith(f"{group}/") for path in process.groups)

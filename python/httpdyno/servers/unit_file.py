@@ -1,12 +1,12 @@
 """A systemd unit's own text and its drop-ins: how its service is started. Pure.
 
 Only what stands in the text: specifiers that the text itself answers are filled in, variables of
-its environment are not, since their values are nobody's business here.
+its environment are not. Their values are nobody's business but a start's (`unit_variables`).
 """
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -54,12 +54,7 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
     """
     settings = _settings(text for _, text in texts)
     commands = [_command(line) for line in settings.get("ExecStart", [])]
-    names = [
-        word.partition("=")[0]
-        for line in settings.get("Environment", [])
-        for word in _words(line)
-        if "=" in word
-    ]
+    names = [*_variables(settings, name)]
     names += [word for line in settings.get("PassEnvironment", []) for word in line.split()]
     return UnitFacts(
         name=name,
@@ -76,6 +71,39 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
         has_reload=bool(_last(settings, "ExecReload"))
         or _last(settings, "Type") == "notify-reload",
     )
+
+
+def unit_variables(name: str, texts: Iterable[str]) -> dict[str, str]:
+    """Return the variables that a unit's own text gives its service, with their values.
+
+    Args:
+        name: The unit's, with its suffix.
+        texts: The unit file, then its drop-ins in their order.
+    """
+    return _variables(_settings(texts), name)
+
+
+def _variables(settings: Mapping[str, list[str]], name: str) -> dict[str, str]:
+    words = (word for line in settings.get("Environment", []) for word in _words(line))
+    pairs = (word.partition("=") for word in words if "=" in word)
+    return {variable: _filled(value, name) for variable, _, value in pairs}
+
+
+def environment_file(text: str) -> dict[str, str]:
+    """Return the variables of an environment file, as systemd reads it."""
+    found = {}
+    for line in text.splitlines():
+        name, separator, value = line.strip().partition("=")
+        if separator and name and not name.startswith(("#", ";")):
+            found[name.strip()] = _unquoted(value.strip())
+    return found
+
+
+def _unquoted(value: str) -> str:
+    try:
+        return "".join(shlex.split(value)) if value[:1] in "'\"" else value
+    except ValueError:
+        return value
 
 
 def drop_in_folders(name: str) -> tuple[str, ...]:

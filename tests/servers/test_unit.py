@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.source.process import unit_of
-from httpdyno.servers.source.unit import unit, unit_files, with_said
-from httpdyno.servers.source.unit_file import UnitFacts, drop_in_folders, unit_facts
+from httpdyno.servers.unit import unit, unit_files, with_said
+from httpdyno.servers.unit_file import UnitFacts, drop_in_folders, environment_file, unit_facts
 
 SHOP = r"""
 [Unit]
@@ -149,3 +149,14 @@ def test_any_text_is_read_without_an_error(text, command):
 )
 def test_the_control_group_names_the_unit(control_group, expected):
     assert unit_of(control_group) == expected
+
+
+def test_environment_files_are_read_as_systemd_does():
+    text = "A=1\n; no\n#B=2\n C = spaced \nD='one two'\nE=\"x=y\"\nF=it's\nnothing\n=none\n"
+    assert environment_file(text) == {
+        "A": "1",
+        "C": "spaced",
+        "D": "one two",
+        "E": "x=y",
+        "F": "it's",
+    }
