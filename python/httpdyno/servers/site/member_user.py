@@ -5,11 +5,10 @@ its program, its main configuration and what its command line names are root's a
 one other user may write them, it is that user's, whoever adopts it.
 """
 
-import errno
 import os
+import re
 import shutil
-import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -19,11 +18,14 @@ from httpdyno.foreign_text import reason
 from httpdyno.model import Member
 from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.runnable import PATH, account, user_name, whom, writers_of
-from httpdyno.writers import ANYBODY, held
+from httpdyno.writers import writers_at
 
 _ENVVARS = "envvars"
 """What a shell reads beside Debian's main file of Apache, before each start."""
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+_SEPARATORS = re.compile("[:,]")
+"""Between folders, as in `--pythonpath=/srv/a,/srv/b`."""
+_HOLDS_DATA = re.compile(r"te?mp|cache|log|upload", re.IGNORECASE)
+"""Of an option: nothing is run out of the folder that it names, as with `--worker-tmp-dir`."""
 
 
 def as_own_user(member: Member) -> Member:
@@ -35,7 +37,8 @@ def as_own_user(member: Member) -> Member:
     """
     files = [member.main, member.environment_from if "/" in member.environment_from else ""]
     if member.main:
-        files.append(str(PurePosixPath(member.main).parent / _ENVVARS))
+        folder = PurePosixPath(member.main).parent
+        files += [str(folder / _ENVVARS), str(folder)]  # relative includes are found there
     words = member.command or ((member.program,) if member.program else ())
     programs = (member.program, *words[:1]) if words else ()
     user = own_user(member.user, programs, words[1:], files=files, folder=member.folder)
@@ -56,7 +59,7 @@ def own_user(
         user: Whom its service or process runs as, or the study names; empty is root.
         programs: What is run; a name alone is looked for where programs are.
         arguments: Those that are files are its word too, such as a script.
-        files: Others that it reads before it is anybody else.
+        files: Others that it reads before it is anybody else, and folders in which it finds them.
         folder: Where it runs, and finds modules.
 
     Raises:
@@ -74,11 +77,11 @@ def own_user(
             if path and os.path.exists(path):  # noqa: PTH110 - any text is asked
                 writers = {**writers_of(path), **writers}
             elif path:
-                writers = {**_writers(path), **writers}
-        for path in filter(None, (*files, *_files_of(arguments, folder))):
-            writers = {**_writers(path), **writers}
+                writers = {**writers_at(path), **writers}
+        for path in filter(None, (*files, *_named(arguments, folder))):
+            writers = {**writers_at(path), **writers}
         if folder.startswith("/"):
-            writers = {**_writers(folder), **writers}
+            writers = {**writers_at(folder), **writers}
     except OSError as error:
         raise AdapterError(
             f"whose word `{error.filename or named}` is cannot be seen: {reason(error)}"
@@ -87,26 +90,28 @@ def own_user(
     return user_name(least) if least else user
 
 
-def _files_of(arguments: Sequence[str], folder: str) -> list[str]:
-    """Return the files that arguments name, `server.js` or `--config=/etc/shop.toml`."""
-    words = [word.partition("=")[2] if word.startswith("-") else word for word in arguments]
-    paths = [_placed(word, folder) for word in words if word]
-    return [path for path in paths if os.path.isfile(path)]  # noqa: PTH113 - any text is asked
+def _named(arguments: Sequence[str], folder: str) -> Iterator[str]:
+    """Yield the files and folders that arguments name, and the folder of the script among them.
+
+    As `server.js`, `--config=/etc/shop.py`, `-c/etc/shop.py`, `--chdir /srv/shop`.
+    """
+    option, has_script = "", False
+    for word in arguments:
+        is_option = word.startswith("-")
+        name, _, value = word.partition("=")
+        option = name if is_option else option
+        values = [value, "" if word.startswith("--") else word[2:]] if is_option else [word]
+        for each in dict.fromkeys(e for v in values for e in (v, *_SEPARATORS.split(v)) if e):
+            path = _placed(each, folder)
+            if os.path.isfile(path):  # noqa: PTH113 - any text is asked
+                yield path
+                if not is_option and not has_script:
+                    has_script = True
+                    yield os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+            elif os.path.isdir(path) and not _HOLDS_DATA.search(option):  # noqa: PTH112
+                yield path
+        option = option if is_option else ""
 
 
 def _placed(path: str, folder: str) -> str:
     return os.path.join(folder or "/", path)  # noqa: PTH118 - `..` stays as it is
-
-
-def _writers(path: str) -> dict[int, str]:
-    """Return who may write a file or a folder; of what is not there, who may put it there."""
-    try:
-        with held(path) as each:
-            info = each.info
-            # Where all may add files, they may add modules that are found there.
-            is_open = stat.S_ISDIR(info.st_mode) and bool(info.st_mode & stat.S_IWOTH)
-            return {**each.writers, **({ANYBODY: path} if is_open else {})}
-    except OSError as error:
-        if error.errno not in _NOT_THERE or path == "/":
-            raise
-    return _writers(os.path.dirname(path) or "/")  # noqa: PTH120 - `..` stays as it is
