@@ -1,9 +1,9 @@
 """Who may write a file, or put another one where its path leads: what it says is their word.
 
 Who may write to a folder on the way may put another file in place of the one that was looked at,
-unless it is sticky, and who owns a link may lead it elsewhere. So the way is walked by hand, a name
-at a time, and what is found at its end is held open: nothing that happens afterwards makes another
-file of it.
+unless it is sticky, and who owns a link may lead it elsewhere. So the way is walked a name at a
+time (`foreign_path.py`), and what is found at its end is held open: nothing that happens afterwards
+makes another file of it.
 
 Source: access of groups, others and lists is that of acl(5); of sticky folders, inode(7).
 """
@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from httpdyno.foreign_path import Walk, split_root
+
 ANYBODY = -1
 """Stands among writers for all users, and for those of a group that nobody can list."""
 
-_HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 64
-_MOST_LINKS = 40
-"""As the kernel follows: path_resolution(7)."""
 _ACL = "system.posix_acl_access"
 _ACL_USER, _ACL_OWNING_GROUP, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
 _MAY_WRITE = 2
@@ -59,12 +58,9 @@ def held(path: str) -> Iterator[Held]:
     Raises:
         OSError: It is not there, or may not be looked at.
     """
-    walk = _Walk()
-    try:
-        walk.go(_whole(path))
-        yield Held(handle=walk.handle, info=os.fstat(walk.handle), writers=walk.writers)
-    finally:
-        os.close(walk.handle)
+    with _Way(path) as way:
+        way.go()
+        yield Held(handle=way.handle, info=way.info(), writers=way.writers)
 
 
 def writers_at(path: str) -> dict[int, str]:
@@ -75,12 +71,9 @@ def writers_at(path: str) -> dict[int, str]:
     Raises:
         OSError: It may not be looked at.
     """
-    walk = _Walk()
-    try:
-        walk.go_as_far(_whole(path), _NOT_THERE)
-        return walk.word()
-    finally:
-        os.close(walk.handle)
+    with _Way(path) as way:
+        way.go(_NOT_THERE)
+        return way.word()
 
 
 def writers_below(folders: Iterable[str], *, most: int) -> dict[int, str]:
@@ -91,22 +84,24 @@ def writers_below(folders: Iterable[str], *, most: int) -> dict[int, str]:
     """
     scan = _Scan(list(folders), most)
     while scan.waiting:
-        walk = _Walk()
         path = scan.waiting.pop()
-        try:
+        with _Way(path) as way:
             # Where it leads nowhere, or nowhere for this user, nothing is read by him either.
-            is_there = walk.go_as_far(path, _NOWHERE)
-            _add(scan.found, walk.word())
-            info = os.fstat(walk.handle)
+            is_there = way.go(_NOWHERE)
+            _add(scan.found, way.word())
+            info = way.info()
             if is_there and stat.S_ISDIR(info.st_mode):
-                scan.folder(".", walk.handle, path, info.st_uid)
-        finally:
-            os.close(walk.handle)
+                scan.folder(".", way.handle, path, info.st_uid)
     return scan.found
 
 
-def _whole(path: str) -> str:
-    return os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - `..` stays as it is
+def may_write(handle: int, info: os.stat_result) -> set[int]:
+    """Return who may write a file that is held, or add files to a folder.
+
+    Raises:
+        OSError: Its access list cannot be read.
+    """
+    return _writers(info, _acl(f"/proc/self/fd/{handle}", info))
 
 
 class _Scan:
@@ -162,92 +157,67 @@ class _Scan:
             self.folder(entry.name, handle, path, info.st_uid, depth + 1)
 
 
-class _Walk:
-    """A walk under way, at the folder or file that it holds."""
+class _Way:
+    """Whose a way is, to where it has come; its last descriptor holds what is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        root, rest = split_root(path)
         self.writers: dict[int, str] = {}
-        self.handle = -1
-        self._seen = ""
-        self._adders: set[int] = set()
-        """Who may add files to the folder that it is at."""
-        self._from_the_root()
+        self._path = path
+        self._names: list[str | int] = [*reversed(rest.split("/"))]
+        self._root = "" if root == "/" else root
+        self._walk = Walk(root, note=self._note)
 
-    def word(self) -> dict[int, str]:
-        """Return the writers with those who may add files where it is."""
-        return {**dict.fromkeys(self._adders, self._seen or "/"), **self.writers}
+    def __enter__(self) -> "_Way":
+        return self
 
-    def go_as_far(self, path: str, errors: Sequence[int]) -> bool:
-        """Go along a path until something is not there; return whether all is.
+    def __exit__(self, *_: object) -> None:
+        self._walk.__exit__()
+
+    @property
+    def handle(self) -> int:
+        return self._walk.handles[-1]
+
+    def info(self) -> os.stat_result:
+        return os.fstat(self.handle)
+
+    def go(self, until: Sequence[int] = ()) -> bool:
+        """Go along it until one of these errors; return whether there was none.
 
         Raises:
-            OSError: Of another number than those.
+            OSError: Of another number.
         """
         try:
-            self.go(path)
+            self._note(self.info())  # the root
+            self._walk.lead(self._names)
         except OSError as error:
-            if error.errno not in errors:
-                raise
-            return False
+            if error.errno in until:
+                return False
+            error.filename = self._path  # not only the name of what was opened last
+            raise
         return True
 
-    def go(self, path: str) -> None:
-        try:
-            self._go(path)
-        except ValueError as error:  # a NUL
-            raise OSError(errno.EINVAL, "no file can have such a name", repr(path)) from error
-        except OSError as error:
-            error.filename = path  # not only the name of what was opened last
-            raise
+    def word(self) -> dict[int, str]:
+        """Return the writers with those who may add files where it has come."""
+        info = self.info()
+        adders = may_write(self.handle, info) if stat.S_ISDIR(info.st_mode) else ()
+        return {**dict.fromkeys(adders, self._here()), **self.writers}
 
-    def _go(self, path: str) -> None:
-        rest, n_links = path.split("/")[::-1], 0
-        while rest:
-            name = rest.pop()
-            if name in {"", "."}:
-                continue
-            below = os.open(name, _HOLD, dir_fd=self.handle)
-            info = os.fstat(below)
-            if not stat.S_ISLNK(info.st_mode):
-                os.close(self.handle)
-                self.handle = below
-                self._note(name, info)
-                continue
-            self._add(f"{self._seen}/{name}", {info.st_uid} | self._linkers(info))
-            try:
-                target = os.readlink("", dir_fd=below)
-            finally:
-                os.close(below)
-            n_links += 1
-            if n_links > _MOST_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            rest += target.split("/")[::-1]
-            if target.startswith("/"):
-                os.close(self.handle)
-                self._from_the_root()
+    def _here(self) -> str:
+        return f"{self._root}/{'/'.join(self._walk.names)}"
 
-    def _from_the_root(self) -> None:
-        self.handle = os.open("/", _HOLD | os.O_DIRECTORY)
-        self._seen = ""
-        self._note("", os.fstat(self.handle))
-
-    def _note(self, name: str, info: os.stat_result) -> None:
-        self._seen = os.path.normpath(f"{self._seen}/{name}") if name else ""
-        found = _writers(info, _acl(f"/proc/self/fd/{self.handle}", info))
-        if not stat.S_ISDIR(info.st_mode):
-            self._add(self._seen, found | self._linkers(info))
-            self._adders = set()
-            return
-        # What is in a sticky one is its owner's: others add to it, and change what is theirs.
-        self._add(self._seen or "/", {info.st_uid} if info.st_mode & stat.S_ISVTX else found)
-        self._adders = found
-
-    def _linkers(self, info: os.stat_result) -> set[int]:
-        """Return who may have put it there by another name of what is another's."""
-        return self._adders if info.st_nlink > 1 else set()
-
-    def _add(self, where: str, found: Iterable[int]) -> None:
-        _add(self.writers, dict.fromkeys(found, where))
+    def _note(self, info: os.stat_result) -> None:
+        is_folder = stat.S_ISDIR(info.st_mode)
+        if stat.S_ISLNK(info.st_mode) or (is_folder and info.st_mode & stat.S_ISVTX):
+            # What is in a sticky one is its owner's: others add to it, and change what is theirs.
+            found = {info.st_uid}
+        else:
+            found = may_write(self.handle, info)
+        if not is_folder and info.st_nlink > 1:
+            # Who may add files may have put another's there, by another name of it.
+            above = self._walk.handles[-2]
+            found |= may_write(above, os.fstat(above))
+        _add(self.writers, dict.fromkeys(found, self._here()))
 
 
 def _add(to: dict[int, str], found: Mapping[int, str]) -> None:

@@ -92,9 +92,22 @@ def test_whoever_may_add_files_where_they_are_found_has_a_word(folder, mode, pla
         user_of(**how[place])
 
 
-def test_a_folder_for_temporary_files_is_nobodys_word():
-    words = ["--worker-tmp-dir", "/dev/shm", "--upload-dir=/tmp"]
-    assert own_user("", ["/bin/sh"], words) == ""
+@pytest.mark.parametrize(
+    "words",
+    [["--worker-tmp-dir", "/dev/shm"], ["--upload-dir=/tmp"], ["-rf", "/tmp"], ["/tmp"], ["data"]],
+)
+def test_a_folder_for_data_is_nobodys_word(folder, words):
+    written(folder / "shared" / "data")
+    (folder / "shared").chmod(0o1777)
+    named = [word.replace("data", f"{folder}/shared/data") for word in words]
+    assert own_user("", ["/bin/sh"], named) == ""
+
+
+def test_a_folder_that_is_run_is_a_word(folder):
+    theirs = Path(written(folder / "in" / "__main__.py")).parent
+    theirs.chmod(0o1777)
+    with pytest.raises(NotOursError, match=f"anybody may write `{theirs}`"):
+        own_user("", ["/bin/sh"], [str(theirs)])
 
 
 def test_what_is_not_there_is_his_who_may_put_it_there(folder):

@@ -9,12 +9,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.foreign_path import names_in
+from httpdyno.foreign_text import opened_regular, reason
 from httpdyno.model import Member
 from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.runnable import PATH, account, user_name, whom, writers_of
@@ -24,8 +26,11 @@ _ENVVARS = "envvars"
 """What a shell reads beside Debian's main file of Apache, before each start."""
 _SEPARATORS = re.compile("[:,]")
 """Between folders, as in `--pythonpath=/srv/a,/srv/b`."""
-_HOLDS_DATA = re.compile(r"te?mp|cache|log|upload", re.IGNORECASE)
-"""Of an option: nothing is run out of the folder that it names, as with `--worker-tmp-dir`."""
+_LEADS_THERE = re.compile(r"--(?!.*(?:te?mp|cache|log|upload))|-[CIdp]|-cp|-classpath")
+"""Options that may name a folder in which programs are found, unlike `--worker-tmp-dir`."""
+_SCRIPT = re.compile(r"\.(?:pyc?|[cm]?[jt]s|rb|ru|pl|psgi|php|lua|jar)$")
+_RUN_IN_FOLDER = frozenset({"__main__.py", "index.js", "package.json"})
+"""Whoever is given a folder with one of these instead of a script runs that."""
 
 
 def as_own_user(member: Member) -> Member:
@@ -91,11 +96,11 @@ def own_user(
 
 
 def _named(arguments: Sequence[str], folder: str) -> Iterator[str]:
-    """Yield the files and folders that arguments name, and the folder of the script among them.
+    """Yield the files that arguments name, and the folders in which more is found.
 
-    As `server.js`, `--config=/etc/shop.py`, `-c/etc/shop.py`, `--chdir /srv/shop`.
+    As `server.js` with its folder, `--config=/etc/shop.py`, `-c/etc/shop.py`, `--chdir /srv/shop`.
     """
-    option, has_script = "", False
+    option = ""
     for word in arguments:
         is_option = word.startswith("-")
         name, _, value = word.partition("=")
@@ -105,12 +110,22 @@ def _named(arguments: Sequence[str], folder: str) -> Iterator[str]:
             path = _placed(each, folder)
             if os.path.isfile(path):  # noqa: PTH113 - any text is asked
                 yield path
-                if not is_option and not has_script:
-                    has_script = True
+                if not is_option and _is_script(path):
                     yield os.path.dirname(os.path.realpath(path))  # noqa: PTH120
-            elif os.path.isdir(path) and not _HOLDS_DATA.search(option):  # noqa: PTH112
+            elif os.path.isdir(path) and (  # noqa: PTH112
+                _LEADS_THERE.match(option) or not _RUN_IN_FOLDER.isdisjoint(names_in(path))
+            ):
                 yield path
         option = option if is_option else ""
+
+
+def _is_script(path: str) -> bool:
+    """Whether a file is a script, which looks for others where it stands."""
+    if _SCRIPT.search(path):
+        return True
+    with suppress(OSError), opened_regular(path) as file:
+        return file.read(2) == b"#!"
+    return False
 
 
 def _placed(path: str, folder: str) -> str:
