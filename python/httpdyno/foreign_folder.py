@@ -15,7 +15,6 @@ from typing import BinaryIO
 
 from httpdyno.foreign_path import held, held_below
 from httpdyno.foreign_text import regular
-from httpdyno.writers import may_write
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +45,7 @@ class ForeignFolder:
                 root=found.root,
                 names=found.names,
                 identity=(info.st_dev, info.st_ino),
-                is_roots=may_write(found.handle, info) == {0},
+                is_roots=_is_roots(info),
             )
 
     @contextmanager
@@ -72,3 +71,7 @@ class ForeignFolder:
         with self.held() as folder:
             handle = os.open(name, flags, dir_fd=folder)
         return regular(handle, name)
+
+
+def _is_roots(folder: os.stat_result) -> bool:
+    return folder.st_uid == 0 and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

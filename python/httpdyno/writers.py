@@ -95,15 +95,6 @@ def writers_below(folders: Iterable[str], *, most: int) -> dict[int, str]:
     return scan.found
 
 
-def may_write(handle: int, info: os.stat_result) -> set[int]:
-    """Return who may write a file that is held, or add files to a folder.
-
-    Raises:
-        OSError: Its access list cannot be read.
-    """
-    return _writers(info, _acl(f"/proc/self/fd/{handle}", info))
-
-
 class _Scan:
     """A look through folders under way."""
 
@@ -200,7 +191,7 @@ class _Way:
     def word(self) -> dict[int, str]:
         """Return the writers with those who may add files where it has come."""
         info = self.info()
-        adders = may_write(self.handle, info) if stat.S_ISDIR(info.st_mode) else ()
+        adders = _may_write(self.handle, info) if stat.S_ISDIR(info.st_mode) else ()
         return {**dict.fromkeys(adders, self._here()), **self.writers}
 
     def _here(self) -> str:
@@ -212,17 +203,22 @@ class _Way:
             # What is in a sticky one is its owner's: others add to it, and change what is theirs.
             found = {info.st_uid}
         else:
-            found = may_write(self.handle, info)
+            found = _may_write(self.handle, info)
         if not is_folder and info.st_nlink > 1:
             # Who may add files may have put another's there, by another name of it.
             above = self._walk.handles[-2]
-            found |= may_write(above, os.fstat(above))
+            found |= _may_write(above, os.fstat(above))
         _add(self.writers, dict.fromkeys(found, self._here()))
 
 
 def _add(to: dict[int, str], found: Mapping[int, str]) -> None:
     for user, where in found.items():
         to.setdefault(user, where)
+
+
+def _may_write(handle: int, info: os.stat_result) -> set[int]:
+    """Return who may write a file that is held, or add files to a folder."""
+    return _writers(info, _acl(f"/proc/self/fd/{handle}", info))
 
 
 def _writers(info: os.stat_result, acl: bytes | None) -> set[int]:
