@@ -66,3 +66,6 @@ def test_without_proc_nothing_is_known(monkeypatch, tmp_path):
     assert boot.boot_id() == ""
     assert me.life() is Life.IN_DOUBT
     assert not me.is_of_these_processes()
+    # Of one's own run nobody has to guess.
+    assert ProcessIdentity.me().is_of_these_processes()
+    assert not replace(ProcessIdentity.me(), start_ticks=1).is_of_these_processes()

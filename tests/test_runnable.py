@@ -1,6 +1,9 @@
 """Whoever may write a file, or put another one in its place, decides as whom it is run."""
 
+import errno
+import grp
 import os
+import pwd
 import shutil
 import struct
 import subprocess
@@ -11,14 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno import runnable
+from httpdyno import runnable, writers
 from httpdyno.errors import AdapterError
 from httpdyno.registry import site_adapters
 from httpdyno.runnable import PATH, NotOursError, own_program, said_by, whom, writers_of
 from httpdyno.servers.source.machine import this_machine
+from httpdyno.writers import ANYBODY
 
 ROOT, EVE, BOB, NO_GROUP = 0, 65_533, 65_532, 65_531
 REFUSED = "refused"
+PACKAGES = "lib/python3.11/site-packages"
 AS = {"PATH": PATH}
 SHOW = "#!/bin/sh\nid -u; id -G; grep NoNewPrivs /proc/self/status; pwd; env; ls /proc/self/fd\n"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -84,16 +89,22 @@ def listed(path, *, mask):
     return path
 
 
-def environment(folder, *, theirs):
-    """A virtual environment of root's, of which one file is eve's."""
-    python = folder / "bin" / "python3"
-    linked(python, sys.executable)
-    for name in ("pyvenv.cfg", "lib/python3.11/site-packages/gunicorn/__init__.py"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
+def environment(folder, *, theirs="", open_to_all="", link="", below=""):
+    """A virtual environment of root's, of which one thing is special."""
+    home = folder / "environment"
+    (home / PACKAGES).mkdir(parents=True)
+    linked(home / "bin" / "python3", sys.executable)
+    for name in ("pyvenv.cfg", f"{PACKAGES}/gunicorn/__init__.py"):
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).touch()
     if theirs:
-        os.chown(folder / theirs, EVE, EVE)
-    return python
+        os.chown(home / theirs, EVE, EVE)
+    if open_to_all:
+        (home / open_to_all).chmod(0o1777)
+    if link:
+        linked(home / PACKAGES / "link", link)
+    (home / PACKAGES / below).mkdir(parents=True, exist_ok=True)
+    return home / "bin" / "python3"
 
 
 LAYOUTS = {
@@ -107,6 +118,8 @@ LAYOUTS = {
     "root's link to eve's file": (lambda f: linked(f / "l" / "n", at(f / "nginx", owner=EVE)), EVE),
     "eve's link among those of all": (lambda f: linked(shared(f) / "n", "/bin/sh", owner=EVE), EVE),
     "root's among those of all": (lambda f: script(shared(f) / "nginx"), ROOT),
+    "in root's folder among those of all": (lambda f: inside(shared(f)), ROOT),
+    "in eve's folder among those of all": (lambda f: inside(shared(f), owner=EVE), EVE),
     "another name of root's among those of all": (hard_linked, REFUSED),
     "up from eve's folder": (
         lambda f: inside(f, owner=EVE).parent / ".." / at(f / "nginx").name,
@@ -130,10 +143,18 @@ LAYOUTS = {
     "an interpreter that env finds": (lambda f: script(f / "n", "#!/usr/bin/env sh\n"), ROOT),
     "a virtual environment of root's": (lambda f: environment(f, theirs=""), ROOT),
     "one in which eve may write a module": (
-        lambda f: environment(f, theirs="lib/python3.11/site-packages/gunicorn/__init__.py"),
+        lambda f: environment(f, theirs=f"{PACKAGES}/gunicorn/__init__.py"),
         EVE,
     ),
     "one of which she may write the settings": (lambda f: environment(f, theirs="pyvenv.cfg"), EVE),
+    "one to which all may add modules": (lambda f: environment(f, open_to_all=PACKAGES), REFUSED),
+    "one to which all may add settings": (lambda f: environment(f, open_to_all="."), REFUSED),
+    "one with a link to where eve may put modules": (
+        lambda f: environment(f, link=f"{inside(f, owner=EVE).parent}/none"),
+        EVE,
+    ),
+    "one with a link to itself": (lambda f: environment(f, link="link"), ROOT),
+    "one that is too deep": (lambda f: environment(f, below="/".join("d" * 70)), REFUSED),
 }
 
 
@@ -149,10 +170,57 @@ def test_a_file_is_run_as_nobody_more_than_all_who_may_write_it(folder, layout):
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("names", "group", "expected"),
+    [
+        ("passwd: files systemd # sss\n", ("devs", ["bob"], 1), {BOB}),
+        ("hosts: dns\n", ("devs", ["bob"], 1), {BOB}),
+        ("passwd: files\ngroup: files [success=merge] ldap\n", ("devs", ["bob"], 1), {ANYBODY}),
+        ("passwd: files sss\n", ("devs", ["bob"], 1), {ANYBODY}),
+        ("passwd: files sss\n", ("bob", [], 7), {BOB}),
+        ("passwd: files sss\n", ("bob", ["eve"], 7), {ANYBODY}),
+        ("passwd: files sss\n", ("bob", [], 1), {ANYBODY}),
+    ],
+)
+def test_a_group_is_of_its_users_where_all_of_them_can_be_listed(
+    tmp_path, monkeypatch, names, group, expected
+):
+    (tmp_path / "nsswitch.conf").write_text(names)
+    name, members, own_group = group
+    bob = pwd.struct_passwd(("bob", "x", BOB, own_group, "", "/", "/bin/sh"))
+    monkeypatch.setattr(writers, "_NAMES", tmp_path / "nsswitch.conf")
+    named = grp.struct_group((name, "x", 7, members))
+    monkeypatch.setattr("grp.getgrgid", lambda _number: named)
+    monkeypatch.setattr("pwd.getpwall", lambda: [bob])
+    monkeypatch.setattr("pwd.getpwnam", {"bob": bob}.__getitem__)
+    assert writers._members.__wrapped__(7) == expected
+
+
+def test_what_this_user_cannot_read_stops_nothing_where_it_is_roots_or_his(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+
+    def closed(name, flags, *arguments, **options):
+        if name == "closed" and not flags & os.O_PATH:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        return real_open(name, flags, *arguments, **options)
+
+    real_open = os.open
+    monkeypatch.setattr("os.open", closed)
+    assert EVE not in writers.writers_below([str(tmp_path)], most=9)
+    monkeypatch.setattr("os.geteuid", lambda: BOB)
+    if os.getuid() == 0:
+        os.chown(tmp_path / "closed", EVE, EVE)
+    with pytest.raises(PermissionError, match=f"{tmp_path}/closed"):
+        writers.writers_below([str(tmp_path)], most=9)
+
+
 @as_root
 def test_whoever_a_process_runs_as_is_the_most_that_its_program_is_run_as(folder):
     theirs = script(folder / "nginx", owner=EVE)
-    assert said_by([str(theirs)], environment=AS, at_most=str(BOB)).output == f"{BOB}\n"
+    with pytest.raises(NotOursError, match=f"is not run: {EVE} may write"):
+        said_by([str(theirs)], environment=AS, at_most=str(BOB))
+    own = script(folder / "own", owner=BOB)
+    assert said_by([str(own)], environment=AS, at_most=str(BOB)).output == f"{BOB}\n"
     assert said_by(["/usr/bin/id", "-u"], environment=AS, at_most=str(EVE)).output == f"{EVE}\n"
     assert said_by([str(theirs)], environment=AS, at_most="root").output == f"{EVE}\n"
 
@@ -168,8 +236,18 @@ def test_who_is_run_gets_nothing_of_roots(folder):
     assert rest[:2] == ["NoNewPrivs:\t1", "/"]
     names = {line.partition("=")[0] for line in rest[2:] if "=" in line}
     assert names <= {"PATH", "PWD", "LC_CTYPE", "_", "SHLVL", "OLDPWD"}
-    # Input, output, errors, what lists them, and the script itself.
-    assert len([line for line in rest if line.isdecimal()]) == 5
+    # Input, output, errors, and what lists them.
+    assert len([line for line in rest if line.isdecimal()]) == 4
+
+
+def test_a_script_knows_where_it_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shim = script(
+        tmp_path / "shims" / "python3", '#!/bin/sh\n. "${0%/*}/../name"\necho "${0##*/}"\n'
+    )
+    (tmp_path / "name").touch()
+    assert said_by([str(shim)], environment=AS).output == "python3\n"
+    assert said_by(["shims/python3"], environment=AS).output == "python3\n"
 
 
 def test_an_ordinary_user_runs_all_as_himself_and_nothing_of_another_one(monkeypatch):
@@ -183,13 +261,13 @@ def test_an_ordinary_user_runs_all_as_himself_and_nothing_of_another_one(monkeyp
 
 @as_root
 @pytest.mark.parametrize("is_script", [True, False])
-def test_a_file_that_is_swapped_once_it_was_looked_at_is_not_run(folder, monkeypatch, is_script):
-    named = folder / "nginx"
-    if is_script:
-        script(named, "#!/bin/sh\necho looked at\n")
-    else:
+def test_a_file_that_is_swapped_once_it_was_looked_at_is_nobody_elses(
+    folder, monkeypatch, is_script
+):
+    named = inside(folder, owner=EVE)
+    if not is_script:
         shutil.copy("/bin/echo", named)
-    evil = script(folder / "evil", "#!/bin/sh\necho swapped\n", owner=EVE)
+    evil = script(named.parent / "evil", "#!/bin/sh\nid -u; echo swapped\n", owner=EVE)
 
     def swap(*arguments, **options):
         evil.rename(named)
@@ -197,7 +275,7 @@ def test_a_file_that_is_swapped_once_it_was_looked_at_is_not_run(folder, monkeyp
 
     monkeypatch.setattr(runnable, "whom", swap)
     said = said_by([str(named), *([] if is_script else ["looked at"])], environment=AS)
-    assert said.output == "looked at\n"
+    assert said.output == (f"{EVE}\nswapped\n" if is_script else "looked at\n")
     assert named.read_text().endswith("swapped\n")
 
 
@@ -217,10 +295,9 @@ def test_what_says_too_much_or_takes_too_long_is_ended(tmp_path):
 
 
 @as_root
-def test_what_runs_by_its_path_is_in_no_folder_that_takes_files_of_others(folder):
-    path = script(shared(folder) / "strace")
-    with pytest.raises(NotOursError, match=f"anybody may write `{path.parent.parent.parent}`"):
-        own_program(str(path))
+def test_what_runs_by_its_path_is_nobody_elses_to_replace(folder):
+    path = str(script(shared(folder) / "strace"))
+    assert own_program(path) == path
     with pytest.raises(NotOursError, match=f"{EVE} may write"):
         own_program(str(script(folder / "perl", owner=EVE)))
     assert own_program("sh", further=PATH).endswith("/sh")

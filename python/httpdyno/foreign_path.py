@@ -17,7 +17,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +92,8 @@ def held(path: Path | str, *, follow: bool = True) -> Iterator[Held]:
     """
     if not os.fspath(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    root, rest = _split(path)
-    with _Walk(root) as walk:
+    root, rest = split_root(path)
+    with Walk(root) as walk:
         walk.lead([*reversed(rest.split("/"))], follow=follow)
         yield Held(
             handle=walk.handles[-1],
@@ -110,7 +110,7 @@ def held_below(root: str, names: Sequence[str]) -> Iterator[int]:
     Raises:
         OSError: There is none, or a link on the way.
     """
-    with _Walk(root) as walk:
+    with Walk(root) as walk:
         for name in names:
             walk.handles.append(os.open(name, _HOLD | os.O_DIRECTORY, dir_fd=walk.handles[-1]))
         yield walk.handles[-1]
@@ -164,8 +164,8 @@ def real_path(path: str) -> str:
     From a link that is not to be followed on it is the path itself: what is put there takes the
     link's place, and reaches nothing that the link leads to.
     """
-    root, rest = _split(path)
-    with _Walk(root) as walk:
+    root, rest = split_root(path)
+    with Walk(root) as walk:
         return f"/{'/'.join(walk.lead_as_far(rest.split('/')))}"
 
 
@@ -207,8 +207,12 @@ def folders_below(
         waiting += [os.path.join(folder, name) for name in below]  # noqa: PTH118
 
 
-def _split(path: Path | str) -> tuple[str, str]:
-    """Return the root that a path begins with, and the rest."""
+def split_root(path: Path | str) -> tuple[str, str]:
+    """Return the root that a path begins with, and the rest.
+
+    Raises:
+        OSError: No file can have such a name.
+    """
     whole = os.fspath(path)
     if not whole.startswith("/"):
         whole = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - `..` stays as it is
@@ -223,17 +227,27 @@ def _split(path: Path | str) -> tuple[str, str]:
     return root, whole.removeprefix(root)
 
 
-class _Walk:
-    """Descriptors of what is on a way, from a root to where it has come."""
+class Walk:
+    """Descriptors of what is on a way, from a root to where it has come.
 
-    def __init__(self, root: str) -> None:
+    Args:
+        root: As `split_root` returns it.
+        note: Told what each name is that was come to, be it a link. Whoever wants to know whose the
+            way is follows all links, whosever they are.
+
+    Raises:
+        OSError: There is no such root.
+    """
+
+    def __init__(self, root: str, *, note: Callable[[os.stat_result], None] | None = None) -> None:
         # What a process sees as `/` is a link, which only the kernel makes.
         self.handles = [os.open(root, _HOLD & ~os.O_NOFOLLOW | os.O_DIRECTORY)]
         self.names: list[str] = []
+        self._note = note
         self._trusted = {0, os.geteuid(), os.stat("/").st_uid}  # noqa: PTH116 - of a text
         self._n_links = 0
 
-    def __enter__(self) -> "_Walk":
+    def __enter__(self) -> "Walk":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -293,6 +307,8 @@ class _Walk:
         self.handles.append(os.open(part, _HOLD, dir_fd=self.handles[-1]))
         self.names.append(part)
         info = os.fstat(self.handles[-1])
+        if self._note is not None:
+            self._note(info)
         return info if stat.S_ISLNK(info.st_mode) else None
 
     def _beyond(self, link: os.stat_result) -> Iterator[str | int]:
@@ -303,7 +319,7 @@ class _Walk:
         # Of the link that is held: another may have taken its place.
         target = os.readlink("", dir_fd=self.handles[-1])
         self._back_to(1 if target.startswith("/") else len(self.handles) - 1)
-        if link.st_uid not in self._trusted:
+        if self._note is None and link.st_uid not in self._trusted:
             yield link.st_uid
         yield from reversed(target.split("/"))
 

@@ -56,10 +56,13 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def is_of_these_processes(self) -> bool:
-        """Return whether its number means the same here: the same boot and the same namespace."""
+        """Return whether its number means the same here: the same boot and the same namespace.
+
+        Where the boot is not shown, as with `ProcSubset=pid`, only that of the caller himself does.
+        """
         return (
-            bool(self.boot)
-            and self.boot == boot_id()
+            self.boot == boot_id()
+            and (bool(self.boot) or self == ProcessIdentity.me())
             and self.pid_namespace == _namespace("pid")
             and sees_own_processes()
         )

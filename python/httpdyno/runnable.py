@@ -3,7 +3,9 @@
 A file is the word of all who may write it, or put another one in its place (`writers.py`). So it
 is run as nobody who is more than they: as root where all of them are root; where one other user
 is among them as him, with no new privileges; else not at all. What was looked at is what runs, by
-its descriptor. A script is also its interpreter's word, and a Python also that of its libraries.
+its descriptor. A script runs by its path, since many look for what is beside them; who could put
+another one there is whom it is run as. It is also its interpreter's word, and a Python also that of
+its libraries.
 
 An ordinary user runs all as himself, and nothing that yet another one may write.
 """
@@ -28,7 +30,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
 from httpdyno.only_read import check_may_start
 from httpdyno.own_ids import is_root_of_the_machine
-from httpdyno.writers import ANYBODY, Held, held, writers_below
+from httpdyno.writers import ANYBODY, Held, held, writers_at, writers_below
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -73,9 +75,8 @@ try:
     libc.prctl(1, 9, 0, 0, 0)
     if os.getppid() != int(parent):
         os._exit({_NOT_RUN})
-    # A script is opened again by its interpreter, and so is let through.
-    os.set_inheritable(int(handle), bool(int(is_script)))
-    os.execve(int(handle), command, os.environ)
+    os.set_inheritable(int(handle), False)
+    os.execve(command[0] if int(is_script) else int(handle), command, os.environ)
 except OSError as error:
     os.write(2, f"{_CANNOT}{{error.strerror or error}}".encode())
 os._exit({_NOT_RUN})
@@ -85,7 +86,7 @@ nothing of it may run in a copy of an interpreter with threads."""
 
 
 class NotOursError(AdapterError):
-    """A file is not run, because it is the word of somebody who has fewer rights."""
+    """A file is not run: it is the word of somebody who has fewer rights, or of who knows whom."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,14 +119,15 @@ def said_by(  # noqa: PLR0913 - what there is to say of a program
         at_most: Whose process it was found by: nobody more than that user runs it.
 
     Raises:
-        NotOursError: Others than the one who would run it may write it.
+        NotOursError: Others than the one who would run it may write it, or it cannot be said who.
         NotRunError: A study is only read.
         AdapterError: It cannot be run, or did not end in time.
     """
     check_may_start(command[0])
     with ExitStack() as stack:
         try:
-            path = _found(command[0], environment)
+            # Whole, since it runs in another folder.
+            path = str(Path(_found(command[0], environment)).absolute())
             program = stack.enter_context(_opened(path, environment))
         except OSError as error:
             raise AdapterError(f"`{command[0]}` cannot be run: {reason(error)}") from error
@@ -165,14 +167,15 @@ def said_by(  # noqa: PLR0913 - what there is to say of a program
 def own_program(name: str, *, further: str = "") -> str:
     """Return the whole path of a program that this process may run as itself, by its path.
 
-    So nobody but root and this user can put another one there meanwhile.
+    So nobody but root and this user can put another one there meanwhile; a sticky folder such as
+    `/tmp` on the way lets nobody else replace what is theirs.
 
     Args:
         name: It is looked for in this process's `PATH`, where it is no path.
         further: Folders that are looked through then, as `PATH` has them.
 
     Raises:
-        NotOursError: Others may.
+        NotOursError: Others may, or it cannot be said who.
         AdapterError: There is none.
     """
     folders = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{further}".split(os.pathsep)
@@ -181,9 +184,7 @@ def own_program(name: str, *, further: str = "") -> str:
         raise AdapterError(f"`{name}` is not installed, or not in PATH")
     try:
         with _opened(path, os.environ) as program:
-            writers = dict(program.writers)
-            if program.shared:
-                writers.setdefault(ANYBODY, program.shared)
+            writers = program.writers
     except OSError as error:
         raise AdapterError(f"`{path}` cannot be run: {reason(error)}") from error
     if whom(path, writers) != os.geteuid():
@@ -209,6 +210,8 @@ def whom(path: str, writers: Mapping[int, str], *, at_most: str = "") -> int:
             raise _refused(path, writers, others)
         return os.geteuid()
     if at_most and (user := account(at_most)[0]):
+        if others - {user}:
+            raise _refused(path, writers, others - {user})
         return user
     if ANYBODY in others or len(others) > 1:
         raise _refused(path, writers, others)
@@ -219,6 +222,7 @@ def writers_of(path: str) -> Mapping[int, str]:
     """Return whose word a program is, with what runs it: user → where he may write.
 
     Raises:
+        NotOursError: That cannot be said.
         OSError: It is not there, is no program, or may not be looked at.
     """
     with _opened(path, {"PATH": PATH}) as program:
@@ -257,7 +261,6 @@ class _Opened:
     handle: int
     writers: Mapping[int, str]
     is_script: bool
-    shared: str
 
 
 def _found(name: str, environment: Mapping[str, str]) -> str:
@@ -274,24 +277,24 @@ def _opened(path: str, environment: Mapping[str, str]) -> Iterator[_Opened]:
     """Open a program, and look at all that runs with it.
 
     Raises:
+        NotOursError: Its libraries cannot be looked through.
         OSError: It is not there, is no program, or what runs it is not there.
     """
     with ExitStack() as stack:
         program = stack.enter_context(held(path))
         writers = dict(program.writers)
-        shared, is_script = program.shared, False
+        is_script = False
         each, name = program, path
         for depth in range(_MOST_INTERPRETERS + 1):
             if _PYTHON.fullmatch(PurePosixPath(name).name):
-                writers = {**_library_writers(name), **writers}
+                writers = {**_looked_through(name), **writers}
             name = _interpreter(each, name, environment)
             if not name:
                 break
             is_script = is_script or depth == 0
             each = stack.enter_context(held(name))
             writers = {**each.writers, **writers}
-            shared = shared or each.shared
-        yield _Opened(handle=program.handle, writers=writers, is_script=is_script, shared=shared)
+        yield _Opened(handle=program.handle, writers=writers, is_script=is_script)
 
 
 def _interpreter(program: Held, path: str, environment: Mapping[str, str]) -> str:
@@ -318,6 +321,16 @@ def _interpreter(program: Held, path: str, environment: Mapping[str, str]) -> st
     return _found(words[0], environment) if words else name
 
 
+def _looked_through(python: str) -> Mapping[int, str]:
+    try:
+        return _library_writers(python)
+    except OSError as error:
+        raise NotOursError(
+            f"`{python}` is not run, since who may write its libraries cannot be said: "
+            f"`{error.filename}`: {reason(error)}"
+        ) from error
+
+
 @lru_cache(maxsize=16)
 def _library_writers(python: str) -> Mapping[int, str]:
     """Return who may write what an interpreter reads as it starts, and all that it can import.
@@ -337,9 +350,9 @@ def _library_writers(python: str) -> Mapping[int, str]:
             scanned = [here]
         with held(str(config)) as each:
             found |= each.writers
+    # New names count in these: `pyvenv.cfg`, `sitecustomize.py`.
     for place in (each for home in (here, real) for each in (home, *home.glob("lib/py*"))):
-        with held(str(place)) as each:
-            found = {**each.writers, **found}
+        found = {**writers_at(str(place)), **found}
     folders = (str(path) for home in scanned for form in _LIBRARIES for path in home.glob(form))
     return {**writers_below(folders, most=_MOST_FILES), **found}
 

@@ -1,8 +1,9 @@
 """Who may write a file, or put another one where its path leads: what it says is their word.
 
 Who may write to a folder on the way may put another file in place of the one that was looked at,
-and who owns a link may lead it elsewhere. So the way is walked by hand, a name at a time, and
-what is found at its end is held open: nothing that happens afterwards makes another file of it.
+unless it is sticky, and who owns a link may lead it elsewhere. So the way is walked a name at a
+time (`foreign_path.py`), and what is found at its end is held open: nothing that happens afterwards
+makes another file of it.
 
 Source: access of groups, others and lists is that of acl(5); of sticky folders, inode(7).
 """
@@ -11,26 +12,32 @@ import errno
 import grp
 import os
 import pwd
+import re
 import stat
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+
+from httpdyno.foreign_path import Walk, split_root
 
 ANYBODY = -1
 """Stands among writers for all users, and for those of a group that nobody can list."""
 
-_HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 64
-_MOST_LINKS = 40
-"""As the kernel follows: path_resolution(7)."""
 _ACL = "system.posix_acl_access"
 _ACL_USER, _ACL_OWNING_GROUP, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
 _MAY_WRITE = 2
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _NO_ACL = (errno.ENODATA, errno.EOPNOTSUPP)
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+_NOWHERE = (*_NOT_THERE, errno.ELOOP, errno.EACCES)
+_NAMES = Path("/etc/nsswitch.conf")
+_LISTED_WHOLE = frozenset({"files", "compat", "systemd"})
+"""Where names come from that can all be listed. Others, such as `sss`, only answer for one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +49,6 @@ class Held:
     info: os.stat_result
     writers: Mapping[int, str]
     """User → what on the way is his to change, the first of it; root is among them like others."""
-    shared: str
-    """A folder on the way that takes files of others, as `/tmp` does; empty where there is none."""
 
 
 @contextmanager
@@ -53,37 +58,40 @@ def held(path: str) -> Iterator[Held]:
     Raises:
         OSError: It is not there, or may not be looked at.
     """
-    walk = _Walk()
-    try:
-        walk.go(os.path.join(os.getcwd(), path))  # noqa: PTH109, PTH118 - `..` stays as it is
-        yield Held(
-            handle=walk.handle,
-            info=os.fstat(walk.handle),
-            writers=walk.writers,
-            shared=walk.shared,
-        )
-    finally:
-        os.close(walk.handle)
+    with _Way(path) as way:
+        way.go()
+        yield Held(handle=way.handle, info=way.info(), writers=way.writers)
+
+
+def writers_at(path: str) -> dict[int, str]:
+    """Return who may write what stands at a path, as `Held.writers`, or put it there.
+
+    A folder is what is found in it: who may add files to it counts, though it be sticky.
+
+    Raises:
+        OSError: It may not be looked at.
+    """
+    with _Way(path) as way:
+        way.go(_NOT_THERE)
+        return way.word()
 
 
 def writers_below(folders: Iterable[str], *, most: int) -> dict[int, str]:
     """Return who may write some folders, what leads to them, or anything below; as `Held.writers`.
 
     Raises:
-        OSError: One cannot be looked through, or they hold more than so many files.
+        OSError: One cannot be looked through, or they hold more than so many files; with its path.
     """
     scan = _Scan(list(folders), most)
     while scan.waiting:
-        walk = _Walk()
         path = scan.waiting.pop()
-        try:
-            with suppress(FileNotFoundError):  # a link that leads nowhere
-                walk.go(path)
-            _add(scan.found, walk.writers)
-            if stat.S_ISDIR(os.fstat(walk.handle).st_mode):
-                scan.folder(".", walk.handle, path)
-        finally:
-            os.close(walk.handle)
+        with _Way(path) as way:
+            # Where it leads nowhere, or nowhere for this user, nothing is read by him either.
+            is_there = way.go(_NOWHERE)
+            _add(scan.found, way.word())
+            info = way.info()
+            if is_there and stat.S_ISDIR(info.st_mode):
+                scan.folder(".", way.handle, path, info.st_uid)
     return scan.found
 
 
@@ -95,17 +103,24 @@ class _Scan:
         """Folders and links that are to be walked to yet."""
         self.found: dict[int, str] = {}
         self._seen: set[tuple[int, int]] = set()
-        self._left = most
+        self._most = self._left = most
 
-    def folder(self, name: str, above: int, path: str, depth: int = 0) -> None:
+    def folder(self, name: str, above: int, path: str, owner: int, depth: int = 0) -> None:
         """Look through a folder and all below it.
 
         Raises:
             OSError: It cannot be opened, is too deep, or holds too much.
         """
         if depth > _DEEPEST:
-            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
-        handle = os.open(name, _LIST, dir_fd=above)
+            words = f"more than {_DEEPEST} folders are inside each other there"
+            raise OSError(errno.ENAMETOOLONG, words, path)
+        try:
+            handle = os.open(name, _LIST, dir_fd=above)
+        except PermissionError as error:
+            # What this user cannot read he cannot import, until its owner lets him.
+            if owner in {0, os.geteuid()}:
+                return
+            raise PermissionError(error.errno, error.strerror, path) from error
         try:
             info = os.fstat(handle)
             if (info.st_dev, info.st_ino) in self._seen:
@@ -115,7 +130,8 @@ class _Scan:
                 for entry in entries:
                     self._left -= 1
                     if self._left < 0:
-                        raise OSError(errno.EFBIG, "too many files", path)
+                        words = f"more than {self._most:,} files are there and in what is beside it"
+                        raise OSError(errno.EFBIG, words, path)
                     self._entry(entry, handle, f"{path}/{entry.name}", depth)
         finally:
             os.close(handle)
@@ -129,68 +145,70 @@ class _Scan:
             acl = _acl(f"/proc/self/fd/{handle}/{entry.name}", info)
             _add(self.found, dict.fromkeys(_writers(info, acl), path))
         if stat.S_ISDIR(info.st_mode):
-            self.folder(entry.name, handle, path, depth + 1)
+            self.folder(entry.name, handle, path, info.st_uid, depth + 1)
 
 
-class _Walk:
-    """A walk under way, at the folder or file that it holds."""
+class _Way:
+    """Whose a way is, to where it has come; its last descriptor holds what is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        root, rest = split_root(path)
         self.writers: dict[int, str] = {}
-        self.shared = ""
-        self.handle = -1
-        self._seen = ""
-        self._from_the_root()
+        self._path = path
+        self._names: list[str | int] = [*reversed(rest.split("/"))]
+        self._root = "" if root == "/" else root
+        self._walk = Walk(root, note=self._note)
 
-    def go(self, path: str) -> None:
+    def __enter__(self) -> "_Way":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._walk.__exit__()
+
+    @property
+    def handle(self) -> int:
+        return self._walk.handles[-1]
+
+    def info(self) -> os.stat_result:
+        return os.fstat(self.handle)
+
+    def go(self, until: Sequence[int] = ()) -> bool:
+        """Go along it until one of these errors; return whether there was none.
+
+        Raises:
+            OSError: Of another number.
+        """
         try:
-            self._go(path)
-        except ValueError as error:  # a NUL
-            raise OSError(errno.EINVAL, "no file can have such a name", repr(path)) from error
+            self._note(self.info())  # the root
+            self._walk.lead(self._names)
+        except OSError as error:
+            if error.errno in until:
+                return False
+            error.filename = self._path  # not only the name of what was opened last
+            raise
+        return True
 
-    def _go(self, path: str) -> None:
-        rest, n_links = path.split("/")[::-1], 0
-        while rest:
-            name = rest.pop()
-            if name in {"", "."}:
-                continue
-            below = os.open(name, _HOLD, dir_fd=self.handle)
-            info = os.fstat(below)
-            if not stat.S_ISLNK(info.st_mode):
-                os.close(self.handle)
-                self.handle = below
-                self._note(name, info)
-                continue
-            self._add(f"{self._seen}/{name}", [info.st_uid])
-            try:
-                target = os.readlink("", dir_fd=below)
-            finally:
-                os.close(below)
-            n_links += 1
-            if n_links > _MOST_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            rest += target.split("/")[::-1]
-            if target.startswith("/"):
-                os.close(self.handle)
-                self._from_the_root()
+    def word(self) -> dict[int, str]:
+        """Return the writers with those who may add files where it has come."""
+        info = self.info()
+        adders = _may_write(self.handle, info) if stat.S_ISDIR(info.st_mode) else ()
+        return {**dict.fromkeys(adders, self._here()), **self.writers}
 
-    def _from_the_root(self) -> None:
-        self.handle = os.open("/", _HOLD | os.O_DIRECTORY)
-        self._seen = ""
-        self._note("", os.fstat(self.handle))
+    def _here(self) -> str:
+        return f"{self._root}/{'/'.join(self._walk.names)}"
 
-    def _note(self, name: str, info: os.stat_result) -> None:
-        self._seen = os.path.normpath(f"{self._seen}/{name}") if name else ""
-        found = _writers(info, _acl(f"/proc/self/fd/{self.handle}", info))
-        if self.shared and stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
-            # Anybody may have put another's file there, by another name of it.
-            found |= {ANYBODY}
-        if stat.S_ISDIR(info.st_mode) and info.st_mode & stat.S_ISVTX and info.st_mode & _OTHERS:
-            self.shared = self.shared or self._seen
-        self._add(self._seen or "/", found)
-
-    def _add(self, where: str, found: Iterable[int]) -> None:
-        _add(self.writers, dict.fromkeys(found, where))
+    def _note(self, info: os.stat_result) -> None:
+        is_folder = stat.S_ISDIR(info.st_mode)
+        if stat.S_ISLNK(info.st_mode) or (is_folder and info.st_mode & stat.S_ISVTX):
+            # What is in a sticky one is its owner's: others add to it, and change what is theirs.
+            found = {info.st_uid}
+        else:
+            found = _may_write(self.handle, info)
+        if not is_folder and info.st_nlink > 1:
+            # Who may add files may have put another's there, by another name of it.
+            above = self._walk.handles[-2]
+            found |= _may_write(above, os.fstat(above))
+        _add(self.writers, dict.fromkeys(found, self._here()))
 
 
 def _add(to: dict[int, str], found: Mapping[int, str]) -> None:
@@ -198,11 +216,14 @@ def _add(to: dict[int, str], found: Mapping[int, str]) -> None:
         to.setdefault(user, where)
 
 
+def _may_write(handle: int, info: os.stat_result) -> set[int]:
+    """Return who may write a file that is held, or add files to a folder."""
+    return _writers(info, _acl(f"/proc/self/fd/{handle}", info))
+
+
 def _writers(info: os.stat_result, acl: bytes | None) -> set[int]:
-    """Return who may write a file, or put files of other names into a folder."""
+    """Return who may write a file, or add files to a folder."""
     found = {info.st_uid}
-    if stat.S_ISDIR(info.st_mode) and info.st_mode & stat.S_ISVTX:
-        return found  # others may add to it, and change what is theirs
     if acl is None:
         if info.st_mode & stat.S_IWGRP:
             found |= _members(info.st_gid)
@@ -243,10 +264,40 @@ def _listed(acl: bytes, owning_group: int) -> set[int]:
 
 @lru_cache(maxsize=64)
 def _members(group: int) -> frozenset[int]:
-    """Return a group's users; of one that stands nowhere nobody knows whose it is."""
+    """Return a group's users; of one that stands nowhere nobody knows whose it is.
+
+    Where users cannot all be listed, whose it is is known only of a user's own group, of the same
+    name, and of root's.
+    """
     try:
-        named = grp.getgrgid(group).gr_mem
+        found = grp.getgrgid(group)
     except KeyError:
         return frozenset({ANYBODY})
-    users = pwd.getpwall()
-    return frozenset(each.pw_uid for each in users if each.pw_gid == group or each.pw_name in named)
+    if group == 0 or _are_all_listed():
+        return frozenset(
+            each.pw_uid
+            for each in pwd.getpwall()
+            if each.pw_gid == group or each.pw_name in found.gr_mem
+        )
+    with suppress(KeyError):
+        own = pwd.getpwnam(found.gr_name)
+        if own.pw_gid == group and {*found.gr_mem} <= {own.pw_name}:
+            return frozenset({own.pw_uid})
+    return frozenset({ANYBODY})
+
+
+def _are_all_listed() -> bool:
+    """Return whether this machine's users and groups can be listed: nsswitch.conf(5)."""
+    try:
+        lines = _NAMES.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return True  # as it is where there is none: files alone
+    except OSError:
+        return False
+    for line in lines:
+        kind, _, sources = line.partition("#")[0].partition(":")
+        names = re.sub(r"\[[^]]*\]", " ", sources).split()
+        is_asked = kind.strip() in {"passwd", "group", "initgroups"}
+        if is_asked and not _LISTED_WHOLE.issuperset(names):
+            return False
+    return True

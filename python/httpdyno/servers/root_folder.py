@@ -15,6 +15,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 from httpdyno.private_file import HeldError, locked
 from httpdyno.servers.user_namespace import outside_ids
+from httpdyno.writers import held
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 MEMORY_VARIABLE = "HTTPDYNO_MEMORY_DIR"
@@ -162,21 +163,11 @@ def _is_own_alone(root: Path) -> bool:
         return False
 
 
-def _others_above(root: Path) -> list[Path]:
-    """Return the folders above in which somebody else can put another in a root's place."""
+def _others_above(root: Path) -> list[str]:
+    """Return where somebody else can put another in a root's place."""
     trusted = {0, os.geteuid(), Path("/").stat().st_uid}
-    above = dict.fromkeys([*root.parents, *root.resolve().parents])
-    return [each for each in above if _is_others(each.stat(), trusted)]
-
-
-def _is_others(folder: os.stat_result, trusted: set[int]) -> bool:
-    """Whether somebody else can rename what is in a folder, as they cannot where it is sticky."""
-    if folder.st_uid not in trusted:
-        return True
-    # Many users have a group of their own, which may write wherever they may.
-    is_groups = os.geteuid() == 0 and folder.st_gid != 0 and folder.st_mode & stat.S_IWGRP
-    may_write = is_groups or folder.st_mode & stat.S_IWOTH
-    return bool(may_write) and not folder.st_mode & stat.S_ISVTX
+    with held(str(root)) as found:
+        return [where for user, where in found.writers.items() if user not in trusted]
 
 
 def _disk_roots() -> list[Path]:

@@ -4,6 +4,7 @@ import os
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,55 @@ def test_a_script_and_modules_are_found_where_it_runs(folder, words):
     assert user_of(command=("/bin/sh", *words[1:]), folder=str(folder)) == EVE
 
 
+@pytest.mark.parametrize("words", [("-cIN/c.py",), ("--pythonpath=/srv,IN",), ("--chdir", "IN")])
+def test_what_a_command_line_names_is_a_word_too(folder, words):
+    theirs = Path(written(folder / "in" / "c.py", EVE)).parent
+    os.chown(theirs, int(EVE), 0)
+    named = [word.replace("IN", str(theirs)) for word in words]
+    assert own_user("", ["/bin/sh"], named) == EVE
+
+
+@pytest.mark.parametrize("mode", [0o3775, 0o1777])
+@pytest.mark.parametrize("place", ["script", "folder", "envvars", "main"])
+def test_whoever_may_add_files_where_they_are_found_has_a_word(folder, mode, place):
+    app = folder / "app"
+    script = written(app / "shop.py")
+    os.chown(app, 0, 65_531)  # which nobody knows
+    app.chmod(mode)
+    how: dict[str, dict[str, Any]] = {
+        "script": {"command": ("/bin/sh", script)},
+        "folder": {"command": ("/bin/sh", "-m", "shop"), "folder": str(app)},
+        "envvars": {"program": "/bin/sh", "main": str(app / "apache2.conf")},
+        "main": {"program": "/bin/sh", "main": written(app / "nginx.conf")},
+    }
+    written(app / "envvars") if place == "main" else None
+    with pytest.raises(NotOursError, match=f"anybody may write `{app}`"):
+        user_of(**how[place])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--worker-tmp-dir", "/dev/shm"], ["--upload-dir=/tmp"], ["-rf", "/tmp"], ["/tmp"], ["data"]],
+)
+def test_a_folder_for_data_is_nobodys_word(folder, words):
+    written(folder / "shared" / "data")
+    (folder / "shared").chmod(0o1777)
+    named = [word.replace("data", f"{folder}/shared/data") for word in words]
+    assert own_user("", ["/bin/sh"], named) == ""
+
+
+def test_a_folder_that_is_run_is_a_word(folder):
+    theirs = Path(written(folder / "in" / "__main__.py")).parent
+    theirs.chmod(0o1777)
+    with pytest.raises(NotOursError, match=f"anybody may write `{theirs}`"):
+        own_user("", ["/bin/sh"], [str(theirs)])
+
+
 def test_what_is_not_there_is_his_who_may_put_it_there(folder):
+    (folder / "theirs").mkdir()
+    os.chown(folder / "theirs", int(EVE), 0)
+    (folder / "link").symlink_to("theirs/nginx.conf")
+    assert user_of(program="/bin/sh", main=f"{folder}/link") == EVE
     os.chown(folder, int(EVE), 0)
     assert user_of(program="/bin/sh", main=f"{folder}/conf/nginx.conf") == EVE
     assert own_user("", [f"{folder}/bin/seed"], [], folder="/") == EVE

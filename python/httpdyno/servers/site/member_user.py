@@ -5,27 +5,34 @@ its program, its main configuration and what its command line names are root's a
 one other user may write them, it is that user's, whoever adopts it.
 """
 
-import errno
 import os
+import re
 import shutil
-import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.foreign_path import names_in
+from httpdyno.foreign_text import opened_regular, reason
 from httpdyno.model import Member
 from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.runnable import PATH, account, user_name, whom, writers_of
 from httpdyno.servers.site.environment import environment_sources
-from httpdyno.writers import ANYBODY, held
+from httpdyno.writers import writers_at
 
 _ENVVARS = "envvars"
 """What a shell reads beside Debian's main file of Apache, before each start."""
-_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+_SEPARATORS = re.compile("[:,]")
+"""Between folders, as in `--pythonpath=/srv/a,/srv/b`."""
+_LEADS_THERE = re.compile(r"--(?!.*(?:te?mp|cache|log|upload))|-[CIdp]|-cp|-classpath")
+"""Options that may name a folder in which programs are found, unlike `--worker-tmp-dir`."""
+_SCRIPT = re.compile(r"\.(?:pyc?|[cm]?[jt]s|rb|ru|pl|psgi|php|lua|jar)$")
+_RUN_IN_FOLDER = frozenset({"__main__.py", "index.js", "package.json"})
+"""Whoever is given a folder with one of these instead of a script runs that."""
 
 
 def as_own_user(member: Member) -> Member:
@@ -35,11 +42,14 @@ def as_own_user(member: Member) -> Member:
         NotOursError: Several users may write what would run as root.
         AdapterError: There is no such user, or what it runs may not be looked at.
     """
-    beside = str(PurePosixPath(member.main).parent / _ENVVARS) if member.main else ""
-    files = chain((member.main, beside), environment_sources(member))
+    files = [member.main]
+    if member.main:
+        folder = PurePosixPath(member.main).parent
+        files += [str(folder / _ENVVARS), str(folder)]  # relative includes are found there
+    sources = chain(files, environment_sources(member))
     words = member.command or ((member.program,) if member.program else ())
     programs = (member.program, *words[:1]) if words else ()
-    user = own_user(member.user, programs, words[1:], files=files, folder=member.folder)
+    user = own_user(member.user, programs, words[1:], files=sources, folder=member.folder)
     return replace(member, user=user)
 
 
@@ -57,7 +67,7 @@ def own_user(
         user: Whom its service or process runs as, or the study names; empty is root.
         programs: What is run; a name alone is looked for where programs are.
         arguments: Those that are files are its word too, such as a script.
-        files: Others that it reads before it is anybody else.
+        files: Others that it reads before it is anybody else, and folders in which it finds them.
         folder: Where it runs, and finds modules.
 
     Raises:
@@ -75,11 +85,11 @@ def own_user(
             if path and os.path.exists(path):  # noqa: PTH110 - any text is asked
                 writers = {**writers_of(path), **writers}
             elif path:
-                writers = {**_writers(path), **writers}
-        for path in filter(None, (*files, *_files_of(arguments, folder))):
-            writers = {**_writers(path), **writers}
+                writers = {**writers_at(path), **writers}
+        for path in filter(None, (*files, *_named(arguments, folder))):
+            writers = {**writers_at(path), **writers}
         if folder.startswith("/"):
-            writers = {**_writers(folder), **writers}
+            writers = {**writers_at(folder), **writers}
     except OSError as error:
         raise AdapterError(
             f"whose word `{error.filename or named}` is cannot be seen: {reason(error)}"
@@ -88,26 +98,38 @@ def own_user(
     return user_name(least) if least else user
 
 
-def _files_of(arguments: Sequence[str], folder: str) -> list[str]:
-    """Return the files that arguments name, `server.js` or `--config=/etc/shop.toml`."""
-    words = [word.partition("=")[2] if word.startswith("-") else word for word in arguments]
-    paths = [_placed(word, folder) for word in words if word]
-    return [path for path in paths if os.path.isfile(path)]  # noqa: PTH113 - any text is asked
+def _named(arguments: Sequence[str], folder: str) -> Iterator[str]:
+    """Yield the files that arguments name, and the folders in which more is found.
+
+    As `server.js` with its folder, `--config=/etc/shop.py`, `-c/etc/shop.py`, `--chdir /srv/shop`.
+    """
+    option = ""
+    for word in arguments:
+        is_option = word.startswith("-")
+        name, _, value = word.partition("=")
+        option = name if is_option else option
+        values = [value, "" if word.startswith("--") else word[2:]] if is_option else [word]
+        for each in dict.fromkeys(e for v in values for e in (v, *_SEPARATORS.split(v)) if e):
+            path = _placed(each, folder)
+            if os.path.isfile(path):  # noqa: PTH113 - any text is asked
+                yield path
+                if not is_option and _is_script(path):
+                    yield os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+            elif os.path.isdir(path) and (  # noqa: PTH112
+                _LEADS_THERE.match(option) or not _RUN_IN_FOLDER.isdisjoint(names_in(path))
+            ):
+                yield path
+        option = option if is_option else ""
+
+
+def _is_script(path: str) -> bool:
+    """Whether a file is a script, which looks for others where it stands."""
+    if _SCRIPT.search(path):
+        return True
+    with suppress(OSError), opened_regular(path) as file:
+        return file.read(2) == b"#!"
+    return False
 
 
 def _placed(path: str, folder: str) -> str:
     return os.path.join(folder or "/", path)  # noqa: PTH118 - `..` stays as it is
-
-
-def _writers(path: str) -> dict[int, str]:
-    """Return who may write a file or a folder; of what is not there, who may put it there."""
-    try:
-        with held(path) as each:
-            info = each.info
-            # Where all may add files, they may add modules that are found there.
-            is_open = stat.S_ISDIR(info.st_mode) and bool(info.st_mode & stat.S_IWOTH)
-            return {**each.writers, **({ANYBODY: path} if is_open else {})}
-    except OSError as error:
-        if error.errno not in _NOT_THERE or path == "/":
-            raise
-    return _writers(os.path.dirname(path) or "/")  # noqa: PTH120 - `..` stays as it is
