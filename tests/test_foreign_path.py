@@ -80,8 +80,12 @@ def test_another_users_link_is_told_as_what_it_is(theirs):
 
 @as_root
 def test_a_hard_link_keeps_the_owner_and_the_rights_of_the_file(theirs):
+    os.link(theirs.parent / "secret", theirs.parent / "hard")
+    assert read_file(theirs.parent / "hard", limit_bytes=9).rights == Rights(mode=0o600)
+    # In another user's folder it is read as far as that user may.
     os.link(theirs.parent / "secret", theirs / "hard")
-    assert read_file(theirs / "hard", limit_bytes=9).rights == Rights(mode=0o600)
+    with pytest.raises(PermissionError, match="who may not read it"):
+        read_file(theirs / "hard", limit_bytes=9)
 
 
 def test_what_is_not_a_regular_file_is_not_opened(tmp_path):

@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from httpdyno.reading_as import may_read
+
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -57,9 +59,16 @@ class Held:
     def opened(self) -> int:
         """Open a file or a folder for reading: this one, or none.
 
+        In another user's folder root reads what that user may read: by a name of his there (a hard
+        link, something that was moved) it could be anybody's.
+
         Raises:
             OSError: It may not be read, or another took its place.
         """
+        owner = os.fstat(self.folder).st_uid
+        if os.geteuid() == 0 and owner and not may_read(self.info(), owner):
+            words = "it is in the folder of a user who may not read it"
+            raise PermissionError(errno.EACCES, words, self.real)
         return self._opened(_READ)
 
     def written(self) -> int:

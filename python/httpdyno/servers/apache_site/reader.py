@@ -46,7 +46,7 @@ def read_files(member: Member) -> MemberFiles:
     Raises:
         AdapterError: A file is not there or cannot be read; says file and line.
     """
-    read, main = TheirFiles(), member.main
+    read, main = TheirFiles(user=member.user), member.main
     if not main:
         raise AdapterError("its main file is not known", hint="Name that instead: `/etc/…conf`.")
     envvars = envvars_file(member)

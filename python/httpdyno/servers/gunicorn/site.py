@@ -89,7 +89,7 @@ class GunicornSite:
         path = _config_path(member)
         if not path:
             return MemberFiles(texts={})
-        read = TheirFiles()
+        read = TheirFiles(user=member.user)
         try:
             read.content(path, limit_bytes=_LARGEST_BYTES)
         except OSError as error:

@@ -26,18 +26,19 @@ _MOST_DIRECTIVES, _MOST_INCLUDES = 300_000, 20_000
 """Of all files, each as often as it is included: that may be twice in each of twice as many."""
 
 
-def files_of(main: str, root: str = "") -> MemberFiles:
+def files_of(main: str, root: str = "", *, user: str = "") -> MemberFiles:
     """Read the main file and all that it includes; the main file comes first.
 
     Args:
         main: Its path, as nginx opens it.
         root: The folder that is `/` for that nginx, such as `/proc/PID/root`; empty for ours.
+        user: Whose nginx it is; empty is root's, or not known.
 
     Raises:
         AdapterError: A file is not there, cannot be read, is no nginx configuration, or includes
             itself; says which, and the line that names it.
     """
-    read = TheirFiles(root)
+    read = TheirFiles(root, user)
     tree = _tree(main, lambda path, named_by: _content(path, named_by, read), read.names)
     folder = posixpath.dirname(main)
     named = [each for each in walk(tree) if each.args]

@@ -80,7 +80,7 @@ class Nginx:
         Raises:
             AdapterError: A file is not there, cannot be read or understood; says file and line.
         """
-        files = files_of(member.main)
+        files = files_of(member.main, user=member.user)
         conf = conf_of(files.texts, build_of("", (), prefix=member.prefix))
         return dataclasses.replace(files, unreadable=unreadable(conf), tls=tls_files(conf))
 

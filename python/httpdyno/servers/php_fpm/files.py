@@ -39,7 +39,7 @@ def read_files(member: Member) -> MemberFiles:
     Raises:
         AdapterError: A file is not there, cannot be read or understood; says file and line.
     """
-    read = TheirFiles()
+    read = TheirFiles(user=member.user)
     patterns: dict[str, None] = {}
     _read_included(member.main, prefix_of(member), read, patterns, 0)
     # Whoever wrote a file that it does not understand is told now.

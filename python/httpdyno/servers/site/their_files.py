@@ -13,6 +13,8 @@ from contextlib import suppress
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_path import held, names_in
 from httpdyno.foreign_text import Rights, read_file
+from httpdyno.reading_as import reading_as
+from httpdyno.runnable import account
 from httpdyno.servers.link import is_kernels
 
 _LARGEST_BYTES = 16 << 20
@@ -25,13 +27,19 @@ _MOST_NAMES = 50_000
 class TheirFiles:
     """What was read of one server's configuration."""
 
-    def __init__(self, root: str = "") -> None:
+    def __init__(self, root: str = "", user: str = "") -> None:
         """Read nothing yet.
 
         Args:
             root: The folder that is `/` for that server, such as `/proc/PID/root`; empty for ours.
+            user: Whose server it is, by name or number; empty is root's, or not known.
+
+        Raises:
+            AdapterError: There is no such user.
         """
         self._root = root
+        self._user = account(user)[0] if user else 0
+        """On whose word files are read: the server's user's, or of who owns the first file."""
         self.texts: dict[str, bytes] = {}
         """Path as the server opens it → content, in the order in which they were read."""
         self.real: dict[str, str] = {}
@@ -49,7 +57,8 @@ class TheirFiles:
             AdapterError: So much was read that this can be no configuration.
         """
         if path not in self.texts:
-            found = read_file(f"{self._root}{path}", limit_bytes=limit_bytes)
+            with reading_as(self._user):
+                found = read_file(f"{self._root}{path}", limit_bytes=limit_bytes)
             real = found.real.removeprefix(self._root)
             if is_kernels(real):
                 raise OSError(errno.EINVAL, "it is the kernel's, no file of a configuration", path)
@@ -63,6 +72,8 @@ class TheirFiles:
                     f"of {self._n_bytes >> 20:,} MiB, expected a configuration",
                     hint=f"At most {_MOST_FILES:,} files and {_MOST_BYTES >> 20} MiB are read.",
                 )
+            if not self.texts and not self._user and found.rights.user_id is not None:
+                self._user = found.rights.user_id
             self.texts[path] = found.content
             self.rights[path] = found.rights
             if real != path:
@@ -88,7 +99,9 @@ class TheirFiles:
         """
         if folder in self._names:
             return self._names[folder]
-        found = names_in(f"{self._root}{folder}") if self.is_folder(folder) else []
+        with reading_as(self._user):
+            is_folder = self.is_folder(folder)
+            found = names_in(f"{self._root}{folder}") if is_folder else []
         self._names[folder] = found
         self._n_names += len(found)
         if self._n_names > _MOST_NAMES:

@@ -1,0 +1,69 @@
+"""Files read with another user's rights: what somebody names is read as himself.
+
+Root's file rights are put aside for the thread that reads (setfsuid(2)); all other threads keep
+theirs. So a configuration of an ordinary user's shows, whatever it includes, only what that user
+may read.
+"""
+
+import ctypes
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_SETGROUPS = {"x86_64": 116, "aarch64": 159}
+"""The call itself: the C library's would change all threads."""
+_ASK = -1
+
+
+@contextmanager
+def reading_as(user: int) -> Iterator[None]:
+    """Have no more rights over files than a user has, in this thread; only root can.
+
+    Args:
+        user: His number; root, and this process's own user, change nothing.
+
+    Raises:
+        PermissionError: It cannot be done here.
+    """
+    if os.geteuid() != 0 or user == 0:
+        yield
+        return
+    number = _SETGROUPS.get(os.uname().machine)
+    libc = ctypes.CDLL(None, use_errno=True)
+    group, groups = _groups(user)
+    before = os.getgroups()
+    if number is None or _set_groups(libc, number, groups) != 0:
+        raise PermissionError(0, "cannot read as another user here")
+    libc.setfsgid(group)
+    libc.setfsuid(user)
+    try:
+        if libc.setfsuid(_ASK) & 0xFFFF_FFFF != user or libc.setfsgid(_ASK) & 0xFFFF_FFFF != group:
+            raise PermissionError(0, "cannot read as another user here")
+        yield
+    finally:
+        libc.setfsuid(os.geteuid())
+        libc.setfsgid(os.getegid())
+        _set_groups(libc, number, before)
+
+
+def may_read(info: os.stat_result, user: int) -> bool:
+    """Whether a file's mode lets a user read it."""
+    if info.st_uid == user:
+        return bool(info.st_mode & stat.S_IRUSR)
+    group, groups = _groups(user)
+    right = stat.S_IRGRP if info.st_gid in {group, *groups} else stat.S_IROTH
+    return bool(info.st_mode & right)
+
+
+def _groups(user: int) -> tuple[int, list[int]]:
+    try:
+        found = pwd.getpwuid(user)
+    except KeyError:  # a number that nobody has: his own group at most
+        return user, []
+    return found.pw_gid, os.getgrouplist(found.pw_name, found.pw_gid)
+
+
+def _set_groups(libc: ctypes.CDLL, number: int, groups: list[int]) -> int:
+    return int(libc.syscall(number, len(groups), (ctypes.c_uint32 * len(groups))(*groups)))
