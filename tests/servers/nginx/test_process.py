@@ -13,16 +13,22 @@ MASTER = "nginx: master process "
 
 @pytest.fixture
 def program(own_folders):
-    """Say what Debian's says, and write down that it was asked nothing else."""
+    """A file in which stands what Debian's says; it cannot be run."""
     file = own_folders / "nginx"
-    file.write_text(
-        '#!/bin/sh\n[ "$*" = -V ] || exit 9\n'
-        "echo 'nginx version: nginx/1.22.1' >&2\n"
-        "echo \"configure arguments: --with-cc-opt='-g -O2' --prefix=/usr/share/nginx "
-        '--conf-path=/etc/nginx/nginx.conf --with-threads" >&2\n'
+    file.write_bytes(
+        b"\x7fELF\0nginx version: nginx/1.22.1\n\0"
+        b"configure arguments: --with-cc-opt='-g -O2' --prefix=/usr/share/nginx "
+        b"--conf-path=/etc/nginx/nginx.conf --with-threads\n\0"
     )
-    file.chmod(0o755)
     return str(file)
+
+
+def test_what_is_called_so_and_says_nothing_of_itself_is_none_and_is_not_run(own_folders):
+    file = own_folders / "nginx"
+    file.write_text(f"#!/bin/sh\ntouch {own_folders}/ran\n")
+    file.chmod(0o755)
+    assert NGINX.of_process(str(file), [MASTER + str(file)], "/") is None
+    assert not (own_folders / "ran").exists()
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,22 @@ def build_of_program(program: str, prefix: str = "", user: str = "") -> Build:
         if said.exit_code != 0 or found is None:
             raise AdapterError(f"`{program} -V` does not answer as nginx does")
         arguments = found[1]
+    return _build(program, line, arguments, prefix)
+
+
+def build_of_running(program: str, prefix: str = "") -> Build | None:
+    """Return how the program of a process was built, as its file says; None where that does not.
+
+    Nothing is run: what a process is called is the word of whoever started it.
+
+    Raises:
+        AdapterError: What it says makes no sense.
+    """
+    line, arguments = _written(program)
+    return _build(program, line, arguments, prefix) if line else None
+
+
+def _build(program: str, line: str, arguments: str, prefix: str) -> Build:
     try:
         words = shlex.split(arguments)
     except ValueError as error:  # a quote that nothing closes

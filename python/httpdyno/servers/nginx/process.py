@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
-from httpdyno.servers.nginx.build import build_of_program
+from httpdyno.servers.nginx.build import build_of_running
 from httpdyno.servers.nginx.tree import Directive, parsed
 
 KIND = "nginx"
@@ -39,8 +39,10 @@ def member_of_process(program: str, arguments: Sequence[str], folder: str) -> Me
     if prefix:
         prefix = posixpath.normpath(posixpath.join(folder, prefix))
     try:
-        build = build_of_program(program, prefix)
+        build = build_of_running(program, prefix)
     except AdapterError:
+        return None
+    if build is None:
         return None
     main = build.full(_option(line, "c") or build.options.get("--conf-path", "conf/nginx.conf"))
     return member_of(posixpath.normpath(main), program=program, prefix=prefix)
