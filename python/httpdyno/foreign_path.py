@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.reading_as import may_read
 
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,7 +67,7 @@ class Held:
             OSError: It may not be read, or another took its place.
         """
         owner = os.fstat(self.folder).st_uid
-        if os.geteuid() == 0 and owner and not may_read(self.info(), owner):
+        if owner and not may_read(self.info(), owner) and is_root_of_the_machine():
             words = "it is in the folder of a user who may not read it"
             raise PermissionError(errno.EACCES, words, self.real)
         return self._opened(_READ)

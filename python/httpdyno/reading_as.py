@@ -12,6 +12,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from httpdyno.own_ids import is_root_of_the_machine
+
 _SETGROUPS = {"x86_64": 116, "aarch64": 159}
 """The call itself: the C library's would change all threads."""
 _ASK = -1
@@ -19,15 +21,17 @@ _ASK = -1
 
 @contextmanager
 def reading_as(user: int) -> Iterator[None]:
-    """Have no more rights over files than a user has, in this thread; only root can.
+    """Have no more rights over files than a user has, in this thread.
+
+    Who is not root of the machine has no other rights than his own, and reads as himself.
 
     Args:
-        user: His number; root, and this process's own user, change nothing.
+        user: His number; root changes nothing.
 
     Raises:
         PermissionError: It cannot be done here.
     """
-    if os.geteuid() != 0 or user == 0:
+    if user == 0 or not is_root_of_the_machine():
         yield
         return
     number = _SETGROUPS.get(os.uname().machine)
