@@ -35,7 +35,7 @@ LOADING = (
 """Tests that load something and look at what came of it."""
 CALM = (
     *("tests/stats", "tests/model"),
-    *("tests/advice", "tests/book", "tests/study"),
+    *("tests/advice", "tests/book", "tests/report", "tests/study"),
     *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
     *(f"tests/cli/test_{name}.py" for name in ("completion", "formula", "knobs")),
@@ -68,13 +68,20 @@ PRETENDING = (
     "tests/adopt",
     *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
     *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
-    *("tests/report", "tests/store", "tests/real/test_exits.py"),
+    *("tests/store", "tests/real/test_exits.py"),
 )
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
 SERVING = (
     *("tests/servers/cell", "tests/servers/site", "tests/servers/source"),
-    *("tests/servers/test_views.py", "tests/cli/test_trusted_study.py", "tests/test_runnable.py"),
+    *("tests/servers/test_views.py", "tests/test_runnable.py"),
+    *(
+        f"tests/cli/test_{name}.py"
+        for name in (
+            *("adopt", "find_study", "only_shown", "own_server", "study_check", "study_new"),
+            *("study_serve", "trusted_study"),
+        )
+    ),
     *(
         f"tests/real/test_{name}.py"
         for name in (
