@@ -105,7 +105,7 @@ def start_s(kind: str, root: RunRoot, files: dict[str, bytes]) -> float:
     began_s = time.perf_counter()
     spawn, seat = seated(kind, place, files)
     process = spawn()
-    up = place.folder / "up"
+    up = (place.folder if seat is None else seat.folder) / "up"
     deadline_s = time.monotonic() + DEADLINE_S
     while not up.exists():
         if time.monotonic() > deadline_s or not process.is_alive():
@@ -122,7 +122,7 @@ def seated(
     kind: str, place: Place, files: dict[str, bytes]
 ) -> tuple[Callable[[], ServerProcess], CellSeat | WallSeat | None]:
     """Make a seat; return how a program is started in it."""
-    log, folder = place.folder / "log", str(place.folder)
+    log = place.folder / "log"
     if kind == "host":
         return (
             lambda: ServerProcess.spawn(COMMAND, place=place, environment=ENVIRONMENT, log=log)
@@ -131,6 +131,7 @@ def seated(
     seat = open_cell(place, wish) if kind == "cell" else open_wall(place, wish)
     if isinstance(seat, NotRunning):
         raise HttpdynoError(seat.detail)
+    folder = str(seat.folder)
     return (lambda: seat.spawn(COMMAND, environment=ENVIRONMENT, folder=folder, log=log)), seat
 
 
