@@ -183,3 +183,30 @@ def test_whoever_ends_the_minder_leaves_nothing(cells):
     process.stop()
     seat.close()
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+IN_CHROOT = """
+import sys
+from httpdyno.servers.cell.seat import open_cell
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
+with new_run_root() as root:
+    seat = open_cell(root.new_place("cell"), CellWish(writes=(sys.argv[1],)))
+    said = seat.run(["sh", "-c", f"echo more >> {sys.argv[1]}/log"], environment={"PATH": "/bin"})
+    print(said.exit_code, seat.written())
+    seat.close()
+"""
+
+
+@needs_cells
+@needs_root
+def test_in_a_chroot_a_cell_holds_what_its_copy_writes(own_folders):
+    new, site = own_folders / "root", own_folders / "site"
+    new.mkdir()
+    site.mkdir()
+    (site / "log").write_text("theirs\n")
+    enter = f'mount --rbind / {new} && exec chroot {new} "$0" "$@"'
+    command = ["unshare", "--mount", "sh", "-c", enter, sys.executable, "-c", IN_CHROOT, str(site)]
+    said = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert said.stdout == f"0 ('{site}/log',)\n"
+    assert (site / "log").read_text() == "theirs\n"
