@@ -63,12 +63,13 @@ _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     guard_streams()
-    take_signals()
     try:
+        take_signals()  # one may have come by now
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # just as it ended by itself
+        let_no_signal_change_the_end()
+    except KeyboardInterrupt:
         code = _interrupted()
-    let_no_signal_change_the_end()
+        let_no_signal_change_the_end()
     sys.exit(code)
 
 
