@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import httpdyno
-from httpdyno.foreign_path import folders_below, held, names_in, opened_anew, real_path
+from httpdyno.foreign_path import folders_below, held, names_in, opened_anew, real_path, real_paths
 from httpdyno.foreign_text import Rights, opened_regular, read_file, read_regular, reason
 
 SOMEBODY, ANOTHER = 40_001, 40_002
@@ -151,8 +151,12 @@ def test_what_is_put_at_a_path_takes_the_place_of_a_link_that_is_not_followed(th
     given(theirs / "out", SOMEBODY)
     (theirs / "roots").symlink_to("../secrets")
     (theirs / "later").symlink_to("../secrets/./later/x/../y")
+    (theirs / "later-file").symlink_to("own")
+    whole = {}
     for path, real in (
         ("own", "own"),
+        ("later-file", "own"),
+        ("own/file", "own/file"),
         ("later/z", "../secrets/later/y/z"),
         ("roots/none/./file", "../secrets/none/file"),
         ("out", "out"),
@@ -160,7 +164,10 @@ def test_what_is_put_at_a_path_takes_the_place_of_a_link_that_is_not_followed(th
         ("none/../own", "own"),
         ("none/../../theirs/x", "x"),
     ):
-        assert real_path(f"{theirs}/{path}") == os.path.normpath(theirs / real)
+        whole[f"{theirs}/{path}"] = os.path.normpath(theirs / real)
+        assert real_path(f"{theirs}/{path}") == whole[f"{theirs}/{path}"]
+    relative = "none/../x"
+    assert real_paths([*whole, relative]) == {**whole, relative: real_path(relative)}
 
 
 @as_root

@@ -17,7 +17,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +177,22 @@ def real_path(path: str) -> str:
     root, rest = split_root(path)
     with Walk(root) as walk:
         return f"/{'/'.join(walk.lead_as_far(rest.split('/')))}"
+
+
+def real_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Return `real_path` of each whole path; of many in a folder the way is walked once."""
+    folders: dict[str, str] = {}
+    found = {}
+    for path in paths:
+        folder, name = os.path.split(path)
+        if name in {"", ".", ".."} or not folder.startswith("/"):
+            found[path] = real_path(path)
+            continue
+        if folder not in folders:
+            folders[folder] = real_path(folder)
+        plain = f"{folders[folder].rstrip('/')}/{name}"
+        found[path] = real_path(path) if os.path.islink(plain) else plain  # noqa: PTH114
+    return found
 
 
 def names_in(path: Path | str) -> list[str]:

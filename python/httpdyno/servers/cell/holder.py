@@ -180,8 +180,9 @@ def own_users(kept: str = "") -> tuple[int | None, str]:
         users = os.open(kept, os.O_RDONLY) if kept else apart.owners_of_root()
     except OSError as error:
         return None, f"root in it is root outside, with few rights (cannot {why(error)})"
-    os.dup2(users, USERS)
-    os.close(users)
+    if users != USERS:
+        os.dup2(users, USERS)
+        os.close(users)
     return USERS, ""
 
 

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from httpdyno.foreign_path import folders_below, held
@@ -34,8 +34,10 @@ class Layers:
     """Whether what is placed stands for all of theirs, and is its user's own."""
     is_passed: bool = False
     """Whether everybody in the copy may go through its folders: they lead to the copy's own."""
-    _ways: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
-    """Folders of the layers that were made with all above them."""
+    _ways: dict[tuple[str, str], str] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Layer and folder of theirs → that folder in the layer, made with all above it."""
 
     @property
     def _least(self) -> int:
@@ -59,8 +61,8 @@ class Layers:
     def make(self) -> None:
         """Make the layers, empty, that are written."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder_like(self.upper, self.target, at_least=self._least)
-        self.work.mkdir(mode=0o700)
+        folder_like(f"{self.folder}/upper", self.target, at_least=self._least)
+        os.mkdir(f"{self.folder}/work", 0o700)  # noqa: PTH102 - of a text, as all of a cell's many
 
     def fill(self, *, with_files: bool) -> None:
         """Place what is in the target: its folders, and its files and links if asked.
@@ -73,10 +75,10 @@ class Layers:
             links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
             names[:] = [name for name in names if name not in links]
             for name in names:
-                folder_like(own / name, f"{folder}/{name}", at_least=_OWNER)
+                folder_like(f"{own}/{name}", f"{folder}/{name}", at_least=_OWNER)
             names[:] = [name for name in names if not os.path.ismount(f"{folder}/{name}")]
             for name in (*links, *files) if with_files else ():
-                _copy(f"{folder}/{name}", own / name, at_least=0o600)
+                _copy(f"{folder}/{name}", f"{own}/{name}", at_least=0o600)
 
     def place(self, path: str, content: bytes, rights: Rights | None = None) -> None:
         """Let a path below the target have this content.
@@ -87,9 +89,9 @@ class Layers:
             rights: None: those of what stands there, else those of a new file in its folder.
         """
         own = self._way_to(path)
-        rights = rights or _rights(path)
-        own.unlink(missing_ok=True)
-        with _new(own, rights, at_least=0) as file:
+        with suppress(FileNotFoundError):
+            os.unlink(own)  # noqa: PTH108 - of a text
+        with _new(own, rights or _rights(path), at_least=0) as file:
             file.write(content)
 
     def empty(self, path: str) -> Path:
@@ -97,9 +99,9 @@ class Layers:
 
         The layers are made.
         """
-        own = self._way_to(path, self.upper)
+        own = Path(self._way_to(path, "upper"))
         own.unlink(missing_ok=True)
-        with _new(own, _rights(path), at_least=stat.S_IWUSR if self.is_filled else 0):
+        with _new(str(own), _rights(path), at_least=stat.S_IWUSR if self.is_filled else 0):
             return own
 
     def place_folder(self, path: str) -> None:
@@ -108,40 +110,35 @@ class Layers:
 
     def copy(self, entry: "os.DirEntry[str]") -> None:
         """Show a small file or a link of theirs, where nothing was placed."""
-        own = self.placed / Path(entry.path).relative_to(self.target)
-        self._way_to(entry.path)
-        _copy(entry.path, own, most_bytes=_COPIED_BYTES)
+        _copy(entry.path, self._way_to(entry.path), most_bytes=_COPIED_BYTES)
 
-    def _way_to(self, path: str, layer: Path | None = None) -> Path:
-        """Make all folders to a path; return where it is in a layer, the placed one if none is."""
-        layer = layer or self.placed
-        relative = Path(path).relative_to(self.target)
-        found = layer / relative
-        folder = found if path.endswith("/.") else found.parent
-        if folder not in self._ways:
-            self._make_way(layer, folder.relative_to(layer).parts)
-            self._ways.add(folder)
-        return found
+    def _way_to(self, path: str, layer: str = "placed") -> str:
+        """Make all folders to a path; return where it is in a layer."""
+        folder, name = os.path.split(path)
+        if (own := self._ways.get((layer, folder))) is None:
+            own = self._ways[layer, folder] = self._made_way(layer, folder)
+        return f"{own}/{name}"
 
-    def _make_way(self, layer: Path, names: tuple[str, ...]) -> None:
-        own, theirs = layer, self.target
+    def _made_way(self, layer: str, to: str) -> str:
+        own, theirs = f"{self.folder}/{layer}", self.target
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder_like(own, theirs, at_least=self._least)
-        for name in names:
-            own, theirs = own / name, f"{theirs}/{name}"
+        for name in PurePath(to).relative_to(theirs).parts:
+            own, theirs = f"{own}/{name}", f"{theirs}/{name}"
             folder_like(own, theirs, at_least=self._least)
+        return own
 
 
-def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:
+def folder_like(folder: str, original: str, *, at_least: int = 0) -> None:
     """Make a folder with the owner and the rights of another, and at least some of its own.
 
     Where there is no other, it is as root makes them.
     """
     with suppress(FileExistsError):
-        folder.mkdir(mode=0o755)
+        os.mkdir(folder, 0o755)  # noqa: PTH102 - of a text
         found = _status(original)
         _give(folder, found)
-        folder.chmod((stat.S_IMODE(found.st_mode) if found else 0o755) | at_least)
+        os.chmod(folder, (stat.S_IMODE(found.st_mode) if found else 0o755) | at_least)  # noqa: PTH101
 
 
 def is_small(folder: str) -> bool:
@@ -157,7 +154,7 @@ def is_small(folder: str) -> bool:
     return True
 
 
-def _copy(path: str, own: Path, *, at_least: int = 0, most_bytes: int = _FILLED_BYTES) -> None:
+def _copy(path: str, own: str, *, at_least: int = 0, most_bytes: int = _FILLED_BYTES) -> None:
     """Copy a small file or a link, where nothing was placed."""
     # What cannot be read by us is not read by the copy either.
     with suppress(OSError), held(path, follow=False) as theirs:
@@ -165,7 +162,7 @@ def _copy(path: str, own: Path, *, at_least: int = 0, most_bytes: int = _FILLED_
             return
         info = theirs.info()
         if stat.S_ISLNK(info.st_mode):
-            own.symlink_to(os.readlink("", dir_fd=theirs.handle))
+            os.symlink(os.readlink("", dir_fd=theirs.handle), own)  # noqa: PTH211 - of a text
             with suppress(OSError):
                 os.chown(own, info.st_uid, info.st_gid, follow_symlinks=False)
         elif stat.S_ISREG(info.st_mode) and info.st_size <= most_bytes:
@@ -178,7 +175,7 @@ def _copy(path: str, own: Path, *, at_least: int = 0, most_bytes: int = _FILLED_
 
 
 @contextmanager
-def _new(own: Path, rights: Rights, *, at_least: int) -> Iterator[BinaryIO]:
+def _new(own: str, rights: Rights, *, at_least: int) -> Iterator[BinaryIO]:
     """Give a new file to be written, which nobody else may read before it is whole."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(own, flags, 0o600), "wb") as file:
@@ -207,7 +204,7 @@ def _status(path: str) -> os.stat_result | None:
         return None
 
 
-def _give(path: Path, found: os.stat_result | None) -> None:
+def _give(path: str, found: os.stat_result | None) -> None:
     # In a user namespace most owners are nobody that one can give to.
     if found is not None:
         with suppress(OSError):

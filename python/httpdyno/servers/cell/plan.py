@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from httpdyno.foreign_path import real_path
+from httpdyno.foreign_path import real_paths
 from httpdyno.foreign_text import read_regular
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.closed import closed_folders
@@ -72,7 +72,8 @@ class _Planner:
         self._layers: dict[str, Layers] = {}
         self._found = Covers()
         self._holds: list[Step] = []
-        self._rights = {real_path(path): rights for path, rights in wish.rights.items()}
+        real = real_paths(wish.rights)
+        self._rights = {real[path]: rights for path, rights in wish.rights.items()}
         self._bound: list[Step] = []
         """Files that are seen as they are in folders that are made anew."""
         self._plan = Plan()
@@ -80,7 +81,8 @@ class _Planner:
     def plan(self) -> Plan:
         wish, plan = self._wish, self._plan
         doors = [(address(door.to), leads_to(door)) for door in wish.doors]
-        files = {real_path(path): text for path, text in self._files(doors).items()}
+        texts = self._files(doors)
+        files = {real: texts[path] for path, real in real_paths(texts).items()}
         found = self._found = self._covers(files)
         # What stands there already needs no place, unless its folder is made anew.
         files = {
@@ -92,8 +94,9 @@ class _Planner:
         for path, folder in apart.items():
             self._of(folder).place(path, files.pop(path), self._rights.get(path))
         missing = self._missing()
+        owners = self._owners(files)
         for path, text in files.items():
-            self._of(self._owner(path)).place(path, text, self._rights.get(path))
+            self._of(owners[path]).place(path, text, self._rights.get(path))
         for path in missing:
             self._of(self._owner(path)).place_folder(path)
         over = {target: self._covered(target) for target in (*found.over, *found.anew)}
@@ -158,6 +161,8 @@ class _Planner:
 
     def _closed_above(self, path: str) -> str:
         """Return the outermost folder on the way to a file that this user may not look into."""
+        if self._is_root:
+            return ""
         folders = [str(each) for each in reversed(PurePosixPath(path).parents)]
         return next((f for f in folders if os.path.isdir(f) and self._is_hidden(f)), "")  # noqa: PTH112
 
@@ -170,6 +175,18 @@ class _Planner:
         if owner := self._found.owner(path):
             return owner
         raise CannotError(f"show a file of its own at {path}: no layer can be put there")
+
+    def _owners(self, files: Iterable[str]) -> dict[str, str]:
+        """Return `_owner` of each: those of a folder have one, but for what is covered itself."""
+        found: dict[str, str] = {}
+        folders: dict[str, str] = {}
+        for path in files:
+            folder = os.path.dirname(path)  # noqa: PTH120 - of a text
+            if path in self._found.shown:
+                found[path] = self._owner(path)
+            else:
+                found[path] = folders.get(folder) or folders.setdefault(folder, self._owner(path))
+        return found
 
     def _files(self, doors: Iterable[tuple[str, str]]) -> dict[str, bytes]:
         """Return what is placed; a door needs a file that the socket can be put on."""
@@ -266,7 +283,7 @@ class _Planner:
         The first line would also cost a copy of all that stands in the log.
         """
         steps: list[Step] = []
-        for path in sorted({real_path(each) for each in self._wish.logs}):
+        for path in sorted({*real_paths(self._wish.logs).values()}):
             owner = self._found.owner(path)
             if owner and os.path.isfile(path):  # noqa: PTH113 - of a text
                 self._plan.logs.add(path)
@@ -363,6 +380,8 @@ def _lessen(layers: Layers) -> None:
 def _stands(path: str, text: bytes) -> bool:
     """Whether a file has this content, as far as it may be read."""
     try:
+        if os.stat(path).st_size != len(text):  # noqa: PTH116 - of a text
+            return False
         return read_regular(path, limit_bytes=len(text)) == text
     except OSError:
         return False
