@@ -36,10 +36,10 @@ class Service:
     """Socket in its folder, as whoever asks for it says it → what the shop is told of it."""
     prepare: Callable[["Service"], object] = lambda _: None
     once_up: Callable[["Service"], None] = lambda _: None
-    count: Callable[["Service"], int]
-    """How many orders it had, while it is up."""
-    is_lasting: bool = True
-    """Whether what it counts outlives it."""
+    count: Callable[["Service"], int] = lambda _: 0
+    """How many orders it had, while it is up, by what outlives it."""
+    count_of_life: Callable[["Service"], int] = lambda _: 0
+    """How many more it had since it came up, by what does not."""
     folder: Path = Path()
     n_before: int = 0
     n_restarts: int = 0
@@ -80,16 +80,18 @@ class Service:
 
     def _is_up(self) -> bool:
         with suppress(Exception):
-            self.count(self)
+            self._count()
             return True
         return False
+
+    def _count(self) -> int:
+        return self.count(self) + self.count_of_life(self)
 
     def stop(self) -> None:
         """End it; what it counted is kept."""
         if self.process is None:
             return
-        if not self.is_lasting:
-            self.n_before += self.count(self)
+        self.n_before += self.count_of_life(self)
         end(self.process)
         self.process = None
 
@@ -106,7 +108,7 @@ class Service:
 
     def counted(self) -> int:
         """Return how many orders it had since it was first started."""
-        return self.n_before + self.count(self)
+        return self.n_before + self._count()
 
 
 def as_user(name: str) -> dict[str, Any]:
@@ -172,11 +174,14 @@ def _haproxy_files(service: Service) -> None:
     )
 
 
-def _haproxy_count(service: Service) -> int:
-    weight = said_by(f"{service.folder}/admin.sock", b"get weight b/s1\n", b"\n\n").decode()
-    log = (service.folder / "said").read_text(errors="replace")
-    # The log lasts; a weight that was set does not, and is one more.
-    return log.count("POST /order") + (0 if weight.startswith("100 ") else 1)
+def _haproxy_log(service: Service) -> int:
+    return (service.folder / "said").read_text(errors="replace").count("POST /order")
+
+
+def _haproxy_weight(service: Service) -> int:
+    """Return 1 where a weight was set."""
+    said = said_by(f"{service.folder}/admin.sock", b"get weight b/s1\n", b"\n\n").decode()
+    return 0 if said.startswith("100 ") else 1
 
 
 def _mariadb_files(service: Service) -> None:
@@ -323,7 +328,8 @@ def all_services() -> list[Service]:
             command=lambda folder: ["/usr/sbin/haproxy", "-db", "-f", f"{folder}/haproxy.cfg"],
             asks={"front.sock": {"kind": "haproxy"}},
             prepare=_haproxy_files,
-            count=_haproxy_count,
+            count=_haproxy_log,
+            count_of_life=_haproxy_weight,
         ),
         Service(
             name="mariadb",
@@ -362,8 +368,7 @@ def all_services() -> list[Service]:
             command=lambda folder: ["/usr/bin/memcached", "-s", f"{folder}/mc.sock", "-a", "777"],
             asks={"mc.sock": {"kind": "memcached", "second": "second.sock"}},
             once_up=_memcached_second_name,
-            count=_memcached_count,
-            is_lasting=False,
+            count_of_life=_memcached_count,
         ),
         Service(
             name="memcached by TCP",
@@ -372,8 +377,7 @@ def all_services() -> list[Service]:
                 *("/usr/bin/memcached", "-l", "127.0.0.1", "-p", str(PORTS["memcached"]), "-U", "0")
             ],
             asks={"": {"kind": "memcached tcp", "port": PORTS["memcached"]}},
-            count=_memcached_tcp_count,
-            is_lasting=False,
+            count_of_life=_memcached_tcp_count,
         ),
         Service(
             name="php-fpm",
