@@ -1,5 +1,6 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,43 @@ def test_a_group_is_ended_whole_and_removed():
     remove_group(group)
     assert not group.exists()
     end_group(group)  # gone: nothing to do
+
+
+FORKED = """
+import os, sys
+from httpdyno.servers.becoming import forked_into
+may_end, ends = os.pipe()
+pid, is_in_group = forked_into(sys.argv[1])
+if pid == 0:
+    os.close(ends)
+    os.read(may_end, 1)
+    os._exit(7 if os.getpid() != os.getppid() and is_in_group == (sys.argv[2] == "in") else 8)
+procs = f"{sys.argv[1]}/cgroup.procs"
+held = open(procs).read().split() if os.path.exists(procs) else []
+os.close(ends)
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(status, is_in_group == (str(pid) in held))
+"""
+
+
+def forked(group, which):
+    words = [sys.executable, "-c", FORKED, str(group), which]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.parametrize("folder", ["none", ""])
+def test_a_child_is_made_where_there_is_no_group(tmp_path, folder):
+    assert forked(tmp_path / folder, "out") == ["7", "True"]
+
+
+@pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
+def test_a_child_is_made_in_its_group():
+    group = make_group(f"test-fork-{os.getpid()}")
+    assert group is not None
+    try:
+        assert forked(group, "in") == ["7", "True"]
+    finally:
+        remove_group(group)
 
 
 @pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")

@@ -26,7 +26,13 @@ import select
 import time
 from _collections_abc import Callable, Sequence  # `collections` takes longer to import
 
-from httpdyno.servers.becoming import NOBODY, end_with_parent, execute, go_into_user_namespace
+from httpdyno.servers.becoming import (
+    NOBODY,
+    end_with_parent,
+    execute,
+    forked_into,
+    go_into_user_namespace,
+)
 from httpdyno.servers.below import below, children, send, suppress
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -257,13 +263,14 @@ class _Keeper:
             except OSError as error:
                 _say_not_run(self._job, error)
                 return _NOT_LAUNCHED
-        self._child = os.fork()
+        # A minder is in no group: it ends last.
+        self._child, is_in_group = forked_into("" if self._has_minder else self._job.group)
         if self._child == 0:
             # Where the keeper is gone, there is to be no other end of it.
             os.close(go_write)
             if self._has_minder:
                 os._exit(_mind(self._job, self._control, go_read, self._tells))
-            os._exit(_become(self._job, self._control, go_read))
+            os._exit(_become(self._job, self._control, go_read, is_in_group=is_in_group))
         os.close(go_read)
         _let_go_of_files()
         while (said := self._heard()) not in (b"e", b""):
@@ -370,10 +377,10 @@ def _mind(job: Job, control: int, go: int, tells: int) -> int:
     libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    root = os.fork()
+    root, is_in_group = forked_into(job.group)
     if root == 0:
         os.close(tells)
-        return _become(job, control, go)
+        return _become(job, control, go, is_in_group=is_in_group)
     os.close(control)
     os.close(go)
     _let_go_of_files()
@@ -390,7 +397,7 @@ def _mind(job: Job, control: int, go: int, tells: int) -> int:
             _write_to(tells, b"%d" % status)
 
 
-def _become(job: Job, control: int, go: int) -> int:
+def _become(job: Job, control: int, go: int, *, is_in_group: bool) -> int:
     """Become the server; return an exit code when that cannot be."""
     keeper = os.getppid()
     os.setsid()
@@ -403,7 +410,7 @@ def _become(job: Job, control: int, go: int) -> int:
     try:
         if job.cpus:
             os.sched_setaffinity(0, job.cpus)
-        _enter_groups(job)
+        _enter_groups(job, entered=job.group if is_in_group else "")
         # Before the go, while httpdyno still makes what it needs.
         module = __import__(job.command[0], fromlist=["main"]) if job.is_module else None
         # Its number where httpdyno is: in a namespace of processes it has another one.
@@ -451,19 +458,22 @@ def _enter(namespace: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _enter_groups(job: Job) -> None:
+def _enter_groups(job: Job, *, entered: str) -> None:
     """Go into the job's control groups, before anything of it is run.
+
+    Args:
+        entered: The one that this process was made in; empty is none.
 
     Raises:
         OSError: The kernel does not let this process into one that limits it.
     """
-    for group in job.limits:
+    for group in (each for each in job.limits if each != entered):
         try:
             with open(f"{group}/cgroup.procs", "wb", buffering=0) as file:  # noqa: PTH123
                 file.write(b"0")
         except OSError as error:
             raise OSError(error.errno, f"cannot go into {group}: {error.strerror}") from error
-    if job.group and job.group not in job.limits:
+    if job.group not in {"", entered, *job.limits}:
         _write(f"{job.group}/cgroup.procs", b"0")
 
 
