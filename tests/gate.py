@@ -35,7 +35,7 @@ LOADING = (
 """Tests that load something and look at what came of it."""
 CALM = (
     *("tests/stats", "tests/model"),
-    *("tests/advice", "tests/book", "tests/report", "tests/study"),
+    *("tests/advice", "tests/book", "tests/study"),
     *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
     *(f"tests/cli/test_{name}.py" for name in ("completion", "formula", "knobs")),
@@ -68,27 +68,41 @@ PRETENDING = (
     "tests/adopt",
     *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
     *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
-    *("tests/store", "tests/real/test_exits.py"),
+    *("tests/store", "tests/real/test_exits.py", "tests/report"),
 )
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
 SERVING = (
     *("tests/servers/cell", "tests/servers/site", "tests/servers/source"),
-    *("tests/servers/test_views.py", "tests/test_runnable.py"),
+    *("tests/servers/own_network", "tests/benches/test_fault_origins.py"),
+    *(
+        f"tests/servers/test_{name}.py"
+        for name in ("leftovers", "pattern", "process", "ready", "template", "unit", "views")
+    ),
+    *(f"tests/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
+    "tests/testing/test_server_holder.py",
     *(
         f"tests/cli/test_{name}.py"
         for name in (
-            *("adopt", "find_study", "only_shown", "own_server", "study_check", "study_new"),
-            *("study_serve", "trusted_study"),
+            *("adopt", "early_signal", "find_study", "only_shown", "output", "own_server"),
+            *("standard_streams", "study_check", "study_new", "study_serve", "trusted_study"),
+            "watch_group",
         )
     ),
     *(
         f"tests/real/test_{name}.py"
         for name in (
-            *("apache", "apache_seats", "apache_site", "attack", "cell", "census", "command"),
-            *("command_sites", "gunicorn_cost", "inspect", "inspect_perl", "inspect_pool"),
+            *("apache", "apache_seats", "apache_site", "attack", "book", "cell", "census"),
+            *(
+                "command",
+                "command_sites",
+                "gunicorn_cost",
+                "inspect",
+                "inspect_perl",
+                "inspect_pool",
+            ),
             *("nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
-            *("own_site", "php_fpm_seats", "production", "production_gunicorn"),
+            *("own_site", "php_fpm_seats", "pool_room", "production", "production_gunicorn"),
             *("rehearsed_answers", "rule_claims", "sealed", "site_seed", "stand_ins"),
             *("stock_rules", "stock_sites", "study_check", "uvicorn", "vary", "wall_sites"),
         )
