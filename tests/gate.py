@@ -108,7 +108,7 @@ SERVING = (
         )
     ),
 )
-"""Tests that start real servers or make copies, read and edit what is theirs, measure nothing."""
+"""Tests that start real servers or make copies, read and edit what is theirs, and measure no time."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 
