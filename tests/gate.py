@@ -108,7 +108,7 @@ SERVING = (
         )
     ),
 )
-"""Tests that start real servers or make copies, read and edit what is theirs, and measure no time."""
+"""Tests that start real servers or make copies, read and edit: none measures time."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 

@@ -1,17 +1,16 @@
 """Series of runs of the book's experiments, and commands that are counted on a core."""
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import count
 
+import psutil
 import pytest
 from tests.cli.book_asked import BY_NAME, FEWEST, asked
 
-from httpdyno.cli.book_counts import _LOOP, CallTime, stat
+from httpdyno.cli.book_counts import CallTime, stat
 from httpdyno.cli.book_found import output_of, pinned, series_of, told
 from httpdyno.errors import TargetError
 
@@ -106,7 +105,23 @@ def test_a_command_that_fails_is_a_sentence(command, words):
         output_of(command)
 
 
-@pytest.mark.skipif(shutil.which("perl") is None, reason="the loop is Perl's")
-def test_a_busy_loop_that_nobody_ends_ends_itself():
-    loop = pinned(min(os.sched_getaffinity(0)), ("perl", "-e", _LOOP, "1"))
-    assert subprocess.run(loop, timeout=30, check=False).returncode == -signal.SIGALRM
+BEGINS = """
+import subprocess, sys
+from httpdyno.cli.book_found import pinned
+loop = subprocess.Popen(pinned(int(sys.argv[1]), (sys.executable, "-c", "while True: pass")))
+print(loop.pid, flush=True)
+loop.wait()
+"""
+
+
+def test_a_busy_loop_ends_with_who_began_it():
+    cpu = min(os.sched_getaffinity(0))
+    command = [sys.executable, "-c", BEGINS, f"{cpu}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as began:
+        assert began.stdout is not None
+        loop = psutil.Process(int(began.stdout.readline()))
+        began.kill()
+    _, alive = psutil.wait_procs([loop], timeout=30)
+    for each in alive:
+        each.kill()
+    assert not alive

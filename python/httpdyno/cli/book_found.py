@@ -1,6 +1,7 @@
 """What one way of an experiment came to, and what all ways share."""
 
 import math
+import os
 import subprocess
 import sys
 import time
@@ -32,9 +33,11 @@ _MOST_BAD = 2
 _MANY = 100
 _COMMAND_S = 120.0
 _PIN = (
-    "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); "
-    "os.execvp(sys.argv[2], sys.argv[2:])"
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9, 0, 0, 0); "
+    "os.getppid() == int(sys.argv[1]) or os._exit(1); "
+    "os.sched_setaffinity(0, {int(sys.argv[2])}); os.execv(sys.argv[3], sys.argv[3:])"
 )
+"""It is killed with this process, `PR_SET_PDEATHSIG`: nobody else would end a busy loop."""
 
 Watch = Callable[[str], None]
 """Is told what is being done, many times."""
@@ -168,14 +171,14 @@ def number_text(value: float) -> str:
 
 
 def pinned(cpu: int, command: Sequence[str]) -> list[str]:
-    """Return a command that runs on one core, and so do all that it begins.
+    """Return a command that runs on one core, as all that it begins, and ends with this process.
 
     Raises:
         AdapterError: Its program is not installed, or others than this user may write it.
     """
     # Before the program begins: what it begins itself inherits it.
     own = own_program(command[0])
-    return [sys.executable, "-I", "-S", "-c", _PIN, f"{cpu}", own, *command[1:]]
+    return [sys.executable, "-I", "-S", "-c", _PIN, f"{os.getpid()}", f"{cpu}", own, *command[1:]]
 
 
 def output_of(command: Sequence[str], *, may_fail: bool = False) -> str:
