@@ -356,9 +356,9 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument(
         "--packages",
-        type=Path,
+        type=lambda text: Path(text).absolute(),
         metavar="FOLDER",
-        default=Path("target/applications"),
+        default="target/applications",
         help="where packaging/applications.txt is unpacked  [default: target/applications]",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="the applications' rows")
