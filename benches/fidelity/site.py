@@ -149,7 +149,7 @@ def by_hand(site: HandSite, place: Place):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={**member_environment(member, place), **mark},
+                env={**member_environment(member, place, has_all=True), **mark},
                 start_new_session=True,
                 preexec_fn=partial(entered, group) if group else None,  # noqa: PLW1509 - no threads
             )
