@@ -103,14 +103,14 @@ def judged_held(shown: Sequence[Shown]) -> list[Part]:
 
 def _held(what: str, mine: Sequence[Compared]) -> list[Part]:
     held = [holds for each in mine for holds in each.held]
+    n_unknown = sum(len(each.bounded) - len(each.judged) for each in mine)
+    unknown = f"; {n_unknown} more are narrower than the truth is known" if n_unknown else ""
     if not held:
-        return []
+        return [Part(False, f"{what}, none is judged{unknown}")] if n_unknown else []
     outside = Counter(each.case for each in mine for holds in each.held if not holds)
     where = "".join(f", {count} not in {case}" for case, count in outside.items())
-    n_near = sum(each.n_near for each in mine)
-    near = f"; {n_near} end nearer to the truth than its standard error" if n_near else ""
     is_met = sum(held) >= HELD_RATIO * len(held)
-    words = f"{what}, {sum(held)} of {len(held)} intervals hold the truth{where}{near}"
+    words = f"{what}, {sum(held)} of {len(held)} intervals hold the truth{where}{unknown}"
     return [Part(is_met, words)]
 
 

@@ -35,6 +35,8 @@ AROUND_S = 8.0
 RATIO_OF = {THROUGHPUT: "throughput", CPU: "cpu_per_request"}
 """What a document calls the ratio of a metric."""
 CLAIMS = {"better", "worse"}
+MOST_ERROR = 0.25
+"""Of an interval's half-width, the standard error of the truth that it is judged by."""
 
 
 class Compared(Shown, frozen=True, kw_only=True, tag="compared"):
@@ -92,18 +94,18 @@ class Compared(Shown, frozen=True, kw_only=True, tag="compared"):
         return {name: each for name, each in self.intervals.items() if each.is_bounded}
 
     @property
-    def held(self) -> list[bool]:
-        """For each of those, whether the truth lies in it."""
-        return [each.holds(self.truths[name]) for name, each in self.bounded.items()]
+    def judged(self) -> dict[str, Interval]:
+        """Those of which the truth is known well enough to say whether they hold it."""
+        return {
+            name: each
+            for name, each in self.bounded.items()
+            if self.errors_log.get(name, 0.0) <= MOST_ERROR * math.log(each.high / each.low) / 2
+        }
 
     @property
-    def n_near(self) -> int:
-        """Return how many of those have an end that is nearer to the truth than its error."""
-        return sum(
-            min(abs(math.log(end / self.truths[name])) for end in (each.low, each.high))
-            < self.errors_log.get(name, 0.0)
-            for name, each in self.bounded.items()
-        )
+    def held(self) -> list[bool]:
+        """For each of those, whether the truth lies in it."""
+        return [each.holds(self.truths[name]) for name, each in self.judged.items()]
 
     @property
     def _right(self) -> str:

@@ -250,12 +250,18 @@ def test_an_interval_without_ends_holds_nothing():
     assert judged_held([compared("not_measured", interval=None)]) == []
 
 
-@pytest.mark.parametrize(("error_log", "n_near"), [(0.05, 1), (0.04, 0)])
-def test_intervals_that_end_within_the_error_of_the_truth_are_told(error_log, n_near):
-    shown = compared("worse", 0.1, truth=1.05, errors_log={"throughput": error_log})
-    assert math.log(1.1 / 1.05) == pytest.approx(0.0465, abs=1e-4)
-    assert shown.n_near == n_near
-    assert ("1 end nearer to the truth" in judged_held([shown])[0].words) == bool(n_near)
+@pytest.mark.parametrize(("error_log", "is_judged"), [(0.018, True), (0.019, False)])
+def test_an_interval_is_judged_by_a_truth_that_is_known_better(error_log, is_judged):
+    shown = compared(
+        "worse", 0.1, interval=(1.0, 1.16), truth=2.0, errors_log={"throughput": error_log}
+    )
+    assert math.log(1.16) / 2 / 4 == pytest.approx(0.01855, abs=1e-5)
+    assert shown.held == ([False] if is_judged else [])
+    [part] = judged_held([shown])
+    assert not part.is_met
+    assert ("none is judged; 1 more are narrower than the truth" in part.words) != is_judged
+    first = compared("worse", 0.1, truth=1.05)
+    assert judged_held([first, shown])[0].is_met != is_judged
 
 
 def test_an_interval_without_an_end_holds_what_lies_above():
