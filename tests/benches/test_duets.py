@@ -3,6 +3,7 @@
 import math
 import os
 import random
+import runpy
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from benches.duets.spread import line, of_starts_alone, spread_ratio, toward_tru
 from benches.duets.told import text
 from benches.duets.truth import log_ratio, truths
 from benches.duets.way import CIRCUMSTANCES, SIZES, WAYS
+from benches.engine.setting import REPOSITORY
 from msgspec.structs import replace
 
 COST_S = 1e-3
@@ -379,3 +381,11 @@ def test_what_others_used_is_told_of_quiet_windows_in_turn_alone():
 
 def test_nothing_is_told_of_too_few_starts():
     assert text(findings([start(0.0, {"turns": [0.0, 0.1]})] * 3)) == []
+
+
+def test_an_answer_does_not_tell_how_much_work_it_took(monkeypatch):
+    # Configurations that answer otherwise are not compared.
+    monkeypatch.setenv("BURN_UNITS", "3")
+    site = runpy.run_path(str(REPOSITORY / "benches/duets/gunicorn/app/burn.py"))
+    told = [site["application"]({"QUERY_STRING": n}, lambda *_: None) for n in ("", "1", "9999")]
+    assert told == [[b"           1\n"]] * 3

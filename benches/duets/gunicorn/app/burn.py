@@ -1,5 +1,6 @@
 """A site whose requests take a known amount of work: the configuration's, or what `/?n` asks for.
 
+Its answer does not tell how much: configurations are compared that answer alike.
 Two amounts of the same process differ by the work alone; two processes may differ by more.
 """
 
@@ -16,6 +17,6 @@ def application(
     total = 0
     for number in range(int(environ["QUERY_STRING"] or UNITS)):
         total += number * number % 7
-    body = b"%12d\n" % total
+    body = b"%12d\n" % (total >= 0)
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]
