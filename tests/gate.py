@@ -36,6 +36,7 @@ LOADING = (
 CALM = (
     *("tests/stats", "tests/model"),
     *("tests/advice", "tests/book", "tests/study"),
+    *(f"tests/report/{name}" for name in ("book", "inspect", "load", "shared", "turns", "watch")),
     *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
     *(f"tests/cli/test_{name}.py" for name in ("completion", "formula", "knobs")),
@@ -68,7 +69,7 @@ PRETENDING = (
     "tests/adopt",
     *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
     *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
-    *("tests/store", "tests/real/test_exits.py", "tests/report"),
+    *("tests/store", "tests/real/test_exits.py", "tests/report/study"),
 )
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
