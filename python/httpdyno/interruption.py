@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What asks for an end: Ctrl-C, `kill`, and a terminal that is gone."""
 _INTERRUPTED = 130
 _WORDS = b"cleaning up; that takes some seconds and is not broken off\n"
 
@@ -37,14 +38,14 @@ def take_signals() -> None:
 
     What was ignored when the process began, as under `nohup`, stays ignored.
     """
-    for number in _ENDS:
+    for number in ENDS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _on_signal)
 
 
 def let_no_signal_change_the_end() -> None:
     """Hold signals back for good: the interpreter's own end would let them kill it."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
 
 
 @contextmanager

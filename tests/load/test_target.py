@@ -21,6 +21,9 @@ from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url
         ("http://h/{n}?user={user}", "h", 80, "/{n}?user={user}"),
         ("https://h/x", "h", 443, "/x"),
         ("HTTPS://[::1]:8443", "::1", 8443, "/"),
+        ("http://h/login?next=http://shop.test/", "h", 80, "/login?next=http://shop.test/"),
+        ("h:81/login?next=http://shop.test/", "h", 81, "/login?next=http://shop.test/"),
+        ("h/archive/https://shop.test/a", "h", 80, "/archive/https://shop.test/a"),
     ],
 )
 def test_a_url_is_taken_apart(text, host, port, path):
@@ -32,6 +35,8 @@ def test_a_url_is_taken_apart(text, host, port, path):
     ("text", "words"),
     [
         ("ftp://localhost/", "scheme `ftp`"),
+        ("ws://localhost/", "scheme `ws`"),
+        ("svn+ssh://localhost/?u=http://h/", "scheme `svn+ssh`"),
         ("http:///path", "names no host"),
         ("http://host:0/", "port 0"),
         ("http://host:99999/", "is not a URL"),
@@ -83,6 +88,16 @@ def test_an_ipv6_address_is_written_in_brackets():
     address = resolve(Target(host="::1", port=8000, path="/"))
     assert address == "[::1]:8000"
     assert is_loopback(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("0.0.0.0", "127.0.0.1:8000"), ("0", "127.0.0.1:8000"), ("::", "[::1]:8000")]
+)
+def test_the_address_of_all_interfaces_is_this_machine(host, address):
+    target = Target(host=host, port=8000, path="/")
+    assert resolve(target) == address
+    check_permitted(target, address, allowed_host=None)
+    assert target.authority.startswith((host, f"[{host}]"))
 
 
 @pytest.fixture
@@ -152,7 +167,6 @@ def test_so_it_is_in_ipv6(address):
         "93.184.215.14:80",
         "172.32.0.1:80",
         "100.64.0.1:80",
-        "0.0.0.0:80",
         "[2001:db8::1]:80",
         "[::ffff:8.8.8.8]:80",
     ],

@@ -22,7 +22,12 @@ from httpdyno.load.url_file import (
         ("8 /cart", RequestLine(url="/cart", weight=8.0)),
         ("0.5 HEAD /cart", RequestLine(url="/cart", weight=0.5, method="HEAD")),
         ("POST /login name=joe", RequestLine(url="/login", method="POST", body="name=joe")),
-        ("/login a b  c", RequestLine(url="/login", body="a b  c")),
+        ("PUT /login a b  c", RequestLine(url="/login", method="PUT", body="a b  c")),
+        ("/login POST user=joe", RequestLine(url="/login", method="POST", body="user=joe")),
+        ("2 /x DELETE", RequestLine(url="/x", method="DELETE", weight=2.0)),
+        ("/x POST a -> 302", RequestLine(url="/x", method="POST", body="a", expect_status="302")),
+        ("/to?u=http://h/x", RequestLine(url="/to?u=http://h/x")),
+        ("HTTP://h/x", RequestLine(url="HTTP://h/x")),
         ("2   GET\t/a?b=c", RequestLine(url="/a?b=c", weight=2.0, method="GET")),
         ("http://localhost:8000/x", RequestLine(url="http://localhost:8000/x")),
         ("M-SEARCH *", RequestLine(url="*", method="M-SEARCH")),
@@ -58,6 +63,27 @@ def test_a_body_can_be_in_a_file_beside_the_list(tmp_path):
     assert (line.body, line.body_file) == ("", str(tmp_path / "login.json"))
 
 
+@pytest.mark.parametrize("line", ["/login POST <login.json", "/login POST < login.json"])
+def test_a_body_can_be_in_a_file_as_siege_names_it(line, tmp_path):
+    (tmp_path / "login.json").write_text("{}")
+    found = request_line(line, tmp_path)
+    assert (found.method, found.body) == ("POST", "")
+    assert found.body_file == str(tmp_path / "login.json")
+
+
+@pytest.mark.parametrize("text", ["/search?q=red shoes", "/login name=joe", "/a POSTER", "/a post b"])
+def test_a_body_without_a_method_is_refused(text, tmp_path):
+    with pytest.raises(UsageError, match="a body without a method") as caught:
+        request_line(text, tmp_path)
+    assert f"`POST {text}`" in caught.value.hint
+    assert "%20" in caught.value.hint
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    (tmp_path / "urls.txt").write_bytes(b"\xef\xbb\xbf/a\r\n/b\r\n")
+    assert [line.url for line in read_url_file(tmp_path / "urls.txt")] == ["/a", "/b"]
+
+
 def test_comments_and_blank_lines_are_skipped(tmp_path):
     file = tmp_path / "urls.txt"
     file.write_text("# the shop\n\n  8 /list\n\t\n   # no\n1 /a#b\r\n", encoding="utf-8")
@@ -69,6 +95,7 @@ def test_comments_and_blank_lines_are_skipped(tmp_path):
     [
         (b"", "holds no requests"),
         (b"# nothing\n\n", "holds no requests"),
+        (b"/ok\n/a b\n", "line 2 of `{file}`: `/a` is followed by `b`, a body without a method"),
         (b"/ok\n\n-1 /x\n", "line 3 of `{file}`: `-1 /x` is not a request"),
         (b"POST / @none.txt\n", "line 1 of `{file}`: the body `@none.txt` cannot be read: no such"),
         (b"\xff\xfe/\n", "is not text in UTF-8"),
@@ -93,6 +120,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     ("text", "line"),
     [
         ("/i: /a.css /b.js", RequestLine(url="/i", objects=("/a.css", "/b.js"))),
+        ("/i?u=http://h: /a?v=http://x", RequestLine(url="/i?u=http://h", objects=("/a?v=http://x",))),
         ("3 /i:   /a.css", RequestLine(url="/i", weight=3.0, objects=("/a.css",))),
         (
             "http://h:80/i: http://h:80/a /b",

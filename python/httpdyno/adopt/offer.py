@@ -5,12 +5,10 @@ from pathlib import Path
 
 from httpdyno.adopt.study_text import Offer
 from httpdyno.errors import UsageError
-from httpdyno.foreign_text import read_regular, reason
-from httpdyno.load.url_file import request_line
+from httpdyno.load.url_file import RequestLine, read_url_file, request_line
 from httpdyno.model import RequestSpec
 
 _CONNECTIONS = 16
-_LARGEST_BYTES = 16 << 20
 _SAFE = ("", "GET", "HEAD")
 
 
@@ -27,9 +25,9 @@ def offered(
     Raises:
         UsageError: A line is no request, or one that changes something.
     """
-    lines = [*paths]
+    lines = [request_line(path, Path()) for path in paths]
     if url_file is not None:
-        lines += _lines(url_file)
+        lines += read_url_file(url_file)
     requests = tuple(_request(line) for line in lines)
     return Offer(
         requests=requests or (RequestSpec(path=ready_path, expect_status=None),),
@@ -39,25 +37,16 @@ def offered(
     )
 
 
-def _lines(file: Path) -> list[str]:
-    try:
-        text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        raise UsageError(f"`{file}` cannot be read: {why}") from error
-    stripped = (line.strip() for line in text.splitlines())
-    return [line for line in stripped if line and not line.startswith("#")]
-
-
-def _request(text: str) -> RequestSpec:
-    line = request_line(text, Path())
-    if line.method not in _SAFE or line.body:
+def _request(line: RequestLine) -> RequestSpec:
+    if line.method not in _SAFE or line.body or line.body_file:
         raise UsageError(
-            f"`{text}` may change something, and only GET and HEAD are asked of your own server",
+            f"`{line.method} {line.url}` may change something, and only GET and HEAD are asked of "
+            "your own server",
             hint="write it into the study by hand, as a [[workload.requests]] with its method",
         )
     if not line.url.startswith("/"):
         raise UsageError(
-            f"`{text}` names a host", hint="give paths from `/` on; `--host NAME` names the host"
+            f"`{line.url}` names a host",
+            hint="give paths from `/` on; `--host NAME` names the host",
         )
     return RequestSpec(path=line.url, method=line.method or "GET", expect_status=None)

@@ -23,8 +23,8 @@ from httpdyno.cli.adopt_told import (
     tell_found,
 )
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
-from httpdyno.cli.option import DryRunOption, JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, DryRunOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
@@ -165,6 +165,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = _BUDGET,
     dry_run: DryRunOption = False,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Make a study of your own server, to tune a copy of it.
 
@@ -173,7 +174,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     outside; what a wall lets out, `httpdyno doctor` says. Exit code 1 when an answer is not the
     right one.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     before = tuple(map(_side_command, prepare or ()))
     adapters = {each.kind: each for each in site_adapters()}
@@ -206,7 +207,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         if outputs.has_text:
             show_plan(gathered, site, folder)
         if outputs.json is not None:
-            write_json(plan_json(gathered, site, folder), outputs.json)
+            outputs.write_json(plan_json(gathered, site, folder))
         return 0
     enter_for(asked.isolation)
     make_seat = seat_maker(asked.isolation)
@@ -245,7 +246,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if outputs.has_text:
         show_adopted(adopted, gathered)
     if outputs.json is not None:
-        write_json(adopted_json(adopted), outputs.json)
+        outputs.write_json(adopted_json(adopted))
     return EXIT_NOT_BORNE_OUT if adopted.report.wrong else 0
 
 

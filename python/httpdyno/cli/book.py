@@ -33,8 +33,8 @@ from httpdyno.cli.console import results
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED
 from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
-from httpdyno.cli.option import JsonOption, SeedOption
-from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.cli.option import ForceOption, JsonOption, SeedOption
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import UsageError
 from httpdyno.report.book.advice_text import TITLE, advice_sheet, advice_summary, listed_advice
@@ -64,7 +64,9 @@ app = typer.Typer(
 
 
 @app.callback()
-def overview(context: typer.Context, *, json: JsonOption = None) -> None:
+def overview(
+    context: typer.Context, *, json: JsonOption = None, force: ForceOption = False
+) -> None:
     """List and measure the experiments of the books on tuning.
 
     Each is a table or a measurement that is printed there: what was found then stands beside what
@@ -78,11 +80,11 @@ def overview(context: typer.Context, *, json: JsonOption = None) -> None:
                 hint=f"`httpdyno book {context.invoked_subcommand} --help` has its own",
             )
         return
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     found, reasons, advised = results_here(), reasons_not(), advice_here(all_advice())
     if outputs.json is not None:
-        write_json(book_json(experiments(), reasons, found, advised), outputs.json)
+        outputs.write_json(book_json(experiments(), reasons, found, advised))
     if outputs.has_text:
         parts: list[RenderableType] = []
         chapter = ""
@@ -117,21 +119,22 @@ def show(
     ],
     *,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Show an experiment or an advice: then, how it is run, and now."""
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     each = named(name)
     if isinstance(each, Advice):
         [here] = advice_here([each])
         if outputs.json is not None:
-            write_json(advice_json(here), outputs.json)
+            outputs.write_json(advice_json(here))
         if outputs.has_text:
             results().print(advice_sheet(here))
         return 0
     now, reason = results_here().get(each.name), reason_not(each)
     if outputs.json is not None:
-        write_json(experiment_json(each, way_of(each), reason, now), outputs.json)
+        outputs.write_json(experiment_json(each, way_of(each), reason, now))
     if outputs.has_text:
         results().print(sheet(each, way_of(each), now, reason))
     return 0
@@ -180,13 +183,14 @@ def run(  # noqa: PLR0913 - one parameter for each option
     seed: SeedOption = None,
     html: HtmlOption = None,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Measure experiments of the book here, and keep what comes out.
 
     Each is a comparison with an interval, a count, or load tests, as `show` says; of an advice
     its whole study is run, and stored. It ends with exit code 1 where one could not be measured.
     """
-    outputs = Outputs(html=html, json=json)
+    outputs = Outputs(html=html, json=json, is_forced=force)
     outputs.check()
     request = Request(names=names or [], is_all=run_all, is_resumed=resume, has_advice=with_advice)
     before = broken_off(request, seed)
@@ -224,9 +228,9 @@ def run(  # noqa: PLR0913 - one parameter for each option
         tell(f"{len(round_.done)} of {len(asked)} are measured and kept{how}")
         code = EXIT_INTERRUPTED
     if outputs.html is not None:
-        _write_report(outputs.html)
+        _write_report(outputs)
     if outputs.json is not None:
-        write_json(_done_json(asked, round_.done), outputs.json)
+        outputs.write_json(_done_json(asked, round_.done))
     return code
 
 
@@ -238,17 +242,17 @@ def run(  # noqa: PLR0913 - one parameter for each option
   httpdyno book report --html book.html
 """,
 )
-def report(*, html: HtmlOption = None, json: JsonOption = None) -> int:
+def report(*, html: HtmlOption = None, json: JsonOption = None, force: ForceOption = False) -> int:
     """Write one page of all experiments: then beside now."""
-    outputs = Outputs(json=json, html=html)
+    outputs = Outputs(json=json, html=html, is_forced=force)
     outputs.check()
     if outputs.html is None and outputs.json is None:
         raise UsageError("nothing to write", hint="such as `--html book.html`")
     if outputs.html is not None:
-        _write_report(outputs.html)
+        _write_report(outputs)
     if outputs.json is not None:
         advised = advice_here(all_advice())
-        write_json(book_json(experiments(), reasons_not(), results_here(), advised), outputs.json)
+        outputs.write_json(book_json(experiments(), reasons_not(), results_here(), advised))
     return 0
 
 
@@ -264,10 +268,10 @@ def _keep_begun(seed: int, budget: str | None, *, has_advice: bool) -> None:
     keep_under_way(UnderWay(began_at=began_at, seed=seed, budget_s=given_s, has_advice=has_advice))
 
 
-def _write_report(path: str) -> None:
+def _write_report(outputs: Outputs) -> None:
     advised = advice_here(all_advice())
-    write_text(Path(path), book_html(experiments(), reasons_not(), results_here(), advised))
-    tell(f"wrote {path}")
+    page = book_html(experiments(), reasons_not(), results_here(), advised)
+    tell(f"wrote {outputs.write_html(page)}")
 
 
 def _shown(each: Experiment | AdviceHere, now: Now | Told, *, is_few: bool) -> RenderableType:

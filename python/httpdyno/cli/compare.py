@@ -25,6 +25,7 @@ from httpdyno.cli.launch import (
     seed_or_new,
 )
 from httpdyno.cli.option import (
+    ForceOption,
     AlsoOption,
     DryRunOption,
     HtmlOption,
@@ -113,6 +114,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     trust: TrustOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    force: ForceOption = False,
     with_secrets: SecretsOption = False,
     url: UrlOption = None,
     connections: ConnectionsOption = None,
@@ -128,7 +130,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     time and are loaded in turns, so that what else happens on the machine hits both. Several
     candidates are each compared with a, and share the budget and the risk of a wrong word.
     """
-    outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
+    outputs = Outputs(json=json, html=html, has_secrets=with_secrets, is_forced=force)
     outputs.check()
     running = UrlArguments(
         urls=url or [],

@@ -175,8 +175,10 @@ def compare_urls(
             outcome = run_turns(plan, progress.show, lambda: bool(asked_to_end))
         outcome = with_looks(outcome, plan, lambda: bool(asked_to_end), tell)
         outcome = turns_with_behind(outcome, plan)
-    show_turns(outcome, outputs)
-    keep(lambda store: store.save_turns(outcome, headline=headline(outcome)))
+        try:
+            show_turns(outcome, outputs)
+        finally:
+            keep(lambda store: store.save_turns(outcome, headline=headline(outcome)))
     if asked_to_end:
         raise KeyboardInterrupt
     return 0

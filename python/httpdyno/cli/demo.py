@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.launch import Request, launch
-from httpdyno.cli.option import JsonOption, SeedOption, UntilDecidedOption
+from httpdyno.cli.option import ForceOption, JsonOption, SeedOption, UntilDecidedOption
 
 EXAMPLE = """Example:
 
@@ -35,6 +35,7 @@ def command(
         typer.Option("--html", metavar="FILE", help="The report; `{id}` is the run's id."),
     ] = "httpdyno-bookmarks-{id}.html",
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Tune the bundled application and write a report of what helped.
 
@@ -52,5 +53,6 @@ def command(
             seed=seed,
             html=html,
             json=json,
+            is_forced=force,
         )
     )

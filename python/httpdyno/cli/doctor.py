@@ -13,8 +13,8 @@ from rich.text import Text
 
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.find_study import bundled_studies, open_study
-from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.registry import adapter_names, load_adapter, load_target
@@ -47,13 +47,13 @@ _LIMITS_OF: dict[str, Callable[[], str]] = {
 _TOOLS = {"strace": "shows a server's system calls; `apt-get install strace`"}
 
 
-def command(json: JsonOption = None) -> int:
+def command(json: JsonOption = None, force: ForceOption = False) -> int:
     """Check what is installed here, the limits, cores and noise.
 
     Exit code 0 when every bundled study can run here, 1 when one cannot; what to install for it
     is said.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     with messages().status("measuring how steady this machine is"):
         noise = measure_noise()
@@ -62,7 +62,7 @@ def command(json: JsonOption = None) -> int:
     missing = {each.name: load_target(each).missing(each.server) for each in studies}
     remarks = [*host_remarks(host, noise), *leftover_remarks()]
     if outputs.json is not None:
-        write_json(_document(host, noise, missing, remarks), outputs.json)
+        outputs.write_json(_document(host, noise, missing, remarks))
     if outputs.has_text:
         _show(
             results(),

@@ -23,8 +23,8 @@ from httpdyno.advice.formula.expression import with_signs
 from httpdyno.advice.formula.quantity import METAVARS
 from httpdyno.advice.formula.reference import formula_reference
 from httpdyno.cli.console import results
-from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
 from httpdyno.report.shared.prose import Prose
@@ -69,6 +69,7 @@ def overview(
         bool, typer.Option("--markdown", help="All of them as a page to read, in Markdown.")
     ] = False,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Work out a formula of the books on tuning, put right.
 
@@ -81,13 +82,13 @@ def overview(
                 hint=f"`httpdyno formula {context.invoked_subcommand} --json -` is of that one",
             )
         return
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     if markdown:
         say(formula_reference().rstrip("\n"))
         return
     if outputs.json is not None:
-        write_json({"formulas": [_declared(each) for each in FORMULAS.values()]}, outputs.json)
+        outputs.write_json({"formulas": [_declared(each) for each in FORMULAS.values()]})
     if outputs.has_text:
         results().print(Group(*map(_listed, FORMULAS.values())))
 
@@ -114,12 +115,12 @@ def _declared(formula: Formula) -> dict[str, Any]:
 def _command(formula: Formula) -> Callable[..., int]:
     """Return the command of a formula, with an option for each input."""
 
-    def command(*, json: str | None, **given: str | Sequence[str] | None) -> int:
-        outputs = Outputs(json=json)
+    def command(*, json: str | None, force: bool, **given: str | Sequence[str] | None) -> int:
+        outputs = Outputs(json=json, is_forced=force)
         outputs.check()
         worked = work_out(formula, given)
         if outputs.json is not None:
-            write_json(msgspec.to_builtins(worked), outputs.json)
+            outputs.write_json(msgspec.to_builtins(worked))
         if outputs.has_text:
             results().print(_sheet(formula, worked))
         return 0
@@ -130,7 +131,8 @@ def _command(formula: Formula) -> Callable[..., int]:
     ]
     shared = Parameter("json", Parameter.KEYWORD_ONLY, default=None, annotation=JsonOption)
     command.__doc__ = f"{formula.title}.\n\n{formula.question}\n\n{formula.expression}"
-    command.__signature__ = Signature([*options, shared])  # type: ignore[attr-defined]
+    forced = Parameter("force", Parameter.KEYWORD_ONLY, default=False, annotation=ForceOption)
+    command.__signature__ = Signature([*options, shared, forced])  # type: ignore[attr-defined]
     return command
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from httpdyno.cli.console import results
 from httpdyno.cli.keep import MOST_RUNS, newest_runs
-from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.errors import StoreError
 from httpdyno.model import Outcome, RunSummary
 from httpdyno.report.shared.phrase import plural
@@ -24,6 +24,7 @@ EXAMPLE = """Example:
 
 def command(
     json: JsonOption = None,
+    force: ForceOption = False,
     *,
     limit: Annotated[
         int,
@@ -37,13 +38,13 @@ def command(
     ] = MOST_RUNS,
 ) -> int:
     """List the runs that are stored, newest first."""
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     with Store.open() as store:
         rows = [_stored_row(store, run) for run in newest_runs(store, limit)]
         n_others = store.n_runs() - len(rows)
     if outputs.json is not None:
-        write_json({"runs": history_json(rows), "n_others": n_others}, outputs.json)
+        outputs.write_json({"runs": history_json(rows), "n_others": n_others})
     if outputs.has_text:
         results().print(history_text(rows, n_others))
     return 0

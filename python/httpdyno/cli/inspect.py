@@ -15,9 +15,9 @@ from httpdyno.cli.census import asked, source_of
 from httpdyno.cli.console import results
 from httpdyno.cli.load_asked import LoadAsked
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
-from httpdyno.cli.option import JsonOption
+from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.option_group import whole_number
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.errors import TargetError, UsageError
@@ -137,6 +137,7 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option("--rules", help="Look at nothing; print all that is looked for, in Markdown."),
     ] = False,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
 
@@ -147,7 +148,7 @@ def command(  # noqa: PLR0913 - an option each
     if rules:
         say(rule_reference().rstrip("\n"))
         return 0
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     loading = LoadAsked(
         urls=load or (),
@@ -166,7 +167,7 @@ def command(  # noqa: PLR0913 - an option each
     elif status is not None:
         page = _told(page, status, is_named=meant is not None)
     if outputs.json is not None:
-        write_json(inspect_json(page), outputs.json)
+        outputs.write_json(inspect_json(page))
     if outputs.has_text:
         results().print(inspect_text(page))
     return 0

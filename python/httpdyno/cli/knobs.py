@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from httpdyno.cli.console import results
-from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Member, level_text
 from httpdyno.registry import adapter_names, load_adapter, site_adapters
@@ -54,13 +54,14 @@ def command(
     ] = None,
     *,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """List what can be set of a server: values, default, cost and risk.
 
     For a server that studies make, these are all that its adapter knows; for one that is configured
     on this machine, those of its own files, with the values found there as defaults.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     found = [*_of_studies(server), *_found_here(server)]
     if server is not None and not found:
@@ -75,7 +76,7 @@ def command(
             hint=nearest(server, known) or f"there are {', '.join(known)}",
         )
     if outputs.json is not None:
-        write_json({"servers": [_document(each) for each in found]}, outputs.json)
+        outputs.write_json({"servers": [_document(each) for each in found]})
     if outputs.has_text:
         shown = _names(found) if server is None else Group(*map(_sheet, found))
         results().print(shown)

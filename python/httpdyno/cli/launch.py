@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.find_study import bundled_studies, open_study
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.running import Resumed, run_and_report
 from httpdyno.cli.standard_streams import say
 from httpdyno.cli.trusted_study import open_to_run, to_go_on
@@ -54,12 +54,19 @@ class Request:
     """Whether a study that others may have written is to run, as it is now."""
     html: str | None = None
     json: str | None = None
+    is_forced: bool = False
+    """Whether files that httpdyno did not write are overwritten."""
     has_secrets: bool = False
 
 
 def launch(request: Request) -> int:
     """Plan what was asked for, and run it or say what it would be."""
-    outputs = Outputs(json=request.json, html=request.html, has_secrets=request.has_secrets)
+    outputs = Outputs(
+        json=request.json,
+        html=request.html,
+        has_secrets=request.has_secrets,
+        is_forced=request.is_forced,
+    )
     outputs.check()
     plan = _stored_plan(request) if request.resume else _new_plan(request)
     resume = (
@@ -112,7 +119,7 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
         document = msgspec.to_builtins(shown)
         if plan.study.is_until_decided:
             document["study"]["budget_s"] = None
-        write_json(document, outputs.json)
+        outputs.write_json(document)
 
 
 def deciding_by(study: Study, metric: str | None) -> Study:

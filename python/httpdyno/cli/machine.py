@@ -6,8 +6,8 @@ from rich.text import Text
 
 from httpdyno.cli.console import results
 from httpdyno.cli.machine_card import taken_anew
-from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.telemetry.host import host_facts
 
@@ -18,19 +18,19 @@ EXAMPLE = """Example:
 """
 
 
-def command(*, json: JsonOption = None) -> int:
+def command(*, json: JsonOption = None, force: ForceOption = False) -> int:
     """Say what system calls, processes, copies and requests take here.
 
     It takes about a second. Figures swing with what else the machine does: they are there to be
     compared with another machine's, by their sizes. Each run of a study has those that were taken
     last since the machine was booted.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     card, host = taken_anew().card, host_facts()
     if outputs.json is not None:
         facts = {"cpu": host.cpu, "n_cpus": host.n_cpus, "kernel": host.kernel}
-        write_json({**msgspec.to_builtins(card), "host": facts}, outputs.json)
+        outputs.write_json({**msgspec.to_builtins(card), "host": facts})
     if outputs.has_text:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
         for name, figure in card_rows(msgspec.to_builtins(card)):

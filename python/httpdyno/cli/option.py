@@ -21,6 +21,11 @@ HtmlOption = Annotated[
     ),
 ]
 
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Overwrite a file that httpdyno did not write, too."),
+]
+
 
 def bundled_names(incomplete: str) -> list[str]:
     """Return the bundled studies that begin so, for a shell that completes."""

@@ -1,7 +1,7 @@
 """Put an outcome where it was asked for."""
 
 from httpdyno.cli.console import results
-from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import Outcome
 from httpdyno.report.study.html import outcome_html
@@ -14,12 +14,11 @@ def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     """Print an outcome, and write the files that were asked for."""
     if not outputs.has_secrets:
         outcome = without_values(outcome)
-    path = outputs.html_path(outcome.id)
     if outputs.has_text:
-        results().print(outcome_text(outcome, has_page=path is not None))
+        results().print(outcome_text(outcome, has_page=outputs.html is not None))
     if outputs.json is not None:
-        write_json(outcome_json(outcome), outputs.json)
-    if path is not None:
-        write_text(path, outcome_html(outcome))
+        outputs.write_json(outcome_json(outcome))
+    if outputs.html is not None:
+        path = outputs.write_html(outcome_html(outcome), run_id=outcome.id)
         if outputs.has_text:
             say(f"report: {path}")

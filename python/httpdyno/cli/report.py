@@ -1,7 +1,6 @@
 """`httpdyno report`: show a stored run again."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,10 +9,9 @@ from rich.text import Text
 from httpdyno.cli.console import results
 from httpdyno.cli.keep import newest_runs
 from httpdyno.cli.load.output import LoadOutputs
-from httpdyno.cli.option import HtmlOption, JsonOption, stored_ids
+from httpdyno.cli.option import ForceOption, HtmlOption, JsonOption, stored_ids
 from httpdyno.cli.outcome_output import show_outcome
-from httpdyno.cli.output import STDOUT, Outputs, write_bytes
-from httpdyno.cli.standard_streams import say_patch
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
 from httpdyno.foreign_text import kept_bytes
@@ -43,6 +41,7 @@ def command(
     *,
     html: HtmlOption = None,
     json: JsonOption = None,
+    force: ForceOption = False,
     diff: Annotated[
         str | None,
         typer.Option(
@@ -54,7 +53,7 @@ def command(
     ] = None,
 ) -> int:
     """Show a stored run again, or write it as HTML or JSON."""
-    outputs = Outputs(json=json, html=html)
+    outputs = Outputs(json=json, html=html, diff=diff, is_forced=force)
     outputs.check()
     with Store.open() as store:
         newest = newest_runs(store)
@@ -66,27 +65,29 @@ def command(
             raise UsageError(f"run {found} changed nothing, so there is no difference to write")
         if kind == "load":
             page = outputs.html_path(found)
-            LoadOutputs(json=json, html=str(page) if page else None).write(store.load(found))
+            shown = LoadOutputs(json=json, html=str(page) if page else None, is_forced=force)
+            shown.check()
+            shown.write(store.load(found))
         elif kind == "turns":
             show_turns(store.turns(found), outputs, run_id=found)
         else:
-            _show_study(store, found, outputs, diff)
+            _show_study(store, found, outputs)
     return 0
 
 
-def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -> None:
+def _show_study(store: Store, run_id: str, outputs: Outputs) -> None:
     outcome = store.outcome(run_id)
     if outcome is None:
         under_way = store.under_way(run_id)
         if under_way is not None:
-            _show_under_way(under_way, outputs, has_diff=diff is not None)
+            _show_under_way(under_way, outputs, has_diff=outputs.diff is not None)
             return
         study = store.plan(run_id).study.name
         raise StoreError(
             f"run {run_id} of `{study}` was killed before it had any result",
             hint=f"`httpdyno study run --resume {run_id}` goes on with it",
         )
-    if diff is None:
+    if outputs.diff is None:
         show_outcome(outcome, outputs)
         under_way = store.under_way(run_id) if outcome.status == "running" else None
         if under_way is not None and outputs.has_text:
@@ -102,10 +103,7 @@ def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -
             "to write",
             hint=f"`httpdyno report {run_id}` says what it found",
         )
-    if diff == STDOUT:
-        say_patch(kept_bytes(text))
-    else:
-        write_bytes(Path(diff), kept_bytes(text))
+    outputs.write_diff(kept_bytes(text), run_id=run_id)
 
 
 def _show_under_way(run: RunUnderWay, outputs: Outputs, *, has_diff: bool) -> None:

@@ -18,6 +18,7 @@ from httpdyno.cli.exit_code import EXIT_USAGE
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
+    ForceOption,
     AcceptChangesOption,
     AlsoOption,
     BudgetOption,
@@ -33,7 +34,7 @@ from httpdyno.cli.option import (
     TrustOption,
     UntilDecidedOption,
 )
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import NotRunError
@@ -77,9 +78,9 @@ def overview(context: typer.Context) -> None:
   httpdyno study list
 """,
 )
-def list_studies(json: JsonOption = None) -> int:
+def list_studies(json: JsonOption = None, force: ForceOption = False) -> int:
     """List the bundled studies, and whether they can run here."""
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     studies = [open_study(name) for name in bundled_studies()]
     missing = {each.name: _missing(each) for each in studies}
@@ -95,7 +96,7 @@ def list_studies(json: JsonOption = None) -> int:
             }
             for each in studies
         ]
-        write_json({"studies": rows}, outputs.json)
+        outputs.write_json({"studies": rows})
     if outputs.has_text:
         results().print(Group(*(_listed(each, bool(missing[each.name])) for each in studies)))
         if any(missing.values()):
@@ -111,14 +112,14 @@ def list_studies(json: JsonOption = None) -> int:
   httpdyno study show bookmarks
 """,
 )
-def show(study: StudyArgument, json: JsonOption = None) -> int:
+def show(study: StudyArgument, json: JsonOption = None, force: ForceOption = False) -> int:
     """Show a study and all that it would run or touch, and run nothing."""
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     opened = open_study(study)
     if outputs.json is not None:
         runs = msgspec.to_builtins(uses_of(opened))
-        write_json({**msgspec.to_builtins(without_values(opened)), "runs": runs}, outputs.json)
+        outputs.write_json({**msgspec.to_builtins(without_values(opened)), "runs": runs})
     if outputs.has_text:
         console = results()
         console.print(Text(f"{opened.name}: {opened.title}", "bold"))
@@ -159,6 +160,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     trust: TrustOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    force: ForceOption = False,
     with_secrets: SecretsOption = False,
 ) -> int:
     """Run a study: one change after the other, or all side by side."""
@@ -176,6 +178,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
             is_trusted=trust,
             html=html,
             json=json,
+            is_forced=force,
             has_secrets=with_secrets,
         )
     )

@@ -10,8 +10,8 @@ from rich.text import Text
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
-from httpdyno.cli.option import DryRunOption, JsonOption, StudyArgument, TrustOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, DryRunOption, JsonOption, StudyArgument, TrustOption
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.cli.uses_table import runs_as, uses_table
@@ -55,6 +55,7 @@ def check(
     dry_run: DryRunOption = False,
     trust: TrustOption = False,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Start a study's server once, and ask each request once.
 
@@ -64,7 +65,7 @@ def check(
     dry run says what would be started, and is exit code 2 where the study alone shows that it
     cannot run.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     if dry_run:
         return _check_nothing(open_study(study), outputs)
@@ -91,7 +92,7 @@ def check(
             except UnlikeRehearsalError as error:
                 unlike = error
     if outputs.json is not None:
-        write_json(_document(found, plan, record, unlike), outputs.json)
+        outputs.write_json(_document(found, plan, record, unlike))
     if outputs.has_text:
         results().print(_sheet(found, plan, record, unlike))
     return 0 if is_right and unlike is None else _EXIT_WRONG_ANSWERS
@@ -105,7 +106,7 @@ def _check_nothing(study: Study, outputs: Outputs) -> int:
     asked = [f"{each.method} {each.path}" for each in load.asked]
     if outputs.json is not None:
         document = {"study": study.name, "runs": msgspec.to_builtins(uses), "asks": asked}
-        write_json({**document, "notes": list(notes)}, outputs.json)
+        outputs.write_json({**document, "notes": list(notes)})
     if outputs.has_text:
         results().print(Text.assemble(*runs_as()), uses_table(uses), sep="\n")
         if study.fragments is None:
@@ -140,7 +141,7 @@ def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
             ],
             "budget_s": study.budget_s,
         }
-        write_json(document, outputs.json)
+        outputs.write_json(document)
     if outputs.has_text:
         pair = None
         if not failed:

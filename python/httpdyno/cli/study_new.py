@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.find_study import open_study
-from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import OutputError, UsageError
 from httpdyno.foreign_text import reason
@@ -52,6 +52,7 @@ def new(  # noqa: PLR0913 - one parameter for each option
         ),
     ] = "",
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Write a small study into a new folder.
 
@@ -59,7 +60,7 @@ def new(  # noqa: PLR0913 - one parameter for each option
     examples: put in yours. For a server that runs here already, `httpdyno adopt` writes one with
     its own configuration.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     if python and kind not in {"gunicorn", "uvicorn"}:
         raise UsageError(
@@ -86,7 +87,7 @@ def new(  # noqa: PLR0913 - one parameter for each option
     written = [str(target / name) for name in made.files]
     if outputs.json is not None:
         document = {"study": study.name, "files": written, "cannot_run": list(trouble)}
-        write_json(document, outputs.json)
+        outputs.write_json(document)
     if outputs.has_text:
         say(f"wrote {', '.join(written)}")
         for each in trouble:

@@ -9,8 +9,8 @@ import typer
 
 from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.launch import enter_namespace_for
-from httpdyno.cli.option import JsonOption, StudyArgument, TrustOption, knob_levels
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption, JsonOption, StudyArgument, TrustOption, knob_levels
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import AdapterError, UsageError
@@ -43,6 +43,7 @@ def serve(
     ] = None,
     trust: TrustOption = False,
     json: JsonOption = None,
+    force: ForceOption = False,
 ) -> int:
     """Start a study's server, and keep it until Ctrl-C.
 
@@ -52,7 +53,7 @@ def serve(
     leads into it. JSON has its processes too, and the settings that the running server tells. From
     a script TERM ends it.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     opened = open_to_run(study, is_trusted=trust)
     if opened.fragments is not None:
@@ -79,7 +80,7 @@ def serve(
             if outputs.json is not None:
                 told = {"url": url, "pids": list(up.running.root_pids)}
                 told |= {"addresses": list(up.running.addresses), "network": network}
-                write_json({**told, "effective": up.effective.values}, outputs.json)
+                outputs.write_json({**told, "effective": up.effective.values})
             if outputs.has_text:
                 say(url)
             load = opened.load_of(configuration)

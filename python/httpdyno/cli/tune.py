@@ -2,6 +2,7 @@
 
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
+    ForceOption,
     AcceptChangesOption,
     AlsoOption,
     BudgetOption,
@@ -40,6 +41,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     trust: TrustOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    force: ForceOption = False,
     with_secrets: SecretsOption = False,
 ) -> int:
     """Tune a study's server, keeping each change that is proven.
@@ -64,6 +66,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             is_trusted=trust,
             html=html,
             json=json,
+            is_forced=force,
             has_secrets=with_secrets,
         )
     )

@@ -1,7 +1,7 @@
 """Put what came of running servers in turns where it was asked for."""
 
 from httpdyno.cli.console import results
-from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import TurnsOutcome
 from httpdyno.report.turns.json import turns_json
@@ -13,11 +13,10 @@ def show_turns(outcome: TurnsOutcome, outputs: Outputs, *, run_id: str = "turns"
     if outputs.has_text:
         results().print(turns_text(outcome))
     if outputs.json is not None:
-        write_json(turns_json(outcome), outputs.json)
-    path = outputs.html_path(run_id)
-    if path is not None:
+        outputs.write_json(turns_json(outcome))
+    if outputs.html is not None:
         from httpdyno.report.turns.html import turns_html  # noqa: PLC0415 - imports altair
 
-        write_text(path, turns_html(outcome))
+        path = outputs.write_html(turns_html(outcome), run_id=run_id)
         if outputs.has_text:
             say(f"report: {path}")

@@ -9,7 +9,8 @@ import typer
 
 from httpdyno.cli.console import results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.option import ForceOption
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.run_named import run_named
 from httpdyno.cli.statsd_status import STATSD, statsd_status_of
 from httpdyno.cli.status_page import status_page
@@ -100,13 +101,14 @@ def command(  # noqa: PLR0913 - a parameter for each option
             help="With --once: write what was seen as JSON; `-` is stdout, without text.",
         ),
     ] = None,
+    force: ForceOption = False,
 ) -> int:
     """Show what a server that runs does and occupies, once a second.
 
     Whoever started it, and without touching it: its processes are read from outside. What those of
     other users occupy is told to root only. Where stdout is no terminal, each look is a line.
     """
-    outputs = Outputs(json=json)
+    outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     run_id = run_named(source or [])
     every_s = duration_s(every or (EVERY if run_id is None else EVERY_OF_RUN))
@@ -203,9 +205,8 @@ def _once(watching: Watching, meant: Sequence[Found], outputs: Outputs) -> None:
         raise TargetError(f"{ENDED} while it was looked at")
     if outputs.json is not None:
         about = _about(meant)
-        write_json(
-            {"server": about, **watch_json(seen, watching.behind, watching.beside)}, outputs.json
-        )
+        outputs.write_json(
+            {"server": about, **watch_json(seen, watching.behind, watching.beside)})
     if outputs.has_text:
         results().print(watching.shown(seen))
 

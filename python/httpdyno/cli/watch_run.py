@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from httpdyno.cli.console import results
 from httpdyno.cli.live_looks import LiveLooks
-from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.output import Outputs
 from httpdyno.errors import StoreError, TargetError
 from httpdyno.report.study.finding import headline
 from httpdyno.report.watch.run import RunLook, RunView, run_json, run_line
@@ -95,6 +95,6 @@ def _once(following: Following, outputs: Outputs) -> None:
     if seen is None:
         raise TargetError(f"{following.end_text()}, while it was looked at")
     if outputs.json is not None:
-        write_json(run_json(seen), outputs.json)
+        outputs.write_json(run_json(seen))
     if outputs.has_text:
         results().print(following.shown(seen))

@@ -7,6 +7,7 @@ them; here they are refused in the words of who wrote them, and more narrowly: o
 """
 
 import math
+import os
 import re
 import string
 from collections.abc import Sequence
@@ -126,20 +127,46 @@ def check_request(request: RequestSpec) -> None:
     if not request.method or not _TOKEN.issuperset(request.method):
         raise UsageError(f"`{request.method}` is not an HTTP method, such as GET or POST")
     _check_path(request.path)
-    for name, value in request.headers:
-        if not name or not _TOKEN.issuperset(name):
-            raise UsageError(f"`{name}` is not a header's name")
-        if any(each in value for each in "\r\n\0"):
-            raise UsageError(f"the header `{name}` holds a line break or a NUL")
-        _check_placeholders(value, f"the header `{name}`", "write `{{…}}` for braces themselves")
+    if request.body_file:
+        n_body_bytes = _size_bytes(request.body_file)
+    else:
+        n_body_bytes = len(request.body.encode())
+    check_headers(request.headers, n_body_bytes=n_body_bytes)
     status = request.expect_status
     if status is not None and not 200 <= status <= 599:  # noqa: PLR2004 - final statuses
         raise UsageError(f"{status} is not a final status, expected 200 to 599")
     length = request.expect_length
     if length is not None and length < 0:
         raise UsageError(f"a body of {length} bytes is none, expected 0 or more")
-    if request.body_file:
-        _check_readable(request.body_file)
+
+
+def check_headers(headers: Sequence[tuple[str, str]], *, n_body_bytes: int = 0) -> None:
+    """Refuse headers that cannot be sent.
+
+    Raises:
+        UsageError: With the header's own name.
+    """
+    for name, value in headers:
+        if not name or not _TOKEN.issuperset(name):
+            raise UsageError(f"`{name}` is not a header's name")
+        if any(each in value for each in "\r\n\0"):
+            raise UsageError(f"the header `{name}` holds a line break or a NUL")
+        _check_placeholders(value, f"the header `{name}`", "write `{{…}}` for braces themselves")
+        match name.lower():
+            case "transfer-encoding":
+                raise UsageError(
+                    f"the header `{name}` cannot be sent: a body goes out whole, with its length",
+                    hint="leave it out",
+                )
+            case "content-length" if value.strip() != str(n_body_bytes):
+                raise UsageError(
+                    f"the header `{name}: {value}` is wrong: the body has {n_body_bytes:,} bytes",
+                    hint="leave it out; the right one is sent without it",
+                )
+    hosts = [value for name, value in headers if name.lower() == "host"]
+    if len(hosts) > 1:
+        named = " and ".join(f"`{host}`" for host in hosts)
+        raise UsageError(f"the header `Host` is given {len(hosts)} times: {named}", hint="keep one")
 
 
 def _check_path(path: str) -> None:
@@ -160,8 +187,9 @@ def _check_placeholders(text: str, where: str, hint: str) -> None:
             raise UsageError(f"{where} holds `{{{word}}}`, expected one of {known}", hint=hint)
 
 
-def _check_readable(file: str) -> None:
+def _size_bytes(file: str) -> int:
     try:
-        opened_regular(file).close()
+        with opened_regular(file) as body:
+            return body.seek(0, os.SEEK_END)
     except OSError as error:
         raise UsageError(f"the body `{file}` cannot be read: {reason(error)}") from error

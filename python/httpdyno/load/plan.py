@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from httpdyno.load.access_log import Recording, read_access_log
-from httpdyno.load.check import check_workload
+from httpdyno.load.check import check_headers, check_workload
 from httpdyno.load.machine import check_descriptors, usual_spin_s
 from httpdyno.load.message import check_tls
 from httpdyno.load.target import Target, check_permitted, resolve
@@ -62,6 +62,7 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
         TargetError: The server has no address.
     """
     check_workload(workload)
+    check_headers(log_headers)
     if workload.tls is not None:
         check_tls(workload.tls)
     check_descriptors(workload, threads)

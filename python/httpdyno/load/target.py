@@ -4,6 +4,7 @@ A load test of somebody else's server is an attack, and a typing error is enough
 only this machine and private networks are loaded without being asked again.
 """
 
+import re
 import socket
 import stat
 from dataclasses import dataclass
@@ -14,11 +15,17 @@ from urllib.parse import SplitResult, quote, urlsplit
 from httpdyno.errors import TargetError, UsageError
 
 _PORTS = {"http": 80, "https": 443}
+SCHEME = "[A-Za-z][A-Za-z0-9+.-]*://"
+"""What a whole URL begins with, as a pattern (RFC 3986, section 3.1). Paths and queries may hold
+`://` further on."""
+_WHOLE = re.compile(SCHEME)
+_WEB_SOCKETS = frozenset({"ws", "wss"})
 _MAX_UNIX_PATH_BYTES = 107
 """Linux' `sun_path`, with the NUL at its end."""
 UNIX = "unix:"
 """What the engine's addresses of unix sockets begin with."""
 
+_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1", "::ffff:0.0.0.0": "127.0.0.1"}  # noqa: S104
 _LOCAL_NETWORKS = tuple(
     ip_network(text)
     for text in (
@@ -76,13 +83,18 @@ class Target:
         return f"{self.origin}{self.path}"
 
 
+def is_whole_url(text: str) -> bool:
+    """Whether a text begins with a scheme, as against a path or `host:port`."""
+    return _WHOLE.match(text) is not None
+
+
 def parse_url(text: str) -> Target:
     """Return the target that a URL names; `localhost:8000/path` is read as http.
 
     Raises:
         UsageError: Not a URL that can be loaded.
     """
-    url = text if "://" in text else f"http://{text}"
+    url = text if is_whole_url(text) else f"http://{text}"
     if any(character.isspace() or not character.isprintable() for character in url):
         raise UsageError(
             f"the URL {text!r} holds a space or a control character",
@@ -116,21 +128,25 @@ def quoted_path(path: str) -> str:
 
 def _check_parts(text: str, parts: SplitResult) -> None:
     if parts.scheme not in _PORTS:
+        example = "such as `http://localhost:8000/path`"
+        is_web_socket = parts.scheme in _WEB_SOCKETS
         raise UsageError(
             f"`{text}` has the scheme `{parts.scheme}`, expected http or https",
-            hint="such as `http://localhost:8000/path`",
+            hint=f"WebSockets cannot be loaded; {example}" if is_web_socket else example,
         )
     if not parts.hostname:
         raise UsageError(f"`{text}` names no host", hint="such as `http://localhost:8000/path`")
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             f"the URL of `{parts.hostname}` holds a user name or password",
-            hint="send it as a header: `-H 'Authorization: Basic …'`",
+            hint="leave it out; `load` sends `-u NAME:PASSWORD`, or `-H 'Authorization: …'`",
         )
 
 
 def resolve(target: Target) -> str:
     """Return the target's `ip:port` (IPv6 in brackets) or `unix:/path`; IPv4 where there are both.
+
+    The address of all interfaces, which servers print, is loopback to who connects to it.
 
     Raises:
         TargetError: The name has no address.
@@ -149,6 +165,7 @@ def resolve(target: Target) -> str:
     # Servers that listen on one family only mostly listen on IPv4, `localhost` above all.
     by_family = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
     ip = str(by_family[0][4][0])
+    ip = _LOOPBACK_OF.get(ip, ip)
     return f"[{ip}]:{target.port}" if ":" in ip else f"{ip}:{target.port}"
 
 

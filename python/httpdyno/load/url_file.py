@@ -2,7 +2,9 @@
 
     [WEIGHT] [METHOD] URL-or-path [body, or @file] [-> STATUS]
 
-A page is a line of its own kind: `[WEIGHT] DOCUMENT: OBJECT OBJECT …`.
+A body stands behind its method only: what follows a path alone may be a space in the path. What
+siege reads is a request too, `URL METHOD [body, or < file]`. A page is a line of its own kind:
+`[WEIGHT] DOCUMENT: OBJECT OBJECT …`.
 """
 
 import math
@@ -13,6 +15,7 @@ from pathlib import Path
 
 from httpdyno.errors import UsageError
 from httpdyno.foreign_text import opened_regular, read_regular, reason
+from httpdyno.load.target import SCHEME
 
 LINE_HINT = "such as `/cart`, `8 /cart -> 404`, or `2 POST /login name=joe`"
 FIRST_HINT = "such as `/welcome`, or `POST /login name=user{user} -> 302`"
@@ -26,10 +29,13 @@ _LARGEST_BYTES = 64 << 20
 _WEIGHT = r"(?:(?P<weight>\d+(?:\.\d+)?)\s+)?"
 _LINE = re.compile(
     _WEIGHT
-    + r"(?:(?P<method>[A-Z][A-Z-]*)\s+)?(?P<url>/\S*|[a-z]+://\S+|\*)(?:\s+(?P<body>\S.*?))??"
+    + rf"(?:(?P<method>[A-Z][A-Z-]*)\s+)?(?P<url>/\S*|{SCHEME}\S+|\*)(?:\s+(?P<body>\S.*?))??"
     + r"(?:\s+->\s*(?P<status>\d{3}|ok))?"
 )
-_PAGE = re.compile(_WEIGHT + r"(?P<document>/\S*?|[a-z]+://\S+?):(?:\s+(?P<objects>\S.*))?")
+_PAGE = re.compile(_WEIGHT + rf"(?P<document>/\S*?|{SCHEME}\S+?):(?:\s+(?P<objects>\S.*))?")
+_AS_SIEGE = re.compile(
+    r"(?P<method>GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?:\s+(?P<file><\s*)?(?P<body>\S.*))?"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,15 +73,29 @@ def request_line(text: str, folder: Path) -> RequestLine:
         raise UsageError(
             f"`{text}` expects no status that there is", hint="such as `-> 302`, or `-> ok`"
         )
-    body, body_file = body_from(found["body"] or "", folder)
+    method, body = found["method"] or "", found["body"] or ""
+    if body and not method:
+        method, body = _as_siege(found["url"], body)
+    body, body_file = body_from(body, folder)
     return RequestLine(
         url=found["url"],
         weight=_weight(found["weight"]),
-        method=found["method"] or "",
+        method=method,
         body=body,
         body_file=body_file,
         expect_status=found["status"] or "",
     )
+
+
+def _as_siege(url: str, rest: str) -> tuple[str, str]:
+    """Return the method and the body that follow a path without a method."""
+    found = _AS_SIEGE.fullmatch(rest)
+    if found is None:
+        raise UsageError(
+            f"`{url}` is followed by `{rest}`, a body without a method",
+            hint=f"write `POST {url} {rest}`; a space in a path is `%20`",
+        )
+    return found["method"], f"{FROM_FILE if found['file'] else ''}{found['body'] or ''}"
 
 
 def first_line(text: str, folder: Path) -> RequestLine:
@@ -118,7 +138,7 @@ def read_url_file(file: Path) -> list[RequestLine]:
         UsageError: It cannot be read, has a line that is no request, or no request at all.
     """
     try:
-        lines = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8").splitlines()
+        lines = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8-sig").splitlines()
     except OSError as error:
         raise UsageError(f"the URL file `{file}` cannot be read: {reason(error)}") from error
     except UnicodeDecodeError as error:

@@ -80,7 +80,10 @@ those who are."""
 
 
 def metric_named(text: str) -> str:
-    """Return the metric that is meant by `p99_s` as well as by `latency_p99_s`."""
+    """Return the metric that is meant by `p99_s` or `p99` as well as by `latency_p99_s`."""
+    percentile = text.partition(_OF)[0]
+    if percentile in QUANTILES:
+        text = text.replace(percentile, f"{percentile}_s", 1)
     longer = f"latency_{text}"
     return longer if longer.partition(_OF)[0] in _METRICS else text
 

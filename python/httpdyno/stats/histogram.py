@@ -31,6 +31,21 @@ def mean_s(data: HistogramData) -> float:
     return data.sum_s / n if n else float("nan")
 
 
+def min_s(data: HistogramData) -> float:
+    """Return the smallest value in seconds, as `quantile_s` has it; NaN when empty."""
+    return quantile_s(data, 0.0)
+
+
+def deviation_s(data: HistogramData) -> float:
+    """Return the standard deviation in seconds; NaN when empty."""
+    n, mean = count(data), mean_s(data)
+    squares = math.fsum(
+        k * (bound_ns / 1e9 - mean) ** 2
+        for bound_ns, k in zip(data.bounds_ns, data.counts, strict=True)
+    )
+    return math.sqrt(squares / n) if n else float("nan")
+
+
 def merge(parts: Iterable[HistogramData]) -> HistogramData:
     """Return the distribution of all values together."""
     counts: Counter[int] = Counter()
@@ -67,6 +82,4 @@ def quantile_s(data: HistogramData, q: float) -> float:
 
 def can_show(data: HistogramData, q: float) -> bool:
     """Tell whether the sample is large enough to carry that percentile."""
-    return count(data) * min(q, 1 - q) >= MIN_TAIL_COUNT or (
-        q == 0.5 and count(data) > 0  # noqa: PLR2004 - the middle of any sample is its median
-    )
+    return round(count(data) * min(q, 1 - q), 6) >= MIN_TAIL_COUNT

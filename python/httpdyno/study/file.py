@@ -77,7 +77,7 @@ def load_study(
     """
     file = path / "study.toml" if is_there(path) and path.is_dir() else path
     try:
-        text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8")
+        text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8-sig")
         raw = _tables(text)
     except OSError as error:
         raise StudyFileError(

@@ -279,3 +279,18 @@ def test_a_host_elsewhere_can_be_allowed_by_its_name(started, capsys):
     assert run(["load", elsewhere, "--yes-i-may-load", "93.184.215.15"]) == 2
     assert "neither this machine nor in a private network" in capsys.readouterr().err
     assert started(elsewhere, "--yes-i-may-load", "93.184.215.14").address == "93.184.215.14:80"
+
+
+@pytest.mark.parametrize("path", ["/login?next=http://shop.test/", "/img/https://cdn.test/a.png"])
+def test_a_url_within_a_path_is_a_part_of_it(started, path):
+    assert [each.path for each in started(URL.rstrip("/") + path).workload.requests] == [path]
+    assert [each.path for each in started(URL, "--mix", path).workload.requests] == [path]
+    assert [each.path for each in started(URL, "--first", path).workload.first] == [path]
+    paged = started(URL, "--page", f"{path}: {path}&b").workload
+    assert [each.path for each in paged.requests] == [path, f"{path}&b"]
+
+
+def test_who_asks_is_sent_with_every_request(started):
+    seen = started(URL, "-u", "joe:a:b", "--first", "/login").workload
+    sent = ("Authorization", "Basic am9lOmE6Yg==")
+    assert all(sent in each.headers for each in (*seen.requests, *seen.first))

@@ -146,7 +146,7 @@ def test_nobody_listening_is_1_and_says_so(capsys):
     assert first == f"nothing listens at 127.0.0.1:{port}: all 3 were refused a connection"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interruption_ends_it_with_what_was_measured(site, number):
     command = [sys.executable, "-m", "httpdyno", "load", f"http://{site.address}/", "-d", "60s"]
     with subprocess.Popen(

@@ -7,6 +7,7 @@ from typing import Any
 
 from httpdyno.cli.load.client import cpus_from, spin_s_from, threads_from
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
+from httpdyno.cli.load.habit import habit_of_duration
 from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
 from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
 from httpdyno.cli.load.stretch import check_look
@@ -211,7 +212,7 @@ def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
             asked_s = duration_s(options.duration)
         except UsageError as error:
             wrong = _Options().complaint("duration", options.duration, "a time such as `10s`")
-            raise UsageError(wrong) from error
+            raise UsageError(wrong, hint=habit_of_duration(options.duration)) from error
         has_end = length_s(workload.arrival) is not None
         limit_s = min(asked_s, limit_s) if has_end else asked_s
     return WindowPlan(arm=0, lead_in_s=0.0, measure_s=limit_s, n_requests=n or 0)

@@ -1,4 +1,4 @@
-"""What users of ab, wrk and hey type by habit, and what says the same here."""
+"""What users of ab, curl, hey, k6 and wrk type by habit, and what says the same here."""
 
 HABITS = {
     "-k": "keep-alive is on unless `--no-keepalive` says otherwise; curl's -k is `--insecure` here",
@@ -10,18 +10,27 @@ HABITS = {
     "-m": "the method is `-X PUT` here",
     "-i": "HEAD requests are `-X HEAD` here",
     "-p": "ab's body is `--data @FILE` here",
-    "-u": "ab's PUT is `-X PUT --data @FILE` here",
     "-D": "hey's body is `--data @FILE` here",
     "-T": "the type of a body is `-H 'Content-Type: application/json'` here",
     "-C": "a cookie is `-H 'Cookie: NAME=VALUE'` here",
-    "-A": "credentials are `-H 'Authorization: Basic …'` here",
-    "-a": "credentials are `-H 'Authorization: Basic …'` here",
+    "-A": "credentials are `-u NAME:PASSWORD` here",
+    "-a": "credentials are `-u NAME:PASSWORD` here",
     "-l": "answers may have any length unless `--expect-length` says which",
     "-r": "errors never end a test; `--fail-if` says how many are too many",
     "-g": "ab's plot data are `--hgrm FILE` here, the course of the test `--csv FILE`",
     "-e": "ab's percentiles are `--hgrm FILE` here",
     "-o": "hey's output is `--json FILE` or `--csv FILE` here",
     "-w": "a page is `--html FILE` here",
+    "-L": "redirects are not followed: load where they lead, or take them with `--expect-status ok`",
+    "--location": "redirects are not followed: load where they lead, or `--expect-status ok`",
+    "-x": "there are no proxies: load one like a server, with `-H 'Host: NAME'`",
+    "--proxy": "there are no proxies: load one like a server, with `-H 'Host: NAME'`",
+    "--http2": "only HTTP/1.1 is spoken, also to servers that know HTTP/2: leave it out",
+    "--http2-prior-knowledge": "only HTTP/1.1 is spoken, also to servers that know HTTP/2: leave it out",
+    "--concurrency": "users are connections: `-c 50`",
+    "--qps": "a rate is `--rate 500/s` here, for all connections together",
+    "--rps": "a rate is `--rate 500/s` here, for all connections together",
+    "--metric": "a test fails by `--fail-if 'p95 > 200ms'`, and every figure is in `--json FILE`",
     "-f": "the version of TLS is `--tls1.2` or `--tls1.3` here",
     "--latency": "percentiles are always shown; `--histogram` shows the whole distribution",
     "--script": "what wrk scripts do, `--mix`, `--url-file` and `--sessions` say here",
@@ -34,3 +43,9 @@ HABITS = {
 def habit(option: str) -> str:
     """Return what to say here instead of an option that there is not; empty where nobody knows."""
     return HABITS.get(option, "")
+
+
+def habit_of_duration(text: str) -> str:
+    """Return what to say instead of `-d`, where a body stands behind it; else empty."""
+    is_body = any(each in text for each in "@={[\"")
+    return "curl's body is `--data TEXT` or `--data @FILE` here" if is_body else ""

@@ -15,7 +15,7 @@ from httpdyno.cli.load.output import (
     PrometheusOption,
     VerboseOption,
 )
-from httpdyno.cli.option import JsonOption
+from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.option_group import number, whole_number
 from httpdyno.model.arrival import LOG_SPREADS
 from httpdyno.model.workload import ORDERS
@@ -174,6 +174,12 @@ class RequestOptions:
         list[str] | None,
         typer.Option(
             "-H", "--header", metavar="'NAME: VALUE'", help="Send this too; may be repeated."
+        ),
+    ] = None
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "-u", "--user", metavar="NAME:PASS", help="Send this name and password (Basic)."
         ),
     ] = None
     data: Annotated[
@@ -346,6 +352,7 @@ class OutputOptions:
     hlog: HlogOption = None
     prometheus: PrometheusOption = None
     html: LoadHtmlOption = None
+    force: ForceOption = False
     fail_if: FailIfOption = None
     histogram: HistogramOption = False
     verbose: VerboseOption = False

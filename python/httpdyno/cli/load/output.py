@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
+from httpdyno.cli.output import STDOUT, check_files, json_text, write_text
 from httpdyno.cli.standard_streams import say_raw
 from httpdyno.errors import UsageError
 from httpdyno.model import LoadOutcome
@@ -80,6 +80,8 @@ class LoadOutputs:
     fail_if: tuple[str, ...] = ()
     has_histogram: bool = False
     is_verbose: bool = False
+    is_forced: bool = False
+    """Whether files that httpdyno did not write are overwritten."""
 
     def check(self) -> None:
         """Refuse what could not be written or judged, before any load is sent.
@@ -92,8 +94,7 @@ class LoadOutputs:
                 raise UsageError(
                     "`--html` writes a file, not stdout", hint="such as `--html load.html`"
                 )
-            if to != STDOUT:
-                check_writable(Path(to), option)
+        check_files(self._files(), is_forced=self.is_forced)
         on_stdout = [option for option, to in self._files() if to == STDOUT]
         if len(on_stdout) > 1:
             raise UsageError(
@@ -113,18 +114,25 @@ class LoadOutputs:
         """
         # Credentials are in headers, and the reports are for others to read.
         outcome = load_without_values(outcome)
-        # The text comes first: it must not be lost to a disk that is full.
-        if all(to != STDOUT for _, to in self._files()):
+        # What is shown must not be lost to a disk that is full, nor the files to a terminal that is
+        # gone.
+        try:
+            self._show(outcome)
+        finally:
+            for option, to in self._files():
+                if to != STDOUT:
+                    write_text(Path(to), _written_as(option, outcome), is_forced=self.is_forced)
+        return 0 if is_good_enough(outcome) else 1
+
+    def _show(self, outcome: LoadOutcome) -> None:
+        on_stdout = [option for option, to in self._files() if to == STDOUT]
+        if not on_stdout:
             text = load_text(outcome, has_histogram=self.has_histogram, is_verbose=self.is_verbose)
             results().print(text)
-        elif outcome.fail_if:
+            return
+        if outcome.fail_if:
             messages().print(threshold_text(outcome))
-        if self.json is not None:
-            write_json(load_json(outcome), self.json)
-        for option, to in self._files():
-            if option != "--json":
-                _write(_written_as(option, outcome), to)
-        return 0 if is_good_enough(outcome) else 1
+        say_raw(_written_as(on_stdout[0], outcome))
 
     def _files(self) -> list[tuple[str, str]]:
         """Return the options that write something, with where to."""
@@ -141,13 +149,8 @@ class LoadOutputs:
 
 def _written_as(option: str, outcome: LoadOutcome) -> str:
     """Return a file's text. Only what makes it is imported: charts, say, take long."""
+    if option == "--json":
+        return json_text(load_json(outcome))
     name = option.removeprefix("--")
     module = import_module(f"httpdyno.report.load.{name}")
     return str(getattr(module, f"load_{name}")(outcome))
-
-
-def _write(text: str, to: str) -> None:
-    if to == STDOUT:
-        say_raw(text)
-    else:
-        write_text(Path(to), text)

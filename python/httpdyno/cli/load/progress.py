@@ -16,6 +16,7 @@ from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.errors import EngineError, TargetError
+from httpdyno.interruption import ENDS
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import LiveLoad, Measurement, Workload
 from httpdyno.report.shared.phrase import plural
@@ -29,7 +30,6 @@ _LOOK_S = 0.05
 _SNAPSHOT_S = 0.25
 """Each snapshot costs the engine's threads a merge of their histograms."""
 _STOP_PATIENCE_S = 5.0
-_ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
 class LoadProgress(LiveDisplay):
@@ -137,10 +137,12 @@ class LoadProgress(LiveDisplay):
 def interruptions() -> Iterator[list[int]]:
     """Collect the signals that ask for an end, so that none falls between two statements.
 
-    Raised as an exception, one that comes while the engine starts would lose the run's handle.
+    Raised as an exception, one that comes while the engine starts would lose the run's handle. What
+    is ignored, as under `nohup`, stays ignored.
     """
     seen: list[int] = []
-    before = {number: signal.signal(number, lambda each, _: seen.append(each)) for number in _ENDS}
+    heard = [each for each in ENDS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda each, _: seen.append(each)) for number in heard}
     try:
         yield seen
     finally:

@@ -1,5 +1,6 @@
 """From the options of `httpdyno load` to the server, its requests and their mix."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from msgspec import structs
 
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.errors import UsageError
-from httpdyno.load.target import Target, parse_url, quoted_path
+from httpdyno.load.target import Target, is_whole_url, parse_url, quoted_path
 from httpdyno.load.url_file import (
     RequestLine,
     body_from,
@@ -117,7 +118,7 @@ def _lines(options: RequestOptions) -> list[RequestLine]:
 
 def _server(targets: list[Target], lines: list[RequestLine]) -> Target:
     """Return the first target, having made sure that there is just one server."""
-    named = [each for line in lines for each in (line.url, *line.objects) if "://" in each]
+    named = [url for line in lines for url in (line.url, *line.objects) if is_whole_url(url)]
     every = [*targets, *(parse_url(url) for url in named)]
     if not every:
         raise UsageError("no URL says what to load", hint="such as `http://localhost:8000/`")
@@ -175,7 +176,10 @@ class _Builder:
 
     def __init__(self, target: Target, options: RequestOptions) -> None:
         self._target = target
-        self._given = tuple(_header(text) for text in options.header or [])
+        self._given = (
+            *(_header(text) for text in options.header or []),
+            *_credentials(options),
+        )
         self._expect_status = _status(options.expect_status)
         self._expect_length = _length(options.expect_length)
         self._objects: dict[RequestSpec, int] = {}
@@ -213,7 +217,7 @@ class _Builder:
         return self._objects[spec]
 
     def _spec(self, url: str, method: str, body: str = "", body_file: str = "") -> RequestSpec:
-        path = parse_url(url).path if "://" in url else quoted_path(url.partition("#")[0])
+        path = parse_url(url).path if is_whole_url(url) else quoted_path(url.partition("#")[0])
         return RequestSpec(
             path=path,
             method=method,
@@ -230,6 +234,19 @@ def _header(text: str) -> tuple[str, str]:
     if not colon:
         raise UsageError(f"`-H {text}` has no colon", hint="such as `-H 'Accept: text/html'`")
     return name.strip(), value.strip()
+
+
+def _credentials(options: RequestOptions) -> list[tuple[str, str]]:
+    """Return the header that says who asks (RFC 7617); none where nobody was named."""
+    if options.user is None:
+        return []
+    if ":" not in options.user:
+        raise UsageError("`-u` has no colon", hint="such as `-u NAME:PASSWORD`")
+    if any(_header(text)[0].lower() == "authorization" for text in options.header or []):
+        raise UsageError(
+            "`-u` and the header `Authorization` both say who asks", hint="keep one of them"
+        )
+    return [("Authorization", f"Basic {b64encode(options.user.encode()).decode()}")]
 
 
 def _status(text: str | None) -> int | None:

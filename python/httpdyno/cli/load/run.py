@@ -87,6 +87,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         fail_if=tuple(output.fail_if or ()),
         has_histogram=output.histogram,
         is_verbose=output.verbose,
+        is_forced=output.force,
     )
     outputs.check()
     _announce(traffic.replay)
@@ -105,10 +106,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     with interruptions() as asked_to_end:
         outcome = _measured(plan, asked_to_end, fail_if=outputs.fail_if)
         outcome = _looked_at(outcome, plan, asked_to_end, is_asked=client.look)
-    code = outputs.write(outcome)
-    if not output.no_store:
-        line = verdict_line(outcome.measurement, outcome.workload, address=outcome.address)
-        put(outcome, line)
+        # A terminal that is gone says so more than once, and takes no text.
+        try:
+            code = outputs.write(outcome)
+        finally:
+            if not output.no_store:
+                line = verdict_line(outcome.measurement, outcome.workload, address=outcome.address)
+                put(outcome, line)
     if asked_to_end:
         raise KeyboardInterrupt
     return code

@@ -23,6 +23,11 @@ MUCH_UNANSWERED_RATIO = 0.01
 """Of the time on connections, in which a connection's first segment was not answered."""
 MUCH_WAIT_RATIO = 0.05
 """Of the time, in which the client was ready to run and had no CPU."""
+_WEIGHTY = (
+    *("not_entered", "little", "late", "client_frozen", "shared_cores", "stolen"),
+    *("unanswered_connects", "surplus", "replay_left_out", "replay_malformed", "retries"),
+    *("unsteady", "no_interval", "replay_whole_seconds"),
+)
 _SPREAD = {
     "even": "were laid evenly over it",
     "random": "were laid over it at random",
@@ -41,6 +46,11 @@ def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
     if outcome.measurement.lateness.counts and outcome.workload.is_open_loop:
         own += _late(outcome)
     return (*_of_entrance(outcome), *_of_log(outcome), *own)
+
+
+def by_weight(caveats: Iterable[Caveat]) -> list[Caveat]:
+    """Return caveats, those first that put most of the figures in doubt."""
+    return sorted(caveats, key=lambda each: _WEIGHTY.index(each.kind) if each.kind in _WEIGHTY else -1)
 
 
 def _of_entrance(outcome: LoadOutcome) -> Iterator[Caveat]:

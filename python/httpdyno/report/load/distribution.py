@@ -12,11 +12,20 @@ from dataclasses import dataclass
 from httpdyno.model import HistogramData, Measurement
 from httpdyno.report.shared.phrase import NOTHING, oxford, plural
 from httpdyno.stats.censoring import highest_quantile_s
-from httpdyno.stats.histogram import MIN_TAIL_COUNT, can_show, count, mean_s, quantile_s
+from httpdyno.stats.histogram import (
+    MIN_TAIL_COUNT,
+    can_show,
+    count,
+    deviation_s,
+    mean_s,
+    min_s,
+    quantile_s,
+)
 from httpdyno.units import format_duration
 
-QUANTILE_OF = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-FIGURE_NAMES = ("mean", *QUANTILE_OF, "max")
+QUANTILE_OF = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+MIN, DEVIATION = "min", "std dev"
+FIGURE_NAMES = ("mean", *QUANTILE_OF, "max", MIN, DEVIATION)
 _VISIBLE = 1.01
 """A figure that moves by less than this looks the same."""
 
@@ -58,7 +67,7 @@ def figure(
 
     Args:
         data: The distribution, censored values included.
-        name: `mean`, `max`, or a percentile such as `p99.9`.
+        name: `mean`, `max`, `min`, `std dev`, or a percentile such as `p99.9`.
         censored: Those of its values that are lower bounds.
         noun: What it is a distribution of, for the reason.
     """
@@ -68,6 +77,13 @@ def figure(
     if name in {"mean", "max"}:
         value_s = mean_s(data) if name == "mean" else data.max_s
         return Figure(value_s=value_s, at_most_s=math.inf if n_censored else None)
+    if name == DEVIATION:
+        if n_censored:
+            return Figure(value_s=None, reason=f"some {noun}s never ended")
+        return Figure(value_s=deviation_s(data))
+    if name == MIN:
+        at_most_s = highest_quantile_s(data, censored, 0.0) if censored and n_censored else None
+        return Figure(value_s=min_s(data), at_most_s=at_most_s)
     q = quantile_of(name)
     if not can_show(data, q):
         return Figure(value_s=None, reason=missing_reason(data, [name], noun))

@@ -5,12 +5,11 @@ Source:
     each line of four numbers.
 """
 
-import math
-
-from httpdyno.model import HistogramData, LoadOutcome
+from httpdyno.model import LoadOutcome
 from httpdyno.report.load.hdr import n_buckets, sub_buckets
 from httpdyno.report.load.histogram_text import spectrum
-from httpdyno.stats.histogram import count, mean_s
+from httpdyno.report.load.hlog import measured_by
+from httpdyno.stats.histogram import count, deviation_s, mean_s
 
 _DIGITS = 3
 """Of the engine's latency."""
@@ -24,8 +23,10 @@ def load_hgrm(outcome: LoadOutcome) -> str:
     lines = [f"{_HEAD[0]:>12s} {_HEAD[1]:>14s} {_HEAD[2]:>10s} {_HEAD[3]:>14s}", ""]
     lines += [_line(*row) for row in spectrum(data)]
     mean_ms = mean_s(data) * _MS_PER_S if count(data) else 0.0
+    deviation_ms = deviation_s(data) * _MS_PER_S if count(data) else 0.0
     lines += [
-        f"#[Mean    = {mean_ms:12.3f}, StdDeviation   = {_deviation_ms(data):12.3f}]",
+        measured_by(outcome),
+        f"#[Mean    = {mean_ms:12.3f}, StdDeviation   = {deviation_ms:12.3f}]",
         f"#[Max     = {data.max_s * _MS_PER_S:12.3f}, Total count    = {count(data):12d}]",
         f"#[Buckets = {n_buckets(_DIGITS):12d}, SubBuckets     = {sub_buckets(_DIGITS):12d}]",
     ]
@@ -35,15 +36,3 @@ def load_hgrm(outcome: LoadOutcome) -> str:
 def _line(value_s: float, q: float, n: int) -> str:
     line = f"{value_s * _MS_PER_S:12.6f} {q:14.12f} {n:10d}"
     return f"{line} {1 / (1 - q):14.2f}" if q < 1 else line
-
-
-def _deviation_ms(data: HistogramData) -> float:
-    n = count(data)
-    if n == 0:
-        return 0.0
-    mean = mean_s(data)
-    squares = sum(
-        k * (bound_ns / 1e9 - mean) ** 2
-        for bound_ns, k in zip(data.bounds_ns, data.counts, strict=True)
-    )
-    return math.sqrt(squares / n) * _MS_PER_S

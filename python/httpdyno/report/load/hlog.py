@@ -21,7 +21,7 @@ def load_hlog(outcome: LoadOutcome) -> str:
     batches = outcome.measurement.batches
     began = _began(outcome)
     lines = [
-        f"#[Latency of {outcome.url}, measured by httpdyno {outcome.host.httpdyno}]",
+        measured_by(outcome),
         "#[Histogram log format version 1.3]",
         f"#[StartTime: {began.timestamp():.3f} (seconds since epoch), {began:%Y-%m-%d %H:%M:%S}]",
         f"#[BaseTime: {began.timestamp():.3f} (seconds since epoch)]",
@@ -35,6 +35,11 @@ def load_hlog(outcome: LoadOutcome) -> str:
             code = encoded(data, digits=_DIGITS)
             lines.append(f"{start_s:.3f},{max(0.0, length_s):.3f},{most_ms:.3f},{code}")
     return "\n".join(lines) + "\n"
+
+
+def measured_by(outcome: LoadOutcome) -> str:
+    """Return the comment that names what was measured, and the program."""
+    return f"#[Latency of {outcome.url}, measured by httpdyno {outcome.host.httpdyno}]"
 
 
 def _began(outcome: LoadOutcome) -> datetime:

@@ -22,7 +22,7 @@ from httpdyno.model import (
 )
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import readable
-from httpdyno.report.load.distribution import censored_service_time, figures
+from httpdyno.report.load.distribution import DEVIATION, censored_service_time, figures
 from httpdyno.report.load.headline import n_after_end
 from httpdyno.report.load.limit import limit_text
 from httpdyno.report.load.precision import summary_of
@@ -33,7 +33,7 @@ from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.stats.histogram import count
 from httpdyno.stats.summary import Summary
 
-_KEYS = {"p99.9": "p999"}
+_KEYS = {"p99.9": "p999", DEVIATION: "std_dev"}
 
 
 class LatencyJson(Record, frozen=True):
@@ -45,6 +45,10 @@ class LatencyJson(Record, frozen=True):
     p99: float | None
     p999: float | None
     max: float | None
+    p95: float | None
+    min: float | None
+    std_dev: float | None
+    """None too where requests never ended: nobody knows how far those lie."""
 
 
 class SeriesJson(Record, frozen=True):

@@ -1,11 +1,18 @@
 """The tables of a load test's summary, as names and cells: text and page show the same ones."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from httpdyno.load.entrance import n_entered
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion, Workload
-from httpdyno.report.load.distribution import FIGURE_NAMES, censored_service_time, figure, figures
+from httpdyno.report.load.distribution import (
+    FIGURE_NAMES,
+    MIN,
+    censored_service_time,
+    figure,
+    figures,
+)
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.stats.histogram import count, mean_s
 from httpdyno.units import format_bytes, format_duration, format_percent
@@ -29,6 +36,8 @@ class Grid:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = field(default=())
     note: str = ""
+    fold_at: int = 0
+    """Before which column it may be broken, where it is too wide; 0 for none."""
 
 
 def latency_grid(outcome: LoadOutcome) -> Grid:
@@ -40,12 +49,25 @@ def latency_grid(outcome: LoadOutcome) -> Grid:
     if outcome.workload.is_open_loop:
         rows["service time"] = (measurement.service_time, censored_service_time(measurement))
         rows["lateness"] = (measurement.lateness, None)
+    head = ("", *FIGURE_NAMES)
+    cells = tuple(
+        (name, *(each.text for each in figures(data, censored).values()))
+        for name, (data, censored) in rows.items()
+    )
+    return _without_empty(head, cells, fold_before=MIN)
+
+
+def _without_empty(
+    head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, fold_before: str = ""
+) -> Grid:
+    """Return a table without the columns that have nothing in any row."""
+    empty = {"", NOTHING}
+    kept = [i for i in range(len(head)) if i == 0 or any(row[i] not in empty for row in rows)]
+    names = tuple(head[i] for i in kept)
     return Grid(
-        head=("", *FIGURE_NAMES),
-        rows=tuple(
-            (name, *(each.text for each in figures(data, censored).values()))
-            for name, (data, censored) in rows.items()
-        ),
+        head=names,
+        rows=tuple(tuple(row[i] for i in kept) for row in rows),
+        fold_at=names.index(fold_before) if fold_before in names else 0,
     )
 
 
@@ -83,8 +105,12 @@ def phases_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | None:
             (name, *(figure(data, name).text for data in phases.values()), "")
             for name in ("p50", "p99", "max")
         ]
-        rows.append(("requests", *(f"{count(data):,}" for data in phases.values()), f"{n:,}"))
-    return Grid(head=("", *PHASES.values(), "= total"), rows=tuple(rows))
+    table = _without_empty(("", *PHASES.values(), "= total"), rows)
+    if not is_whole:
+        return table
+    kept = [name for name, title in PHASES.items() if title in table.head]
+    counts = ("requests", *(f"{count(phases[name]):,}" for name in kept), f"{n:,}")
+    return replace(table, rows=(*table.rows, counts))
 
 
 def phase_means_s(measurement: Measurement) -> dict[str, float]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import LoadOutcome
-from httpdyno.report.load.caveat import load_caveats
+from httpdyno.report.load.caveat import by_weight, load_caveats
 from httpdyno.report.load.distribution import missing_percentiles
 from httpdyno.report.load.headline import is_good, verdict_line
 from httpdyno.report.load.histogram_text import distribution_text, sparkline
@@ -30,6 +31,7 @@ from httpdyno.report.shared.workload_text import latency_label, workload_text
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
+_WIDEST = 1000
 _CELL = 40
 """Characters; a longer cell is a sentence, which may be broken."""
 
@@ -86,7 +88,7 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
 def _latency(outcome: LoadOutcome, *, has_histogram: bool) -> list[RenderableType]:
     data = outcome.measurement.latency
     parts: list[RenderableType] = [Text(f"latency, {latency_label(outcome.workload)}")]
-    parts.append(table_of(latency_grid(outcome)))
+    parts.append(_Folded(latency_grid(outcome)))
     parts += _note(missing_percentiles(data))
     parts += _note(censored_note(outcome))
     if has_histogram:
@@ -94,6 +96,27 @@ def _latency(outcome: LoadOutcome, *, has_histogram: bool) -> list[RenderableTyp
     elif line := sparkline(data):
         parts.append(Padding(Text(line), (0, 0, 0, len(_INDENT))))
     return parts
+
+
+class _Folded:
+    """A table whose last columns go below the first where it is too wide."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        grid = self._grid
+        whole = table_of(grid)
+        width = Measurement.get(console, options.update_width(_WIDEST), whole).maximum
+        if not grid.fold_at or width <= options.max_width:
+            yield whole
+            return
+        for columns in (slice(1, grid.fold_at), slice(grid.fold_at, None)):
+            part = Grid(
+                head=(grid.head[0], *grid.head[columns]),
+                rows=tuple((row[0], *row[columns]) for row in grid.rows),
+            )
+            yield table_of(part)
 
 
 def _note(text: str) -> list[RenderableType]:
@@ -109,8 +132,12 @@ def _facts(outcome: LoadOutcome, *, is_verbose: bool) -> Table:
         table.add_row(name, Text(value))
     if warm_up := warm_up_text(outcome):
         table.add_row("warm-up", Text(warm_up))
-    for caveat in load_caveats(outcome):
+    caveats = by_weight(load_caveats(outcome))
+    shown = caveats if is_verbose else caveats[:1]
+    for caveat in shown:
         table.add_row("caveat", Text(caveat.message, "yellow"))
+    if n_more := len(caveats) - len(shown):
+        table.add_row("", Text(f"{n_more} more with `--verbose`", "dim"))
     table.add_row("client", client_text(outcome))
     for name, value in traffic_rows(outcome):
         table.add_row(name, Text(value))

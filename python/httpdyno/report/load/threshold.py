@@ -28,6 +28,10 @@ _HINT = (
     "`errors > 0` or `rate < 500/s`"
 )
 _CONDITION = re.compile(r"\s*([^<>=!]*?)\s*(<=|>=|==|!=|=|<|>)\s*(.*?)\s*")
+_K6 = re.compile(
+    r"\s*(?:http_req_duration\s*:?\s*)?(p\(\d{1,2}(?:\.\d+)?\)|avg|med)\s*(<=?)\s*(\d+)\s*"
+)
+"""A threshold of k6 in milliseconds, which says what must hold."""
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -89,6 +93,14 @@ def parsed(text: str) -> Threshold:
     Raises:
         UsageError: It is none.
     """
+    if of_k6 := _K6.fullmatch(text):
+        name, sign, limit_ms = of_k6.groups()
+        name = {"avg": "mean", "med": "p50"}.get(name) or name.replace("(", "").replace(")", "")
+        failing = ">" if sign == "<=" else ">="
+        raise UsageError(
+            f"`--fail-if '{text}'` says what must hold, expected what must not",
+            hint=f"as `--fail-if '{name} {failing} {limit_ms}ms'`",
+        )
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise UsageError(f"`--fail-if '{text}'` compares nothing", hint=_HINT)
@@ -125,8 +137,8 @@ def _subject(text: str, words: list[str]) -> tuple[str, str]:
     name = {"service": "service time", "pages": "page", "first byte": "ttfb"}.get(name, name)
     if " ".join(words) in _SUBJECTS:
         raise UsageError(f"`{text}` has many values, expected one such as `{text} p99`")
-    if not (_PERCENTILE.fullmatch(which) or which in {"mean", "max"}):
-        figures = "a percentile such as p99, mean, max, errors or rate"
+    if not (_PERCENTILE.fullmatch(which) or which in {"mean", "max", "min"}):
+        figures = "a percentile such as p99, mean, min, max, errors or rate"
         raise UsageError(f"`{text}` is no figure of a load test, expected {figures}")
     if which.startswith("p") and float(which[1:]) <= 0:
         raise UsageError(f"`{which}` is no percentile: no request lies below it")
