@@ -3,14 +3,20 @@
 import json
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from tests.report.sample import interrupted, ladder
 
+from httpdyno import __version__
+from httpdyno.cli.app import COMMANDS, app_with
 from httpdyno.cli.outcome_output import show_outcome
-from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.cli.output import Outputs, json_text, write_text
 from httpdyno.errors import UsageError
+from httpdyno.report.study.html import outcome_html
 
 
 def test_nothing_asked_is_text_only():
@@ -24,8 +30,9 @@ def test_json_on_stdout_is_instead_of_the_text(capsys):
     outputs = Outputs(json="-")
     outputs.check()
     assert not outputs.has_text
-    write_json({"ratio": 2.0, "name": "größer"}, "-")
-    assert json.loads(capsys.readouterr().out) == {"ratio": 2.0, "name": "größer"}
+    outputs.write_json({"ratio": 2.0, "name": "größer"})
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"httpdyno": __version__, "ratio": 2.0, "name": "größer"}
 
 
 def test_json_in_a_file_is_beside_the_text(tmp_path):
@@ -34,13 +41,13 @@ def test_json_in_a_file_is_beside_the_text(tmp_path):
     outputs.check()
     assert outputs.has_text
     assert not file.exists()
-    write_json({"a": 1}, str(file))
-    assert json.loads(file.read_text()) == {"a": 1}
+    outputs.write_json({"a": 1})
+    assert json.loads(file.read_text())["a"] == 1
 
 
 def test_infinity_never_becomes_a_json_that_others_cannot_read():
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write_json({"high": math.inf}, "-")
+        json_text({"high": math.inf})
 
 
 def test_the_reports_name_can_hold_the_run():
@@ -92,17 +99,80 @@ def test_no_file_that_others_may_have_put_there_is_filled(tmp_path, mode, owner,
     os.chown(file, owner, owner)
     if links > 1:
         (tmp_path / "other").hardlink_to(file)
-    outputs = Outputs(json=str(file))
+    outputs = Outputs(json=str(file), is_forced=True)
     if words:
         with pytest.raises(UsageError, match=words):
             outputs.check()
         with pytest.raises(UsageError, match=f"{words}; remove it"):
-            write_json({"a": 1}, str(file))
+            outputs.write_json({"a": 1})
         assert file.read_text() == "before"
     else:
         outputs.check()
-        write_json({"a": 1}, str(file))
-        assert json.loads(file.read_text()) == {"a": 1}
+        outputs.write_json({"a": 1})
+        assert json.loads(file.read_text())["a"] == 1
+
+
+@pytest.mark.parametrize("option", ["json", "html", "diff"])
+def test_a_file_of_somebody_else_is_overwritten_only_by_force(tmp_path, option):
+    file = tmp_path / "theirs"
+    file.write_text('{"name": "joe"}')
+    given: dict[str, Any] = {option: str(file)}
+    with pytest.raises(UsageError, match=f"`--{option} .*` is a file that httpdyno did not write"):
+        Outputs(**given).check()
+    outputs = Outputs(**given, is_forced=True)
+    outputs.check()
+    written(outputs)
+    assert file.read_text() != '{"name": "joe"}'
+    Outputs(**given).check()  # now it is ours
+
+
+def written(outputs: Outputs) -> None:
+    """Write all that was asked for."""
+    outputs.write_json({"a": 1})
+    outputs.write_html(outcome_html(ladder()), run_id="7")
+    outputs.write_diff(b"--- a/x\n+++ b/x\n", run_id="7")
+
+
+def test_a_file_that_came_to_be_there_meanwhile_stays(tmp_path):
+    outputs = Outputs(json=str(tmp_path / "a"), html=str(tmp_path / "run-{id}"))
+    outputs.check()
+    for name in ("a", "run-7"):
+        (tmp_path / name).write_text("theirs")
+    with pytest.raises(UsageError, match="did not write"):
+        outputs.write_json({"a": 1})
+    with pytest.raises(UsageError, match="run-7` is a file that httpdyno did not write"):
+        outputs.write_html("page", run_id="7")
+    assert {(tmp_path / name).read_text() for name in ("a", "run-7")} == {"theirs"}
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "{empty}"])
+def test_what_holds_nothing_may_be_written(tmp_path, path):
+    (tmp_path / "empty").write_text("")
+    Outputs(json=path.format(empty=tmp_path / "empty")).check()
+
+
+def test_an_at_sign_names_a_file_that_is_read():
+    with pytest.raises(UsageError, match="`--json @out.json` begins with `@`") as caught:
+        Outputs(json="@out.json").check()
+    assert caught.value.hint == "write `--json out.json`"
+
+
+def test_two_outputs_are_not_one_file(tmp_path):
+    with pytest.raises(UsageError, match="are one file"):
+        Outputs(json=str(tmp_path / "a"), html=f"{tmp_path}/./a").check()
+
+
+def test_every_command_that_writes_a_file_takes_force():
+    for words, params in commands(typer.main.get_command(app_with(COMMANDS))):
+        outputs = {"--json", "--html", "--csv", "--hgrm", "--hlog", "--prometheus", "--diff"}
+        assert not outputs & params or "--force" in params, words
+
+
+def commands(group: Any, *before: str) -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    """Yield each command with its options."""
+    yield before, {name for each in group.params for name in each.opts}
+    for name, each in getattr(group, "commands", {}).items():
+        yield from commands(each, *before, name)
 
 
 def test_a_folder_is_no_file(tmp_path):

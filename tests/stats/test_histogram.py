@@ -50,4 +50,6 @@ def test_an_empty_distribution_has_no_percentiles():
 def test_a_percentile_is_shown_only_when_enough_requests_lie_beyond_it():
     assert not can_show(_histogram([1] * 999), 0.99)
     assert can_show(_histogram([1] * 1000), 0.99)
-    assert can_show(_histogram([1]), 0.5)
+    assert not can_show(_histogram([1] * 19), 0.5)
+    assert can_show(_histogram([1] * 20), 0.5)
+    assert can_show(_histogram([1] * 200), 0.95)

@@ -23,6 +23,11 @@ def test_what_a_study_says_of_its_own_metric_goes_with_it():
     assert found.book_ratio is None
 
 
+def test_a_percentile_alone_is_that_of_latency():
+    study = open_study("database-connection-server")
+    assert decided_by(study, "p95").objective.metric == "latency_p95_s"
+
+
 def test_the_metric_that_decides_already_changes_nothing():
     study = open_study("asp-bookmarks")
     assert decided_by(study, "cpu_s_per_request") is study

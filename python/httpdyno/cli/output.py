@@ -149,8 +149,8 @@ def write_text(path: Path, text: str, *, is_forced: bool = False) -> None:
 
 
 def _write_bytes(path: Path, data: bytes, *, is_forced: bool) -> None:
-    _refuse_foreign(path, f"`{path}`", is_forced=is_forced)
     try:
+        _refuse_foreign(path, f"`{path}`", is_forced=is_forced)
         with os.fdopen(opened_anew(path), "wb") as file:
             file.write(data)
     except OSError as error:

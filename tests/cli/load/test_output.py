@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.report.sample_load import load_measurement, load_outcome, with_timeouts
 
 from httpdyno.cli.load.output import LoadOutputs
-from httpdyno.errors import UsageError
+from httpdyno.errors import OutputError, UsageError
 
 FILES = ("json", "csv", "hgrm", "hlog", "prometheus")
 
@@ -27,6 +27,33 @@ def test_every_file_that_was_asked_for_is_written(tmp_path, capsys):
     assert (tmp_path / "hgrm").read_text().split()[0] == "Value"
     assert "log format version 1.3" in (tmp_path / "hlog").read_text()
     assert list(text_string_to_metric_families((tmp_path / "prometheus").read_text()))
+
+
+@pytest.mark.parametrize("name", [*FILES, "html"])
+def test_only_what_httpdyno_wrote_is_written_anew(name, tmp_path, capsys):
+    file = tmp_path / "file"
+    outputs = asking_for({name: str(file)})
+    outputs.write(load_outcome())
+    outputs.check()
+    outputs.write(load_outcome())
+    file.write_text("name,password\njoe,secret\n")
+    with pytest.raises(UsageError, match=f"`--{name} {file}` is a file that httpdyno did not"):
+        outputs.check()
+    with pytest.raises(UsageError, match="did not write"):
+        outputs.write(load_outcome())
+    assert file.read_text().startswith("name,password")
+    asking_for({name: str(file), "is_forced": True}).check()
+    assert "requests completed" in capsys.readouterr().out
+
+
+def test_a_terminal_that_is_gone_takes_no_file_away(tmp_path, monkeypatch):
+    def gone(*_: Any) -> None:
+        raise OutputError("stdout cannot be written")
+
+    monkeypatch.setattr(LoadOutputs, "_show", gone)
+    with pytest.raises(OutputError):
+        asking_for({name: str(tmp_path / name) for name in FILES}).write(load_outcome())
+    assert {each.name for each in tmp_path.iterdir()} == {*FILES}
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -193,13 +193,24 @@ def test_an_engine_that_does_not_stop_is_an_error(shown):
         watch(Handle(10**9, stops=False), shown, [signal.SIGINT])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_collected_and_the_handler_put_back(number):
     before = signal.getsignal(number)
     with interruptions() as seen:
         os.kill(os.getpid(), number)
         assert seen == [number]
     assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+    try:
+        with interruptions() as seen:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert seen == []
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_snapshots_are_taken_a_few_times_a_second(shown):

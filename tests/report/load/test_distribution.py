@@ -47,6 +47,16 @@ def test_what_is_missing_has_its_reason() -> None:
     assert missing_percentiles(load_measurement(completed=12_345).latency) == ""
 
 
+def test_the_least_and_the_spread_are_those_of_the_values() -> None:
+    values = data([1.0, 2.0, 3.0, 6.0])
+    assert figure(values, "min").value_s == 0.001
+    assert figure(values, "std dev").value_s == pytest.approx(np.std([1, 2, 3, 6]) / 1e3)
+    # Of what was given up nobody knows how far it lies.
+    assert figure(values, "std dev", data([6.0])).value_s is None
+    assert figure(values, "min", data([1.0])).is_at_least
+    assert not figure(values, "min", data([6.0])).is_at_least
+
+
 def test_nothing_measured_has_no_figures_but_a_reason() -> None:
     assert all(each.value_s is None and each.reason for each in figures(HistogramData()).values())
 

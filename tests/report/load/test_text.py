@@ -143,6 +143,31 @@ def test_a_client_that_is_late_is_a_caveat() -> None:
     assert "half of the requests were sent 4.00 ms late or later" in seen
 
 
+def test_the_weightiest_caveat_is_shown_and_the_others_when_asked_for() -> None:
+    usual, whole = text(shop()), text(shop(), is_verbose=True)
+    [shown] = [line for line in usual.splitlines() if line.startswith("caveat")]
+    assert "the engine's own counts differ" in shown
+    assert "3 more with `--verbose`" in usual
+    assert sum(line.startswith("caveat") for line in whole.splitlines()) == 4
+    assert "more with" not in whole
+
+
+def test_a_handful_of_requests_has_no_percentile_and_no_column_for_one() -> None:
+    seen = text(load_outcome(load_measurement(completed=1)))
+    [head] = [line for line in seen.splitlines() if "mean" in line and "max" in line]
+    assert head.split() == ["mean", "max", "min", "std", "dev"]
+    assert "p50 needs 20" in seen
+
+
+def test_a_wide_terminal_has_all_figures_of_latency_in_a_line() -> None:
+    names = ["mean", "p50", "p90", "p95", "p99", "p99.9", "max", "min", "std", "dev"]
+    wide = plain_text(load_text(load_outcome()), width=200)
+    assert names in [line.split() for line in wide.splitlines()]
+    folded = [line.split() for line in text(load_outcome()).splitlines()]
+    assert names[:-3] in folded
+    assert names[-3:] in folded
+
+
 def test_a_file_s_brackets_are_no_markup() -> None:
     workload = structs.replace(CLOSED, requests=(RequestSpec(path="/a[bold]"), RequestSpec()))
     measurement = structs.replace(load_measurement(), by_request=shop().measurement.by_request[:2])

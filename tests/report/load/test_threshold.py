@@ -19,6 +19,7 @@ from httpdyno.report.load.threshold import is_good_enough, judged, judgements, p
         ("latency p95 > 20ms", "latency", "p95", 0.02),
         ("max > 1m30s", "latency", "max", 90.0),
         ("MEAN > 3ms", "latency", "mean", 0.003),
+        ("min > 3ms", "latency", "min", 0.003),
         ("page p99 > 2s", "page", "p99", 2.0),
         ("pages p90 > 2s", "page", "p90", 2.0),
         ("ttfb p90 > 50ms", "ttfb", "p90", 0.05),
@@ -36,6 +37,22 @@ def test_a_condition_is_read(text: str, subject: str, figure: str, limit: float)
     seen = parsed(text)
     assert (seen.subject, seen.figure) == (subject, figure)
     assert seen.limit == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("p(95)<200", "p95 >= 200ms"),
+        ("http_req_duration: p(99.9) <= 1500", "p99.9 > 1500ms"),
+        ("avg<20", "mean >= 20ms"),
+        ("med<20", "p50 >= 20ms"),
+    ],
+)
+def test_a_threshold_of_k6_is_answered_with_its_opposite(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match="says what must hold") as caught:
+        parsed(text)
+    assert caught.value.hint == f"as `--fail-if '{said}'`"
+    parsed(said)
 
 
 @pytest.mark.parametrize(
