@@ -91,7 +91,8 @@ def test_an_ipv6_address_is_written_in_brackets():
 
 
 @pytest.mark.parametrize(
-    ("host", "address"), [("0.0.0.0", "127.0.0.1:8000"), ("0", "127.0.0.1:8000"), ("::", "[::1]:8000")]
+    ("host", "address"),
+    [("0.0.0.0", "127.0.0.1:8000"), ("0", "127.0.0.1:8000"), ("::", "[::1]:8000")],
 )
 def test_the_address_of_all_interfaces_is_this_machine(host, address):
     target = Target(host=host, port=8000, path="/")

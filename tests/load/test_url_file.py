@@ -71,7 +71,9 @@ def test_a_body_can_be_in_a_file_as_siege_names_it(line, tmp_path):
     assert found.body_file == str(tmp_path / "login.json")
 
 
-@pytest.mark.parametrize("text", ["/search?q=red shoes", "/login name=joe", "/a POSTER", "/a post b"])
+@pytest.mark.parametrize(
+    "text", ["/search?q=red shoes", "/login name=joe", "/a POSTER", "/a post b"]
+)
 def test_a_body_without_a_method_is_refused(text, tmp_path):
     with pytest.raises(UsageError, match="a body without a method") as caught:
         request_line(text, tmp_path)
@@ -120,7 +122,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     ("text", "line"),
     [
         ("/i: /a.css /b.js", RequestLine(url="/i", objects=("/a.css", "/b.js"))),
-        ("/i?u=http://h: /a?v=http://x", RequestLine(url="/i?u=http://h", objects=("/a?v=http://x",))),
+        (
+            "/i?u=http://h: /a?v=http://x",
+            RequestLine(url="/i?u=http://h", objects=("/a?v=http://x",)),
+        ),
         ("3 /i:   /a.css", RequestLine(url="/i", weight=3.0, objects=("/a.css",))),
         (
             "http://h:80/i: http://h:80/a /b",

@@ -50,7 +50,8 @@ def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
 
 def by_weight(caveats: Iterable[Caveat]) -> list[Caveat]:
     """Return caveats, those first that put most of the figures in doubt."""
-    return sorted(caveats, key=lambda each: _WEIGHTY.index(each.kind) if each.kind in _WEIGHTY else -1)
+    place = {kind: i for i, kind in enumerate(_WEIGHTY)}
+    return sorted(caveats, key=lambda each: place.get(each.kind, -1))
 
 
 def _of_entrance(outcome: LoadOutcome) -> Iterator[Caveat]:

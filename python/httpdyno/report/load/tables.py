@@ -152,7 +152,7 @@ def portions_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | Non
     if not rows:
         return None
     head = ("", "offered", "completed", "errors", "p50", "p99", "max")
-    return Grid(head=head, rows=tuple(rows), note=note)
+    return replace(_without_empty(head, rows), note=note)
 
 
 def _request_rows(outcome: LoadOutcome) -> list[tuple[str, ...]]:

@@ -1,9 +1,8 @@
 """The summary of a load test for a terminal: what readers of ab or wrk know at a glance."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -31,7 +30,7 @@ from httpdyno.report.shared.workload_text import latency_label, workload_text
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
-_WIDEST = 1000
+_GAP = 2
 _CELL = 40
 """Characters; a longer cell is a sentence, which may be broken."""
 
@@ -99,24 +98,33 @@ def _latency(outcome: LoadOutcome, *, has_histogram: bool) -> list[RenderableTyp
 
 
 class _Folded:
-    """A table whose last columns go below the first where it is too wide."""
+    """A table of which what is too wide goes below, each time beside the rows' names."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        grid = self._grid
-        whole = table_of(grid)
-        width = Measurement.get(console, options.update_width(_WIDEST), whole).maximum
-        if not grid.fold_at or width <= options.max_width:
-            yield whole
-            return
-        for columns in (slice(1, grid.fold_at), slice(grid.fold_at, None)):
-            part = Grid(
-                head=(grid.head[0], *grid.head[columns]),
-                rows=tuple((row[0], *row[columns]) for row in grid.rows),
-            )
+        for part in _parts(self._grid, options.max_width):
             yield table_of(part)
+
+
+def _parts(grid: Grid, width: int) -> Iterator[Grid]:
+    """Yield the table in parts that are not wider, the whole where it is not."""
+    widths = [max(map(len, cells)) + _GAP for cells in zip(grid.head, *grid.rows, strict=True)]
+    left = width + _GAP - widths[0] - len(_INDENT)
+    is_whole = sum(widths[1:]) <= left
+    begin = 1
+    while begin < len(widths):
+        end = begin + 1
+        while end < len(widths) and sum(widths[begin : end + 1]) <= left:
+            if end == grid.fold_at and not is_whole:
+                break
+            end += 1
+        yield Grid(
+            head=(grid.head[0], *grid.head[begin:end]),
+            rows=tuple((row[0], *row[begin:end]) for row in grid.rows),
+        )
+        begin = end
 
 
 def _note(text: str) -> list[RenderableType]:
@@ -184,7 +192,7 @@ def threshold_text(outcome: LoadOutcome) -> Table:
 
 def table_of(grid: Grid) -> Table:
     """Return a table whose rows are indented below what names it."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
     for i, name in enumerate(grid.head):
         is_prose = any(len(row[i]) > _CELL for row in grid.rows)
         is_left = i == 0 or is_prose
