@@ -23,7 +23,7 @@ HtmlOption = Annotated[
 
 ForceOption = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite a file that httpdyno did not write, too."),
+    typer.Option("--force", help="Overwrite also what httpdyno did not write."),
 ]
 
 
