@@ -152,7 +152,7 @@ def test_what_holds_nothing_may_be_written(tmp_path, path):
 
 
 def test_an_at_sign_names_a_file_that_is_read():
-    with pytest.raises(UsageError, match="`--json @out.json` begins with `@`") as caught:
+    with pytest.raises(UsageError, match=r"`--json @out\.json` begins with `@`") as caught:
         Outputs(json="@out.json").check()
     assert caught.value.hint == "write `--json out.json`"
 

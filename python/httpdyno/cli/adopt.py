@@ -23,7 +23,7 @@ from httpdyno.cli.adopt_told import (
     tell_found,
 )
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
-from httpdyno.cli.option import ForceOption, DryRunOption, JsonOption
+from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell

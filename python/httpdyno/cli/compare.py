@@ -25,9 +25,9 @@ from httpdyno.cli.launch import (
     seed_or_new,
 )
 from httpdyno.cli.option import (
-    ForceOption,
     AlsoOption,
     DryRunOption,
+    ForceOption,
     HtmlOption,
     JsonOption,
     MetricOption,

@@ -17,7 +17,7 @@ STUDY = "bookmarks"
 _BUDGET = "180s"
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter for each option
     *,
     budget: Annotated[
         str | None,

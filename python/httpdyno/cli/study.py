@@ -18,11 +18,11 @@ from httpdyno.cli.exit_code import EXIT_USAGE
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
-    ForceOption,
     AcceptChangesOption,
     AlsoOption,
     BudgetOption,
     DryRunOption,
+    ForceOption,
     HtmlOption,
     JsonOption,
     MetricOption,

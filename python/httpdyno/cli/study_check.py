@@ -10,7 +10,7 @@ from rich.text import Text
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
-from httpdyno.cli.option import ForceOption, DryRunOption, JsonOption, StudyArgument, TrustOption
+from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.trusted_study import open_to_run

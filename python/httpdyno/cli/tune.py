@@ -2,11 +2,11 @@
 
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
-    ForceOption,
     AcceptChangesOption,
     AlsoOption,
     BudgetOption,
     DryRunOption,
+    ForceOption,
     HtmlOption,
     JsonOption,
     MetricOption,

@@ -205,8 +205,7 @@ def _once(watching: Watching, meant: Sequence[Found], outputs: Outputs) -> None:
         raise TargetError(f"{ENDED} while it was looked at")
     if outputs.json is not None:
         about = _about(meant)
-        outputs.write_json(
-            {"server": about, **watch_json(seen, watching.behind, watching.beside)})
+        outputs.write_json({"server": about, **watch_json(seen, watching.behind, watching.beside)})
     if outputs.has_text:
         results().print(watching.shown(seen))
 

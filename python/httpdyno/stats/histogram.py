@@ -31,11 +31,6 @@ def mean_s(data: HistogramData) -> float:
     return data.sum_s / n if n else float("nan")
 
 
-def min_s(data: HistogramData) -> float:
-    """Return the smallest value in seconds, as `quantile_s` has it; NaN when empty."""
-    return quantile_s(data, 0.0)
-
-
 def deviation_s(data: HistogramData) -> float:
     """Return the standard deviation in seconds; NaN when empty."""
     n, mean = count(data), mean_s(data)

@@ -46,5 +46,5 @@ def habit(option: str) -> str:
 
 def habit_of_duration(text: str) -> str:
     """Return what to say instead of `-d`, where a body stands behind it; else empty."""
-    is_body = any(each in text for each in "@={[\"")
+    is_body = any(each in text for each in '@={["')
     return "curl's body is `--data TEXT` or `--data @FILE` here" if is_body else ""

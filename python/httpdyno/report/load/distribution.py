@@ -18,7 +18,6 @@ from httpdyno.stats.histogram import (
     count,
     deviation_s,
     mean_s,
-    min_s,
     quantile_s,
 )
 from httpdyno.units import format_duration
@@ -73,23 +72,18 @@ def figure(
     """
     if count(data) == 0:
         return Figure(value_s=None, reason=f"no {noun} was measured")
-    n_censored = 0 if censored is None else count(censored)
+    never_ended = censored if censored is not None and count(censored) else None
     if name in {"mean", "max"}:
         value_s = mean_s(data) if name == "mean" else data.max_s
-        return Figure(value_s=value_s, at_most_s=math.inf if n_censored else None)
+        return Figure(value_s=value_s, at_most_s=None if never_ended is None else math.inf)
     if name == DEVIATION:
-        if n_censored:
+        if never_ended is not None:
             return Figure(value_s=None, reason=f"some {noun}s never ended")
         return Figure(value_s=deviation_s(data))
-    if name == MIN:
-        at_most_s = highest_quantile_s(data, censored, 0.0) if censored and n_censored else None
-        return Figure(value_s=min_s(data), at_most_s=at_most_s)
-    q = quantile_of(name)
-    if not can_show(data, q):
+    q = 0.0 if name == MIN else quantile_of(name)
+    if name != MIN and not can_show(data, q):
         return Figure(value_s=None, reason=missing_reason(data, [name], noun))
-    at_most_s = (
-        highest_quantile_s(data, censored, q) if censored is not None and n_censored else None
-    )
+    at_most_s = None if never_ended is None else highest_quantile_s(data, never_ended, q)
     return Figure(value_s=quantile_s(data, q), at_most_s=at_most_s)
 
 

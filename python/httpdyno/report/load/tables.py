@@ -37,7 +37,7 @@ class Grid:
     rows: tuple[tuple[str, ...], ...] = field(default=())
     note: str = ""
     fold_at: int = 0
-    """Before which column it may be broken, where it is too wide; 0 for none."""
+    """Before which column it is best broken, where it is too wide; 0 for none."""
 
 
 def latency_grid(outcome: LoadOutcome) -> Grid:

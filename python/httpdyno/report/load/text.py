@@ -117,7 +117,7 @@ def _parts(grid: Grid, width: int) -> Iterator[Grid]:
     while begin < len(widths):
         end = begin + 1
         while end < len(widths) and sum(widths[begin : end + 1]) <= left:
-            if end == grid.fold_at and not is_whole:
+            if end == grid.fold_at and begin == 1 and not is_whole:
                 break
             end += 1
         yield Grid(
