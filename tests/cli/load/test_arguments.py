@@ -156,7 +156,13 @@ def test_a_mix_is_lines_of_weight_method_path_and_body(started, tmp_path):
     urls = tmp_path / "urls.txt"
     urls.write_text("# shop\n2 /c\nPOST /d x=1\n")
     seen = started(
-        "http://localhost:8000", "--mix", "8 /a b", "--mix", "0.5 HEAD /b", "--url-file", str(urls)
+        "http://localhost:8000",
+        "--mix",
+        "8 POST /a b",
+        "--mix",
+        "0.5 HEAD /b",
+        "--url-file",
+        str(urls),
     ).workload
     assert [(each.method, each.path, each.body) for each in seen.requests] == [
         ("POST", "/a", "b"),
