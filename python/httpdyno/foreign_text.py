@@ -17,6 +17,10 @@ from typing import BinaryIO
 
 from httpdyno.foreign_path import held
 
+SCHEME = "[A-Za-z][A-Za-z0-9+.-]*://"
+"""What a whole URL begins with, as a pattern (RFC 3986, section 3.1). Paths and queries may hold
+`://` further on."""
+_WHOLE_URL = re.compile(SCHEME)
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a FIFO",
@@ -35,6 +39,11 @@ _BYTES = range(0x80, 0x100)
 _TO_KEPT = {0xDC00 + byte: 0xF700 + byte for byte in _BYTES}
 _FROM_KEPT = {kept: escaped for escaped, kept in _TO_KEPT.items()}
 _KEPT = re.compile("[\uf780-\uf7ff]")
+
+
+def is_whole_url(text: str) -> bool:
+    """Whether a text begins with a scheme, as against a path or `host:port`."""
+    return _WHOLE_URL.match(text) is not None
 
 
 def visible(text: str) -> str:

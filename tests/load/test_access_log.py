@@ -103,6 +103,7 @@ def test_what_was_asked_for_is_asked_again(log, written, path):
         line(request="GET"),
         line(request="GET  HTTP/1.1"),
         line(request="GET relative HTTP/1.1"),
+        line(request="GET relative?u=http://h/ HTTP/1.1"),
         line(request="\\x16\\x03\\x01\\x02"),
         line(status="20"),
         line().replace("10/Oct", "31/Feb"),

@@ -32,6 +32,10 @@ def test_an_sqlite_url_is_its_path():
     assert store_location("sqlite:///here.db", {}).file == Path("here.db").absolute()
 
 
+def test_a_path_may_hold_what_follows_a_scheme():
+    assert store_location("/a/b://c.db", {}).file == Path("/a/b:/c.db")
+
+
 def test_a_postgresql_url_gets_its_driver_and_is_named_without_its_password():
     location = store_location("postgresql://me:secret@db.example:5432/runs?password=secret", {})
     assert location.file is None

@@ -51,7 +51,7 @@ _PLAIN_PATH = re.compile(rb"/[A-Za-z0-9/%:@!$&'()*+,;=._~?-]*")
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}")
-_ORIGIN = re.compile(rb"https?://[^/?#]+", re.IGNORECASE)
+_ORIGIN = re.compile(rb"\Ahttps?://[^/?#]+", re.IGNORECASE)
 _MONTHS = (b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec").split()
 
 # Given up by the client, or asked to come later: nothing that the path itself deserves.

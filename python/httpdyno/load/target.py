@@ -4,7 +4,6 @@ A load test of somebody else's server is an attack, and a typing error is enough
 only this machine and private networks are loaded without being asked again.
 """
 
-import re
 import socket
 import stat
 from dataclasses import dataclass
@@ -13,12 +12,9 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, urlsplit
 
 from httpdyno.errors import TargetError, UsageError
+from httpdyno.foreign_text import is_whole_url
 
 _PORTS = {"http": 80, "https": 443}
-SCHEME = "[A-Za-z][A-Za-z0-9+.-]*://"
-"""What a whole URL begins with, as a pattern (RFC 3986, section 3.1). Paths and queries may hold
-`://` further on."""
-_WHOLE = re.compile(SCHEME)
 _WEB_SOCKETS = frozenset({"ws", "wss"})
 _MAX_UNIX_PATH_BYTES = 107
 """Linux' `sun_path`, with the NUL at its end."""
@@ -81,11 +77,6 @@ class Target:
     def url(self) -> str:
         """The whole as a URL."""
         return f"{self.origin}{self.path}"
-
-
-def is_whole_url(text: str) -> bool:
-    """Whether a text begins with a scheme, as against a path or `host:port`."""
-    return _WHOLE.match(text) is not None
 
 
 def parse_url(text: str) -> Target:

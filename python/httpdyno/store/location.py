@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 from httpdyno.data_folder import data_folder, expanded
 from httpdyno.errors import StoreError
+from httpdyno.foreign_text import is_whole_url
 
 FILE_NAME = "httpdyno.db"
 _SQLITE = "sqlite:///"
@@ -53,7 +54,7 @@ def store_location(
     text = given or environment.get("HTTPDYNO_STORE")
     if not text:
         return Location(file=data_folder(environment) / FILE_NAME, url="")
-    if "://" not in text or text.startswith(_SQLITE):
+    if not is_whole_url(text) or text.startswith(_SQLITE):
         path = text.removeprefix(_SQLITE)
         if path in {"", ":memory:"}:
             raise StoreError(f"`{text}` names no file", hint="Give a file that runs are kept in.")

@@ -67,6 +67,15 @@ def rewritten(text, seat=SEAT):
             "Define at localhost\nProxyPass / http://${at}/",
             "Define at localhost\nProxyPass / http://127.0.0.1:20003/",
         ),
+        (
+            "RewriteRule ^/go$ http://localhost/to?u=http://127.0.0.1:8000/ [P,E=X:http://localhost/]",
+            "RewriteRule ^/go$ http://127.0.0.1:20003/to?u=http://127.0.0.1:8000/ "
+            "[P,E=X:http://localhost/]",
+        ),
+        (
+            "ProxyPass /to/http://localhost/ http://127.0.0.1:8000/http://localhost/",
+            "ProxyPass /to/http://localhost/ http://127.0.0.1:20002/http://localhost/",
+        ),
         ("<Proxy http://127.0.0.1:8000/>\n</Proxy>", "<Proxy http://127.0.0.1:20002/>\n</Proxy>"),
         ("ProxyPass / \\\n  http://localhost/", "ProxyPass \\\n/   http://127.0.0.1:20003/"),
     ],

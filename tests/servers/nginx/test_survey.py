@@ -106,13 +106,12 @@ def test_backends_are_found_through_upstreams_each_once():
     assert line.strip() == b"server unix:/run/php/php8.2-fpm.sock;"
 
 
-def test_a_backend_that_a_variable_names_is_a_notice():
-    text = b"http { server { location / { proxy_pass http://$backend; } } }"
+@pytest.mark.parametrize("to", ["http://$backend", "$backend/to?u=http://h/"])
+def test_a_backend_that_a_variable_names_is_a_notice(to):
+    text = f"http {{ server {{ location / {{ proxy_pass {to}; }} }} }}".encode()
     found = survey_of(conf_of({"/n.conf": text}, DEBIAN_12))
     assert found.backends == ()
-    assert [n.words for n in found.notices] == [
-        "`proxy_pass http://$backend` is decided at run time"
-    ]
+    assert [n.words for n in found.notices] == [f"`proxy_pass {to}` is decided at run time"]
 
 
 def test_logs_have_their_formats_as_they_are_spelled():

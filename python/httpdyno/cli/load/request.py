@@ -9,7 +9,8 @@ from msgspec import structs
 
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.errors import UsageError
-from httpdyno.load.target import Target, is_whole_url, parse_url, quoted_path
+from httpdyno.foreign_text import is_whole_url
+from httpdyno.load.target import Target, parse_url, quoted_path
 from httpdyno.load.url_file import (
     RequestLine,
     body_from,

@@ -12,9 +12,11 @@ _PASSING = frozenset(
 )
 _ANSWERED = "proxypassreverse"
 _BY_PROXY = re.compile(r"[\[,](P|proxy)[,\]]")
+# Only what a word begins with: paths and queries may hold a URL of somebody else.
 _URL = re.compile(
-    r"(?:unix:(?P<socket>[^|\s\"']+)\|)?\b(?P<scheme>" + "|".join(PROTOCOLS) + r")://"
-    r"(?P<place>[^/\s\"'$|]*)"
+    r"(?:(?<![^\s\"'])|(?<=[\s\"']proxy:)|(?<=^proxy:))"
+    r"(?:unix:(?P<socket>[^|\s\"']+)\|)?"
+    r"(?P<scheme>" + "|".join(PROTOCOLS) + r")://(?P<place>[^/\s\"'$|]*)"
 )
 
 
