@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 from tests.report.sample_figures import HOST, arm, comparison
 
+from httpdyno import __version__
 from httpdyno.book.advice import Told, advice, all_advice
 from httpdyno.book.result import UnderWay, keep_under_way, under_way
 from httpdyno.cli import book_advice, book_advice_run, book_asked, book_run
@@ -179,6 +180,7 @@ def test_the_list_the_sheet_the_page_and_the_json_have_it(capsys, folder):
     rows = json.loads(said(capsys, "book --json -").out)["advice"]
     assert [row["name"] for row in rows] == [each.name for each in all_advice()]
     row = json.loads(said(capsys, f"book show {NAME} --json -").out)
+    assert row.pop("httpdyno") == __version__
     assert row in rows
     assert {*row} >= {"chapter", "study", "runnable", "reason", "says", "now", "measured_at"}
     assert row["now"]["ratio"] == pytest.approx(1.5)

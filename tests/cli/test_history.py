@@ -51,7 +51,8 @@ def test_a_patch_is_written_byte_for_byte(tmp_path, capfdbinary):
     patch = b"--- /a\n+++ /a\n@@ -1,2 +1,2 @@\n # caf\xe9 \x1b\r\n-1\n+2\n"
     run_id = stored_site(kept_text(patch))
     assert run(["report", run_id, "--diff", str(tmp_path / "tuned.patch")]) == 0
-    assert (tmp_path / "tuned.patch").read_bytes() == patch
+    head = f"What run {run_id} of httpdyno changes, for `patch -p1`:\n".encode()
+    assert (tmp_path / "tuned.patch").read_bytes() == head + patch
     assert run(["report", run_id, "--diff", "-"]) == 0
     assert capfdbinary.readouterr().out == patch
 
