@@ -32,13 +32,13 @@ def mean_s(data: HistogramData) -> float:
 
 
 def deviation_s(data: HistogramData) -> float:
-    """Return the standard deviation in seconds; NaN when empty."""
+    """Return the standard deviation in seconds; NaN where all values lie in one bucket, or none."""
     n, mean = count(data), mean_s(data)
-    squares = math.fsum(
-        k * (bound_ns / 1e9 - mean) ** 2
-        for bound_ns, k in zip(data.bounds_ns, data.counts, strict=True)
-    )
-    return math.sqrt(squares / n) if n else float("nan")
+    within = [each for each in zip(data.bounds_ns, data.counts, strict=True) if each[1]]
+    if len(within) < 2:  # noqa: PLR2004 - how far they lie within one, nobody knows
+        return float("nan")
+    squares = math.fsum(k * (bound_ns / 1e9 - mean) ** 2 for bound_ns, k in within)
+    return math.sqrt(squares / n)
 
 
 def merge(parts: Iterable[HistogramData]) -> HistogramData:

@@ -16,6 +16,7 @@ from httpdyno.report.load.distribution import (
     figures,
     missing_percentiles,
     quantile_of,
+    time_text,
 )
 
 MS = 1_000_000
@@ -55,6 +56,20 @@ def test_the_least_and_the_spread_are_those_of_the_values() -> None:
     assert figure(values, "std dev", data([6.0])).value_s is None
     assert figure(values, "min", data([1.0])).is_at_least
     assert not figure(values, "min", data([6.0])).is_at_least
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0] * 30])
+def test_what_cannot_be_told_apart_has_no_spread(values: list[float]) -> None:
+    seen = figure(data(values), "std dev")
+    assert (seen.value_s, bool(seen.reason)) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0 µs"), (1.81e-7, "< 1 µs"), (1e-6, "1.00 µs"), (0.0042, "4.20 ms")],
+)
+def test_no_time_is_finer_than_its_clock(seconds: float, text: str) -> None:
+    assert time_text(seconds) == text
 
 
 def test_nothing_measured_has_no_figures_but_a_reason() -> None:

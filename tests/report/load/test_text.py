@@ -155,8 +155,18 @@ def test_the_weightiest_caveat_is_shown_and_the_others_when_asked_for() -> None:
 def test_a_handful_of_requests_has_no_percentile_and_no_column_for_one() -> None:
     seen = text(load_outcome(load_measurement(completed=1)))
     [head] = [line for line in seen.splitlines() if "mean" in line and "max" in line]
-    assert head.split() == ["mean", "max", "min", "std", "dev"]
+    assert head.split() == ["mean", "max", "min"]
     assert "p50 needs 20" in seen
+
+
+def test_a_mix_without_errors_has_no_column_for_them() -> None:
+    right = tuple(
+        structs.replace(each, errors={}, completed=each.offered)
+        for each in shop().measurement.by_request
+    )
+    seen = text(load_outcome(structs.replace(load_measurement(), by_request=right)))
+    [head] = [line for line in seen.splitlines() if "offered" in line]
+    assert head.split() == ["offered", "completed", "p50", "p99", "max"]
 
 
 def test_a_wide_terminal_has_all_figures_of_latency_in_a_line() -> None:

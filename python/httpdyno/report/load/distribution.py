@@ -27,6 +27,8 @@ MIN, DEVIATION = "min", "std dev"
 FIGURE_NAMES = ("mean", *QUANTILE_OF, "max", MIN, DEVIATION)
 _VISIBLE = 1.01
 """A figure that moves by less than this looks the same."""
+_FINEST_S = 1e-6
+"""Between an event and the reading of a clock lies most of a microsecond."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +54,12 @@ class Figure:
         """The figure as a table shows it."""
         if self.value_s is None:
             return NOTHING
-        return f"{'≥ ' if self.is_at_least else ''}{format_duration(self.value_s)}"
+        return f"{'≥ ' if self.is_at_least else ''}{time_text(self.value_s)}"
+
+
+def time_text(seconds: float) -> str:
+    """Return a time that the engine measured, no finer than two readings of its clock."""
+    return "< 1 µs" if 0 < seconds < _FINEST_S else format_duration(seconds)
 
 
 def figure(
@@ -77,14 +84,19 @@ def figure(
         value_s = mean_s(data) if name == "mean" else data.max_s
         return Figure(value_s=value_s, at_most_s=None if never_ended is None else math.inf)
     if name == DEVIATION:
-        if never_ended is not None:
-            return Figure(value_s=None, reason=f"some {noun}s never ended")
-        return Figure(value_s=deviation_s(data))
+        return _deviation(data, f"some {noun}s never ended" if never_ended else "")
     q = 0.0 if name == MIN else quantile_of(name)
     if name != MIN and not can_show(data, q):
         return Figure(value_s=None, reason=missing_reason(data, [name], noun))
     at_most_s = None if never_ended is None else highest_quantile_s(data, never_ended, q)
     return Figure(value_s=quantile_s(data, q), at_most_s=at_most_s)
+
+
+def _deviation(data: HistogramData, reason: str) -> Figure:
+    value_s = deviation_s(data)
+    if not reason and math.isnan(value_s):
+        reason = "all are the same, as far as they are told apart"
+    return Figure(value_s=None if reason else value_s, reason=reason)
 
 
 def figures(data: HistogramData, censored: HistogramData | None = None) -> dict[str, Figure]:

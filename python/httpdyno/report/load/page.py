@@ -7,7 +7,7 @@ from httpdyno.model import LoadOutcome
 from httpdyno.report.load import chart
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
-from httpdyno.report.load.distribution import figure, missing_percentiles
+from httpdyno.report.load.distribution import figure, missing_percentiles, time_text
 from httpdyno.report.load.headline import is_good, verdict_line
 from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows, who
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
@@ -256,7 +256,7 @@ def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
     )
     means_s = phase_means_s(outcome.measurement)
     legend = [
-        (chart.PHASE_COLOURS[name], PHASES[name], format_duration(mean_s))
+        (chart.PHASE_COLOURS[name], PHASES[name], time_text(mean_s))
         for name, mean_s in means_s.items()
     ]
     return found and {**found, "legend": legend}

@@ -12,6 +12,7 @@ from httpdyno.report.load.distribution import (
     censored_service_time,
     figure,
     figures,
+    time_text,
 )
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.stats.histogram import count, mean_s
@@ -27,6 +28,7 @@ PHASES = {
 MOST_ROWS = 8
 """Requests of a mix, before `--verbose` is needed to see the rest."""
 _NAME_WIDTH = 30
+_ERRORS = "errors"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,8 +63,10 @@ def _without_empty(
     head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, fold_before: str = ""
 ) -> Grid:
     """Return a table without the columns that have nothing in any row."""
-    empty = {"", NOTHING}
-    kept = [i for i in range(len(head)) if i == 0 or any(row[i] not in empty for row in rows)]
+    empty = {name: {"", NOTHING, "0"} if name == _ERRORS else {"", NOTHING} for name in head}
+    kept = [
+        i for i, name in enumerate(head) if i == 0 or any(row[i] not in empty[name] for row in rows)
+    ]
     names = tuple(head[i] for i in kept)
     return Grid(
         head=names,
@@ -95,8 +99,8 @@ def phases_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | None:
     rows = [
         (
             "mean",
-            *(format_duration(means_s[name]) if name in means_s else NOTHING for name in PHASES),
-            format_duration(total_s),
+            *(time_text(means_s[name]) if name in means_s else NOTHING for name in PHASES),
+            time_text(total_s),
         ),
         ("share", *(_share_text(means_s.get(name, 0.0) / total_s) for name in PHASES), "100 %"),
     ]
@@ -151,7 +155,7 @@ def portions_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | Non
         rows.append(_portion_row("pages", whole, pages.censored))
     if not rows:
         return None
-    head = ("", "offered", "completed", "errors", "p50", "p99", "max")
+    head = ("", "offered", "completed", _ERRORS, "p50", "p99", "max")
     return replace(_without_empty(head, rows), note=note)
 
 
