@@ -25,7 +25,8 @@ from httpdyno.cli.standard_streams import (
     log_to_stderr,
     say,
     tell,
-    tell_coloured,
+    tell_error,
+    tell_hint,
 )
 from httpdyno.errors import AdapterError, HttpdynoError, OutputError
 from httpdyno.interruption import let_no_signal_change_the_end, take_signals
@@ -51,7 +52,6 @@ COMMANDS = {
 }
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
 
-_RED, _CYAN = 31, 36
 
 _EXIT_CODES = """Exit codes: 0 done; 1 done, and the answer is no; 2 the request is wrong; 3 the
 server, the host or the store cannot be used; 4 something was not put back as it was; 70 a bug;
@@ -238,10 +238,10 @@ def _interrupted() -> int:
 def _fail(message: str, hint: str, code: int) -> int:
     with suppress(OutputError):
         sys.stdout.flush()
-    tell_coloured("error", _RED, sentence(message))
+    tell_error(sentence(message))
     if hint:
         tell("")
-        tell_coloured("hint", _CYAN, sentence(hint))
+        tell_hint(sentence(hint))
     return code
 
 

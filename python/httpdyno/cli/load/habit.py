@@ -21,8 +21,6 @@ HABITS = {
     "-e": "ab's percentiles are `--hgrm FILE` here",
     "-o": "hey's output is `--json FILE` or `--csv FILE` here",
     "-w": "a page is `--html FILE` here",
-    "-L": "redirects are not followed: load where they lead, or `--expect-status ok`",
-    "--location": "redirects are not followed: load where they lead, or `--expect-status ok`",
     "-x": "there are no proxies: load one like a server, with `-H 'Host: NAME'`",
     "--proxy": "there are no proxies: load one like a server, with `-H 'Host: NAME'`",
     "--http2": "only HTTP/1.1 is spoken, also to servers that know HTTP/2: leave it out",
