@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str]) -> int:
     except HttpdynoError as error:
         return _fail(str(error), error.hint, error.exit_code)
     except typer.TyperException as error:
-        return _fail(_in_backticks(error.format_message()), _help_hint(error), EXIT_USAGE)
+        return _fail(*_refused(error), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
@@ -258,12 +258,14 @@ def _in_backticks(text: str) -> str:
     return re.sub(r"'([^']*)'", r"`\1`", text)
 
 
-def _help_hint(error: typer.TyperException) -> str:
+def _refused(error: typer.TyperException) -> tuple[str, str]:
+    """Return what is wrong with a command line, and what to do."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "httpdyno"
     if path == "httpdyno load":
         from httpdyno.cli.load.habit import habit  # noqa: PLC0415 - of that command only
 
-        if hint := habit(getattr(error, "option_name", "")):
-            return hint
-    return f"`{path} --help` says what it takes"
+        option = getattr(error, "option_name", "")
+        if hint := habit(option):
+            return f"no such option: {option}", hint
+    return _in_backticks(error.format_message()), f"`{path} --help` says what it takes"
