@@ -71,7 +71,8 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
         TargetError: The server has no address.
     """
     check_workload(workload)
-    check_headers(log_headers)
+    if isinstance(workload.arrival, Replay):
+        check_headers(log_headers)
     if workload.tls is not None:
         check_tls(workload.tls)
     check_descriptors(workload, threads)

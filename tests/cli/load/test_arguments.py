@@ -314,6 +314,11 @@ def test_compressed_answers_are_asked_for_with_every_request(started, log):
     assert sent in started(URL, "--compressed", "--replay", str(log)).recording.requests[0].headers
 
 
+def test_the_right_length_of_a_body_may_be_said(started):
+    [seen] = started(URL, "--data", "ab", "-H", "Content-Length: 2").workload.requests
+    assert ("Content-Length", "2") in seen.headers
+
+
 def test_who_asks_is_sent_with_every_request(started):
     seen = started(URL, "-u", "joe:a:b", "--first", "/login").workload
     sent = ("Authorization", "Basic am9lOmE6Yg==")
