@@ -81,7 +81,8 @@ def test_a_redirect_is_followed_once_where_that_is_asked_for(site, capsys):
     ("to", "words", "complaint"),
     [
         ("/shop.example/", [], "`shop.example`"),
-        ("/LOCALHOST:{port}/", ["-u", "a:b"], "leads to `localhost`, which your credentials"),
+        ("/LOCALHOST:{port}/", ["-u", "a:b"], "`, which your credentials are not for"),
+        ("/127.0.0.1:1/", ["-H", "Cookie: a=b"], "leads to `http://127.0.0.1:1`, which your"),
         ("/127.0.0.1:1/", [], "`http://127.0.0.1:1/` did not answer"),
     ],
 )

@@ -57,12 +57,18 @@ def _landing(
             return target
         target = replace(parse_url(urljoin(target.url, location)), unix_path=target.unix_path)
         named = {name.lower() for name, _ in request.headers}
-        if target.host != begin.host and named & _CREDENTIALS:
+        if named & _CREDENTIALS and not _is_same_server(begin, target):
             raise UsageError(
-                f"`{begin.url}` leads to `{target.host}`, which your credentials are not for",
+                f"`{begin.url}` leads to `{target.origin}`, which your credentials are not for",
                 hint=f"load `{target.url}` itself, with the credentials that are",
             )
     raise UsageError(f"`{begin.url}` leads from redirect to redirect, {_MOST} times")
+
+
+def _is_same_server(begin: Target, end: Target) -> bool:
+    """Whether it is the same server, or the same host by TLS."""
+    is_by_tls = end.host == begin.host and end.is_tls and not begin.is_tls
+    return end.origin == begin.origin or is_by_tls
 
 
 def _location(
