@@ -25,7 +25,8 @@ MUCH_WAIT_RATIO = 0.05
 """Of the time, in which the client was ready to run and had no CPU."""
 _WEIGHTY = (
     *("not_entered", "little", "late", "client_frozen", "shared_cores", "stolen"),
-    *("unanswered_connects", "surplus", "replay_left_out", "replay_malformed", "retries"),
+    *("unanswered_connects", "lost_cookies", "waited", "surplus"),
+    *("replay_left_out", "replay_malformed", "retries"),
     *("unsteady", "no_interval", "replay_whole_seconds"),
 )
 _SPREAD = {
