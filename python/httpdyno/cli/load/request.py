@@ -178,7 +178,7 @@ class _Builder:
     def __init__(self, target: Target, options: RequestOptions) -> None:
         self._target = target
         self._given = (
-            *(_header(text) for text in options.header or []),
+            *(header_of(text) for text in options.header or []),
             *_credentials(options),
         )
         self._expect_status = _status(options.expect_status)
@@ -230,7 +230,12 @@ class _Builder:
         )
 
 
-def _header(text: str) -> tuple[str, str]:
+def header_of(text: str) -> tuple[str, str]:
+    """Return name and value of what stands after `-H`.
+
+    Raises:
+        UsageError: It has no colon.
+    """
     name, colon, value = text.partition(":")
     if not colon:
         raise UsageError(f"`-H {text}` has no colon", hint="such as `-H 'Accept: text/html'`")
@@ -243,7 +248,7 @@ def _credentials(options: RequestOptions) -> list[tuple[str, str]]:
         return []
     if ":" not in options.user:
         raise UsageError("`-u` has no colon", hint="such as `-u NAME:PASSWORD`")
-    if any(_header(text)[0].lower() == "authorization" for text in options.header or []):
+    if any(header_of(text)[0].lower() == "authorization" for text in options.header or []):
         raise UsageError(
             "`-u` and the header `Authorization` both say who asks", hint="keep one of them"
         )
