@@ -49,7 +49,7 @@ def test_every_message_and_log_line_goes_through(capsys, monkeypatch):
     monkeypatch.setattr(logging.root, "handlers", [])
     standard_streams.say(EVIL)
     standard_streams.tell(EVIL)
-    standard_streams.tell_coloured("error", 31, EVIL)
+    standard_streams.tell_error(EVIL)
     standard_streams.log_to_stderr(logging.WARNING)
     logging.getLogger("x").warning("%s", EVIL)
     seen = capsys.readouterr()

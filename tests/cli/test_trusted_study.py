@@ -261,6 +261,7 @@ def test_what_nobody_else_may_change_is_asked_about_once(folder, word):
         ('[[workload.requests]]\npath = "/tmp/a"\n', ()),
         ('[server.environment]\nwrites = "/tmp/a"\n', ("/tmp/a",)),
         ('[server]\ncommand = ["python3", "/tmp"]\n', ("/tmp",)),
+        ('\ufeff[server]\ncommand = ["python3", "/tmp"]\n', ("/tmp",)),
     ],
 )
 def test_only_what_is_executed_or_read_is_doubted(folder, text, doubted):

@@ -9,7 +9,7 @@ DEADLINE_S = 20.0
 
 
 class Site(ThreadingHTTPServer):
-    """Answers `/`, says 404 to anything else, never answers `/stall`; keeps what it was asked."""
+    """Answers `/`, never `/stall`; leads from `/to/…` to `/…`; else 404. Keeps what it is asked."""
 
     daemon_threads = True
 
@@ -40,7 +40,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/stall":
             self.server.release.wait(DEADLINE_S)
         answer = b"hello"
-        self.send_response(200 if self.path in {"/", "/stall"} else 404)
+        if self.path.startswith("/to/"):
+            self.send_response(302)
+            self.send_header("Location", self.path.removeprefix("/to"))
+        else:
+            self.send_response(200 if self.path in {"/", "/stall"} else 404)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)

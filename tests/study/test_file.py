@@ -242,6 +242,11 @@ def test_what_is_no_file_is_not_read(folder, path):
         load_study(folder / path, lambda _adapter: INFOS)
 
 
+def test_a_byte_order_mark_is_skipped(folder):
+    (folder / "study.toml").write_text(f"\ufeff{GOOD}", encoding="utf-8")
+    assert load_study(folder, lambda _adapter: INFOS) == _study(folder)
+
+
 def test_what_is_not_toml_or_not_there_is_said(folder):
     (folder / "study.toml").write_text("name = ", encoding="utf-8")
     with pytest.raises(StudyFileError, match="is not TOML"):

@@ -25,7 +25,8 @@ from httpdyno.cli.standard_streams import (
     log_to_stderr,
     say,
     tell,
-    tell_coloured,
+    tell_error,
+    tell_hint,
 )
 from httpdyno.errors import AdapterError, HttpdynoError, OutputError
 from httpdyno.interruption import let_no_signal_change_the_end, take_signals
@@ -51,7 +52,6 @@ COMMANDS = {
 }
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
 
-_RED, _CYAN = 31, 36
 
 _EXIT_CODES = """Exit codes: 0 done; 1 done, and the answer is no; 2 the request is wrong; 3 the
 server, the host or the store cannot be used; 4 something was not put back as it was; 70 a bug;
@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str]) -> int:
     except HttpdynoError as error:
         return _fail(str(error), error.hint, error.exit_code)
     except typer.TyperException as error:
-        return _fail(_in_backticks(error.format_message()), _help_hint(error), EXIT_USAGE)
+        return _fail(*_refused(error), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
@@ -238,10 +238,10 @@ def _interrupted() -> int:
 def _fail(message: str, hint: str, code: int) -> int:
     with suppress(OutputError):
         sys.stdout.flush()
-    tell_coloured("error", _RED, sentence(message))
+    tell_error(sentence(message))
     if hint:
         tell("")
-        tell_coloured("hint", _CYAN, sentence(hint))
+        tell_hint(sentence(hint))
     return code
 
 
@@ -258,12 +258,14 @@ def _in_backticks(text: str) -> str:
     return re.sub(r"'([^']*)'", r"`\1`", text)
 
 
-def _help_hint(error: typer.TyperException) -> str:
+def _refused(error: typer.TyperException) -> tuple[str, str]:
+    """Return what is wrong with a command line, and what to do."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "httpdyno"
     if path == "httpdyno load":
         from httpdyno.cli.load.habit import habit  # noqa: PLC0415 - of that command only
 
-        if hint := habit(getattr(error, "option_name", "")):
-            return hint
-    return f"`{path} --help` says what it takes"
+        option = getattr(error, "option_name", "")
+        if hint := habit(option):
+            return f"no such option: {option}", hint
+    return _in_backticks(error.format_message()), f"`{path} --help` says what it takes"

@@ -15,6 +15,7 @@ from httpdyno.errors import OutputError
 from httpdyno.foreign_text import reason, visible
 
 _STANDARD = (0, 1, 2)
+_RED, _CYAN = 31, 36
 
 
 def say(*lines: str) -> None:
@@ -44,8 +45,17 @@ def tell(*lines: str) -> None:
         print(visible(line), file=sys.stderr)
 
 
-def tell_coloured(word: str, colour: int, text: str) -> None:
-    """Print a line on stderr that begins with a coloured word."""
+def tell_error(text: str) -> None:
+    """Print what is wrong on stderr."""
+    _tell_coloured("error", _RED, text)
+
+
+def tell_hint(text: str) -> None:
+    """Print what to do on stderr."""
+    _tell_coloured("hint", _CYAN, text)
+
+
+def _tell_coloured(word: str, colour: int, text: str) -> None:
     print(f"{_coloured(word, colour)}: {visible(text)}", file=sys.stderr)
 
 

@@ -28,6 +28,13 @@ class LoadPlan:
     threads: int
     cpus: tuple[int, ...]
     spin_s: float
+    warm_up: WindowPlan | None = None
+    """The same load before it is measured."""
+
+    @property
+    def windows(self) -> list[WindowPlan]:
+        """What is loaded; the last one is measured."""
+        return [self.window] if self.warm_up is None else [self.warm_up, self.window]
 
 
 def load_plan(  # noqa: PLR0913 - all that a load is made of
@@ -39,6 +46,7 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
     threads: int,
     cpus: tuple[int, ...] = (),
     spin_s: float | None = None,
+    warm_up: WindowPlan | None = None,
     allowed_host: str | None = None,
     log_headers: tuple[tuple[str, str], ...] = (),
     log_expect: Callable[[int], int | None] | None = None,
@@ -53,6 +61,7 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
         threads: That send.
         cpus: Which they are kept on; empty leaves them free.
         spin_s: Polling before each due time; None is what suits this machine.
+        warm_up: The same load before it is measured.
         allowed_host: May be loaded though it is neither this machine nor in a private network.
         log_headers: Of a replay: sent with each request.
         log_expect: Of a replay: the right status to one that the log has; None is as it says.
@@ -62,7 +71,8 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
         TargetError: The server has no address.
     """
     check_workload(workload)
-    check_headers(log_headers)
+    if isinstance(workload.arrival, Replay):
+        check_headers(log_headers)
     if workload.tls is not None:
         check_tls(workload.tls)
     check_descriptors(workload, threads)
@@ -87,4 +97,5 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
         threads=threads,
         cpus=cpus,
         spin_s=usual_spin_s(workload, address) if spin_s is None else spin_s,
+        warm_up=warm_up,
     )

@@ -119,11 +119,12 @@ def quoted_path(path: str) -> str:
 
 def _check_parts(text: str, parts: SplitResult) -> None:
     if parts.scheme not in _PORTS:
-        example = "such as `http://localhost:8000/path`"
-        is_web_socket = parts.scheme in _WEB_SOCKETS
+        hint = "such as `http://localhost:8000/path`"
+        if parts.scheme in _WEB_SOCKETS:
+            hint += "; WebSockets cannot be loaded"
         raise UsageError(
             f"`{text}` has the scheme `{parts.scheme}`, expected http or https",
-            hint=f"WebSockets cannot be loaded; {example}" if is_web_socket else example,
+            hint=hint,
         )
     if not parts.hostname:
         raise UsageError(f"`{text}` names no host", hint="such as `http://localhost:8000/path`")

@@ -41,6 +41,8 @@ class LoadOutcome(Record, frozen=True):
     """UTC, ISO 8601."""
     seed: int = 0
     threads: int = 1
+    warm_up_s: float = 0.0
+    """How long the same load was sent before it was measured."""
     schedule_hash: str = ""
     """Two runs with the same one were offered the same requests at the same instants."""
     log: ReplayedLog | None = None

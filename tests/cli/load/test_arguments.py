@@ -39,6 +39,7 @@ class Started:
     workload: Workload
     address: str
     window: WindowPlan
+    warm_ups: list[WindowPlan]
     threads: int
     cpus: tuple[int, ...]
     seed: int
@@ -54,7 +55,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Started]:
     def start_load(
         workload: Workload, addresses: list[str], windows: list[WindowPlan], **rest: Any
     ) -> None:
-        seen.append(Started(workload=workload, address=addresses[0], window=windows[0], **rest))
+        *before, window = windows
+        rest |= {"window": window, "warm_ups": before}
+        seen.append(Started(workload=workload, address=addresses[0], **rest))
         raise UsageError("enough was seen")
 
     monkeypatch.setattr(load_run, "start_load", start_load)
@@ -150,6 +153,13 @@ def test_a_body_makes_a_form_that_is_posted(started, tmp_path):
     ).workload.requests
     assert (request.method, request.body, request.body_file) == ("PUT", "", str(file))
     assert request.headers == (HOST, ("content-type", "application/json"))
+
+
+def test_a_warm_up_is_a_window_before_the_measured_one(started):
+    for words in (["-n", "5"], ["-d", "3s"], ["--rate", "5/s"], ["--sessions", "5/s"]):
+        seen = started(URL, "--warm-up", "2s", *words)
+        assert seen.warm_ups == [WindowPlan(arm=0, lead_in_s=0.0, measure_s=2.0)]
+        assert seen.window == started(URL, *words).window
 
 
 def test_a_mix_is_lines_of_weight_method_path_and_body(started, tmp_path):
@@ -294,6 +304,19 @@ def test_a_url_within_a_path_is_a_part_of_it(started, path):
     assert [each.path for each in started(URL, "--first", path).workload.first] == [path]
     paged = started(URL, "--page", f"{path}: {path}&b").workload
     assert [each.path for each in paged.requests] == [path, f"{path}&b"]
+
+
+def test_compressed_answers_are_asked_for_with_every_request(started, log):
+    sent = ("Accept-Encoding", "gzip, deflate, br")
+    seen = started(URL, "--compressed", "--first", "/login").workload
+    assert all(sent in each.headers for each in (*seen.requests, *seen.first))
+    assert not any(sent in each.headers for each in started(URL).workload.requests)
+    assert sent in started(URL, "--compressed", "--replay", str(log)).recording.requests[0].headers
+
+
+def test_the_right_length_of_a_body_may_be_said(started):
+    [seen] = started(URL, "--data", "ab", "-H", "Content-Length: 2").workload.requests
+    assert ("Content-Length", "2") in seen.headers
 
 
 def test_who_asks_is_sent_with_every_request(started):

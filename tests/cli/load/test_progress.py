@@ -167,13 +167,32 @@ def shown():
 
 def test_what_users_do_first_takes_none_of_the_time():
     clock = Clock()
-    progress = LoadProgress(terminal(), WHAT, 10.0, has_first_steps=True, clock=clock)
+    progress = LoadProgress(
+        terminal(), WHAT, 10.0, before="users do their first steps", clock=clock
+    )
     clock.now_s += 12.0
     assert "users do their first steps" in lines(progress)[1]
     assert "left" not in lines(progress)[0]
     clock.now_s += 3.0
     progress.show(snapshot(2.0, 100))
     assert "8 s left" in lines(progress)[0]
+
+
+def test_a_warm_up_is_no_part_of_what_is_shown_or_measured():
+    class Warming(Handle):
+        def measurements(self):
+            return ["warm-up", MEASUREMENT] if self.wait(0) else []
+
+        def live(self):
+            raise AssertionError("nothing is measured yet")
+
+    progress = LoadProgress(terminal(), WHAT, before="warming up")
+    assert watch(Warming(3), progress, [], n_before=1) is MEASUREMENT
+
+
+def test_an_end_during_the_warm_up_leaves_nothing_that_was_measured(shown):
+    with pytest.raises(KeyboardInterrupt):
+        watch(Handle(10**9), shown, [signal.SIGINT], n_before=1)
 
 
 def test_watching_ends_with_what_was_measured(shown):

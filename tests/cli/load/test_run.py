@@ -51,6 +51,72 @@ def test_a_handful_of_requests_loads_nothing_that_costs_more_than_they_do(site, 
     assert seen.stdout.splitlines()[-1] == "0 []"
 
 
+def test_a_warm_up_is_sent_and_in_no_figure(site, tmp_path, capsys):
+    words = ["-c", "2", "-n", "30", "--warm-up", "200ms", "--json", str(tmp_path / "load.json")]
+    assert load(f"http://{site.address}/", *words) == 0
+    seen = capsys.readouterr()
+    assert "for 30 requests after 200 ms of warm-up, seed" in seen.err
+    assert seen.out.startswith("30 of 30 requests completed")
+    assert "after 200 ms of the same load, in no figure" in " ".join(seen.out.split())
+    told = json.loads((tmp_path / "load.json").read_text())
+    assert (told["offered"], told["warm_up_s"]) == (30, 0.2)
+    assert told["connects"] == 0  # they were there already
+    assert len(site.seen) > 30
+
+
+def test_a_redirect_is_followed_once_where_that_is_asked_for(site, capsys):
+    url = f"http://{site.address}/to/to/"
+    assert load(url, "-c", "1", "-n", "5") == 1
+    assert "hint: `--location` loads where redirects lead" in capsys.readouterr().out
+    site.seen.clear()
+    assert load(url, "-L", "-c", "1", "-n", "5", "-H", "X: y") == 0
+    seen = capsys.readouterr()
+    assert f"{url} leads to http://{site.address}/\n" in seen.err
+    assert f"\nhttp://{site.address}/, closed loop" in seen.out
+    asked = [(path, headers["x"]) for _, path, headers, _ in site.seen]
+    assert asked == [("/to/to/", "y"), ("/to/", "y"), *[("/", "y")] * 6]
+
+
+@pytest.mark.parametrize(
+    ("to", "words", "complaint"),
+    [
+        ("/shop.example/", [], "`shop.example`"),
+        ("/LOCALHOST:{port}/", ["-u", "a:b"], "leads to `localhost`, which your credentials"),
+        ("/127.0.0.1:1/", [], "`http://127.0.0.1:1/` did not answer"),
+    ],
+)
+def test_a_redirect_is_not_followed_anywhere(site, to, words, complaint, capsys):
+    port = site.address.rpartition(":")[2]
+    url = f"http://{site.address}/to/{to.format(port=port)}"
+    assert load(url, "--location", "-n", "5", *words) in {2, 3}
+    assert complaint in capsys.readouterr().err
+    assert len(site.seen) == 1
+
+
+def test_redirects_that_have_no_end_are_refused(site, capsys):
+    assert load(f"http://{site.address}{'/to' * 11}/", "-L", "-n", "5") == 2
+    assert "leads from redirect to redirect, 10 times" in capsys.readouterr().err
+    assert len(site.seen) == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "is_hinted"),
+    [
+        (["--data", '{"a": {n}}'], True),
+        (["--data", "@{file}"], True),
+        (["--data", '{"a": 1}', "-H", "content-type: application/json"], False),
+        (["--data", "a=[1]"], False),
+        (["--data", "{user}=1"], False),
+        ([], False),
+    ],
+)
+def test_json_that_goes_out_as_a_form_is_told(site, words, is_hinted, tmp_path, capsys):
+    (tmp_path / "body.json").write_text("[\n  1]")
+    filled = [word.replace("{file}", str(tmp_path / "body.json")) for word in words]
+    assert load(f"http://{site.address}/", "-c", "1", "-n", "1", *filled) == 0
+    assert ("hint: a JSON body goes out as a form" in capsys.readouterr().err) == is_hinted
+
+
 def test_a_path_that_answers_404_is_1_and_the_first_line_says_so(site, capsys):
     assert load(f"http://{site.address}/no", "-c", "2", "-n", "30") == 1
     first = capsys.readouterr().out.splitlines()[0]

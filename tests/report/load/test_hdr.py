@@ -166,6 +166,12 @@ def test_percentiles_are_in_the_form_that_plotters_read() -> None:
     assert lines[-1].split() == ["#[Buckets", "=", "32,", "SubBuckets", "=", "2048]"]
 
 
+@pytest.mark.parametrize("n", [0, 1])
+def test_what_has_no_spread_has_numbers_all_the_same(n: int) -> None:
+    text = load_hgrm(load_outcome(load_measurement(completed=n)))
+    assert re.search(r"StdDeviation +=  +0\.000\]$", text, re.MULTILINE)
+
+
 def test_nothing_measured_is_an_empty_list_and_log() -> None:
     outcome = load_outcome(load_measurement(completed=0))
     assert not [line for line in load_hgrm(outcome).splitlines() if re.match(r" *\d", line)]

@@ -46,6 +46,8 @@ def test_a_condition_is_read(text: str, subject: str, figure: str, limit: float)
         ("http_req_duration: p(99.9) <= 1500", "p99.9 > 1500ms"),
         ("avg<20", "mean >= 20ms"),
         ("med<20", "p50 >= 20ms"),
+        ("p95 < 200", "p95 >= 200ms"),
+        ("max<200", "max >= 200ms"),
     ],
 )
 def test_a_threshold_of_k6_is_answered_with_its_opposite(text: str, said: str) -> None:

@@ -40,6 +40,7 @@ _OF_PLAN = {
     "threads": "client.threads",
     "windows[0].measure_s": "traffic.duration",
     "windows[0].n_requests": "traffic.requests",
+    "windows[1].measure_s": "traffic.warm_up",
 }
 """Which options say what the engine may refuse besides the workload, by its place."""
 
@@ -76,11 +77,13 @@ def planned(asked: LoadArguments) -> LoadPlan:
     )
     check_look(asked.client.look, workload)
     window = _window(asked.traffic, workload)
+    warm_up = _warm_up(asked.traffic.warm_up, workload)
     given = asked.traffic.seed
     seed = int.from_bytes(os.urandom(_SEED_BYTES)) if given is None else given
     threads = threads_from(asked.client.threads, workload)
     spin_s = spin_s_from(asked.client.spin)
-    refused = out_of_range(workload, [window], threads=threads, seed=seed, spin_s=spin_s or 0.0)
+    windows = [window] if warm_up is None else [window, warm_up]
+    refused = out_of_range(workload, windows, threads=threads, seed=seed, spin_s=spin_s or 0.0)
     if refused is not None:
         raise UsageError(_complaint(refused, asked))
     return load_plan(
@@ -91,6 +94,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         threads=threads,
         cpus=cpus_from(asked.client.cpus),
         spin_s=spin_s,
+        warm_up=warm_up,
         allowed_host=asked.allowed_host,
         log_headers=requests.headers,
         log_expect=expected_by_log(asked.requests),
@@ -208,11 +212,27 @@ def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
         whole_s = DEFAULT_DURATION_S
     limit_s = math.inf if whole_s is None else whole_s
     if options.duration is not None:
-        try:
-            asked_s = duration_s(options.duration)
-        except UsageError as error:
-            wrong = _Options().complaint("duration", options.duration, "a time such as `10s`")
-            raise UsageError(wrong, hint=habit_of_duration(options.duration)) from error
+        asked_s = _time_s("duration", options.duration)
         has_end = length_s(workload.arrival) is not None
         limit_s = min(asked_s, limit_s) if has_end else asked_s
     return WindowPlan(arm=0, lead_in_s=0.0, measure_s=limit_s, n_requests=n or 0)
+
+
+def _warm_up(text: str | None, workload: Workload) -> WindowPlan | None:
+    if text is None:
+        return None
+    if isinstance(workload.arrival, Replay) or length_s(workload.arrival) is not None:
+        raise UsageError(
+            "`--warm-up` is for a load that goes on alike, but this one changes by a plan",
+            hint="begin the plan with a stage that warms up, or load twice",
+        )
+    return WindowPlan(arm=0, lead_in_s=0.0, measure_s=_time_s("warm_up", text))
+
+
+def _time_s(key: str, text: str) -> float:
+    try:
+        return duration_s(text)
+    except UsageError as error:
+        wrong = _Options().complaint(key, text, "a time such as `10s`")
+        hint = habit_of_duration(text) if key == "duration" else ""
+        raise UsageError(wrong, hint=hint) from error

@@ -68,6 +68,14 @@ class TrafficOptions:
             show_default=False,
         ),
     ] = None
+    warm_up: Annotated[
+        str | None,
+        typer.Option(
+            "--warm-up",
+            metavar="TIME",
+            help="Send the same load so long before measuring.",
+        ),
+    ] = None
     requests: Annotated[
         int | None,
         typer.Option(
@@ -182,6 +190,15 @@ class RequestOptions:
             "-u", "--user", metavar="NAME:PASS", help="Send this name and password (Basic)."
         ),
     ] = None
+    compressed: Annotated[
+        bool, typer.Option("--compressed", help="Accept compressed answers, as browsers do.")
+    ] = False
+    location: Annotated[
+        bool,
+        typer.Option(
+            "-L", "--location", help="Ask each URL once before, and load where redirects lead."
+        ),
+    ] = False
     data: Annotated[
         str | None,
         typer.Option(

@@ -94,6 +94,11 @@ class LoadOutputs:
                 raise UsageError(
                     "`--html` writes a file, not stdout", hint="such as `--html load.html`"
                 )
+        if self.json is not None and self.json.lstrip().startswith(("{", "[")):
+            raise UsageError(
+                "`--json` names the file that the result is written to, not a body",
+                hint="a JSON body is `--data TEXT -H 'Content-Type: application/json'`",
+            )
         check_files(self._files(), is_forced=self.is_forced)
         on_stdout = [option for option, to in self._files() if to == STDOUT]
         if len(on_stdout) > 1:

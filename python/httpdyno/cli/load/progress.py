@@ -42,7 +42,7 @@ class LoadProgress(LiveDisplay):
         duration_s: float | None = None,
         *,
         n_requests: int = 0,
-        has_first_steps: bool = False,
+        before: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Show nothing yet.
@@ -52,14 +52,14 @@ class LoadProgress(LiveDisplay):
             what: What is done: `loading http://localhost/ over 50 connections`.
             duration_s: When it ends; None where only `n_requests` ends it.
             n_requests: The test ends after that many; 0 is no such limit.
-            has_first_steps: Users do something before it, which takes none of its time.
+            before: What is done before it, which takes none of its time; empty for nothing.
             clock: Monotonic seconds.
         """
         super().__init__(console)
         self._what = what
         self._duration_s = duration_s
         self._n_requests = n_requests
-        self._has_first_steps = has_first_steps
+        self._before = before
         self._clock = clock
         self._began_s = clock()
         self._plain_at_s = self._began_s
@@ -76,7 +76,7 @@ class LoadProgress(LiveDisplay):
         """Take over how far the test is; None is nothing new."""
         if snapshot is None:
             return
-        if self._has_first_steps and not self._seen:
+        if self._before and not self._seen:
             self._began_s = self._clock() - snapshot.elapsed_s
         self._seen.append(snapshot)
         while len(self._seen) > 2 and snapshot.elapsed_s - self._seen[1].elapsed_s >= _RATE_OVER_S:  # noqa: PLR2004
@@ -97,7 +97,7 @@ class LoadProgress(LiveDisplay):
 
     def _figures(self) -> list[str]:
         if not self._seen:
-            return ["users do their first steps" if self._has_first_steps else "connecting"]
+            return [self._before or "connecting"]
         now = self._seen[-1]
         figures = [format_rate(self._rate_per_s()), f"{now.completed:,} completed"]
         figures += [
@@ -116,7 +116,7 @@ class LoadProgress(LiveDisplay):
     def _times(self, passed_s: float) -> str:
         left_s = self._left_s(passed_s)
         passed = whole_seconds(passed_s)
-        if self._has_first_steps and not self._seen:
+        if self._before and not self._seen:
             return passed
         if self._duration_s is not None and passed_s >= self._duration_s:
             return f"{passed}, waiting for the last answers"
@@ -151,7 +151,7 @@ def interruptions() -> Iterator[list[int]]:
 
 
 class Watched(Protocol):
-    """A run of one window, such as `LoadHandle`."""
+    """A run of which one window is measured, such as `LoadHandle`."""
 
     def wait(self, timeout_s: float) -> bool: ...  # noqa: D102
     def stop(self) -> None: ...  # noqa: D102
@@ -160,12 +160,13 @@ class Watched(Protocol):
     def entrances(self) -> Mapping[int, Measurement]: ...  # noqa: D102
 
 
-def watch(
+def watch(  # noqa: PLR0913 - what is watched, and all that is known of it
     handle: Watched,
     progress: LoadProgress,
     asked_to_end: list[int],
     *,
     workload: Workload | None = None,
+    n_before: int = 0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Measurement:
     """Wait until the load is over or an end is asked for; return what was seen.
@@ -175,6 +176,7 @@ def watch(
         progress: Told how far it is.
         asked_to_end: From `interruptions`.
         workload: What is sent, where users have first steps.
+        n_before: Windows that come before the one that is measured.
         clock: Monotonic seconds.
 
     Raises:
@@ -190,8 +192,9 @@ def watch(
         now_s = clock()
         if now_s - shown_at_s >= _SNAPSHOT_S:
             shown_at_s = now_s
-            progress.show(handle.live())
-    measurements = handle.measurements()
+            if not n_before or len(handle.measurements()) >= n_before:
+                progress.show(handle.live())
+    measurements = handle.measurements()[n_before:]
     if not measurements and asked_to_end and handle.wait(0):
         raise KeyboardInterrupt
     if not measurements and workload is not None:

@@ -1,5 +1,6 @@
 """From the options of `httpdyno load` to the server, its requests and their mix."""
 
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from msgspec import structs
 
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.errors import UsageError
-from httpdyno.foreign_text import is_whole_url
+from httpdyno.foreign_text import is_whole_url, opened_regular
 from httpdyno.load.target import Target, parse_url, quoted_path
 from httpdyno.load.url_file import (
     RequestLine,
@@ -24,9 +25,15 @@ from httpdyno.model import FORM_TYPE, RequestSpec, VisitStep
 
 _ANY_STATUS = "ok"
 _USUAL_STATUS = 200
-_OF_LOG = ("data", "first", "mix", "method", "page", "url_file")
+_OF_LOG = ("data", "first", "location", "mix", "method", "page", "url_file")
 _OF_MIX = ("mix", "url_file", "page")
-_OF_URLS = ("data", "method")
+_OF_URLS = ("data", "location", "method")
+_ASKED_BEFORE = frozenset({"GET", "HEAD"})
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{\s*[\"}]|\[\s*[\[{\"\d\]])")
+"""How objects and lists begin."""
+_LOOKED_AT_BYTES = 4096
+_CODINGS = "gzip, deflate, br"
+"""Those that browsers have had for ten years."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +105,16 @@ def server_of_log(urls: list[str], options: RequestOptions, *, unix_path: str = 
     return Requests(target=target, specs=(), steps=(), headers=headers)
 
 
+def is_json_as_form(request: RequestSpec) -> bool:
+    """Whether a body that looks like JSON goes out as a form, as it does by itself."""
+    if FORM_TYPE not in request.headers:
+        return False
+    if not request.body_file:
+        return _JSON.match(request.body.encode()) is not None
+    with opened_regular(request.body_file) as file:
+        return _JSON.match(file.read(_LOOKED_AT_BYTES)) is not None
+
+
 def expected_by_log(options: RequestOptions) -> Callable[[int], int | None] | None:
     """Return what is right whatever the log says, or None where nobody said so."""
     if options.expect_status is None:
@@ -140,7 +157,7 @@ def _refuse_urls_beside_lines(targets: list[Target], options: RequestOptions) ->
             hint=f"add it to the mix: `--mix {targets[-1].path}`",
         )
     for key in _OF_URLS:
-        if getattr(options, key) is not None:
+        if getattr(options, key) not in {None, False}:
             raise UsageError(
                 f"`--{key}` is for the URLs of the command line, but there is a mix",
                 hint="say it in the line: `--mix 'POST /login name=joe'`",
@@ -169,6 +186,11 @@ def _line_of(target: Target, options: RequestOptions) -> RequestLine:
     if options.method == "":
         raise UsageError("`-X` names no HTTP method", hint="such as `-X PUT`")
     method = (options.method or usual).upper()
+    if options.location and method not in _ASKED_BEFORE:
+        raise UsageError(
+            f"`--location` asks once before the load, and a {method} may change something",
+            hint="load where it leads, or take any answer as right with `--expect-status ok`",
+        )
     return RequestLine(url=target.path, method=method, body=body, body_file=body_file)
 
 
@@ -180,6 +202,7 @@ class _Builder:
         self._given = (
             *(header_of(text) for text in options.header or []),
             *_credentials(options),
+            *_codings(options),
         )
         self._expect_status = _status(options.expect_status)
         self._expect_length = _length(options.expect_length)
@@ -248,11 +271,23 @@ def _credentials(options: RequestOptions) -> list[tuple[str, str]]:
         return []
     if ":" not in options.user:
         raise UsageError("`-u` has no colon", hint="such as `-u NAME:PASSWORD`")
-    if any(header_of(text)[0].lower() == "authorization" for text in options.header or []):
-        raise UsageError(
-            "`-u` and the header `Authorization` both say who asks", hint="keep one of them"
-        )
+    _refuse_both("-u", "Authorization", options)
     return [("Authorization", f"Basic {b64encode(options.user.encode()).decode()}")]
+
+
+def _codings(options: RequestOptions) -> list[tuple[str, str]]:
+    """Return the header that asks for compressed answers; none where nobody wants them."""
+    if not options.compressed:
+        return []
+    _refuse_both("--compressed", "Accept-Encoding", options)
+    return [("Accept-Encoding", _CODINGS)]
+
+
+def _refuse_both(option: str, header: str, options: RequestOptions) -> None:
+    if any(header_of(text)[0].lower() == header.lower() for text in options.header or []):
+        raise UsageError(
+            f"`{option}` and the header `{header}` say the same", hint="keep one of them"
+        )
 
 
 def _status(text: str | None) -> int | None:

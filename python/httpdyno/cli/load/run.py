@@ -20,8 +20,10 @@ from httpdyno.cli.load.options import (
 )
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
+from httpdyno.cli.load.request import is_json_as_form
 from httpdyno.cli.load.stretch import stretches_s
 from httpdyno.cli.option_group import takes
+from httpdyno.cli.standard_streams import tell_hint
 from httpdyno.cli.waiting import put
 from httpdyno.foreign_text import is_there
 from httpdyno.load.engine import start_load
@@ -91,18 +93,23 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     )
     outputs.check()
     _announce(traffic.replay)
-    plan = planned(
-        LoadArguments(
-            urls=target.urls or [],
-            traffic=traffic,
-            requests=requests,
-            users=users,
-            connections=connections,
-            tls=tls,
-            client=client,
-            allowed_host=safety.yes_i_may_load,
-        )
+    asked = LoadArguments(
+        urls=target.urls or [],
+        traffic=traffic,
+        requests=requests,
+        users=users,
+        connections=connections,
+        tls=tls,
+        client=client,
+        allowed_host=safety.yes_i_may_load,
     )
+    plan = planned(asked)
+    if requests.location:
+        from httpdyno.cli.load.landing import landed  # noqa: PLC0415 - not for most loads
+
+        plan = planned(landed(asked, plan))
+    if any(map(is_json_as_form, (*plan.workload.first, *plan.workload.requests))):
+        tell_hint("a JSON body goes out as a form; add `-H 'Content-Type: application/json'`")
     with interruptions() as asked_to_end:
         outcome = _measured(plan, asked_to_end, fail_if=outputs.fail_if)
         outcome = _looked_at(outcome, plan, asked_to_end, is_asked=client.look)
@@ -124,14 +131,16 @@ def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ..
         handle = start_load(
             plan.workload,
             [plan.address],
-            [plan.window],
+            plan.windows,
             threads=plan.threads,
             cpus=plan.cpus,
             seed=plan.seed,
             spin_s=plan.spin_s,
             recording=plan.recording,
         )
-        measurement = watch(handle, progress, asked_to_end, workload=plan.workload)
+        measurement = watch(
+            handle, progress, asked_to_end, workload=plan.workload, n_before=len(plan.windows) - 1
+        )
     return LoadOutcome(
         measurement=measurement,
         workload=plan.workload,
@@ -143,6 +152,7 @@ def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ..
         began_at=began_at,
         seed=plan.seed,
         threads=plan.threads,
+        warm_up_s=0.0 if plan.warm_up is None else plan.warm_up.measure_s,
         schedule_hash=handle.schedule_hash,
         log=plan.recording.log if plan.recording else None,
         fail_if=fail_if,
@@ -184,10 +194,14 @@ def _progress(plan: LoadPlan) -> LoadProgress:
     limits = [] if limit_s is None else [format_duration(limit_s)]
     limits += [plural(window.n_requests, "request")] if window.n_requests else []
     what = f"loading {plan.target.url}: {workload_text(plan.workload)}, for {' or '.join(limits)}"
+    before = "users do their first steps" if plan.workload.first else ""
+    if plan.warm_up is not None:
+        before = "warming up"
+        what += f" after {format_duration(plan.warm_up.measure_s)} of warm-up"
     return LoadProgress(
         messages(),
         f"{what}, seed {plan.seed}",
         limit_s,
         n_requests=window.n_requests,
-        has_first_steps=bool(plan.workload.first),
+        before=before,
     )

@@ -1,12 +1,14 @@
 """What became of the requests, in words: the verdict line and the kinds of error."""
 
-from httpdyno.model import Measurement, Workload
+from httpdyno.model import LoadOutcome, Measurement, Workload
 from httpdyno.report.shared.phrase import oxford, plural
+from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.units import format_duration, format_rate
 
 _FEW = 0.01
 """Of the answers: a rate that is off by less looks right."""
 
+_REDIRECTS = frozenset({"301", "302", "303", "307", "308"})
 ERROR_WORDS = {
     "refused": "were refused a connection",
     "reset": "had their connection reset",
@@ -47,6 +49,22 @@ def verdict_line(
         if n_late > completed * _FEW:
             text += f" ({n_late:,} after that, not in the rate)"
     return f"{text}: {_failures(measurement, workload)}" if measurement.errors else text
+
+
+def redirect_hint(measurement: Measurement, workload: Workload) -> str:
+    """Return what to do where all answers led elsewhere, and none was right; else empty."""
+    seen = {status for status, n in measurement.statuses.items() if n}
+    if workload.steps or measurement.completed or not seen or seen - _REDIRECTS:
+        return ""
+    return "`--location` loads where redirects lead; `--expect-status ok` takes them as right"
+
+
+def offer_text(outcome: LoadOutcome) -> str:
+    """Return all that was offered, in one line."""
+    text = workload_text(outcome.workload)
+    if outcome.warm_up_s:
+        text += f", after {format_duration(outcome.warm_up_s)} of the same load, in no figure"
+    return text
 
 
 def n_after_end(measurement: Measurement) -> int:

@@ -5,6 +5,8 @@ Source:
     each line of four numbers.
 """
 
+import math
+
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.hdr import n_buckets, sub_buckets
 from httpdyno.report.load.histogram_text import spectrum
@@ -22,8 +24,7 @@ def load_hgrm(outcome: LoadOutcome) -> str:
     data = outcome.measurement.latency
     lines = [f"{_HEAD[0]:>12s} {_HEAD[1]:>14s} {_HEAD[2]:>10s} {_HEAD[3]:>14s}", ""]
     lines += [_line(*row) for row in spectrum(data)]
-    mean_ms = mean_s(data) * _MS_PER_S if count(data) else 0.0
-    deviation_ms = deviation_s(data) * _MS_PER_S if count(data) else 0.0
+    mean_ms, deviation_ms = map(_number_ms, (mean_s(data), deviation_s(data)))
     lines += [
         measured_by(outcome),
         f"#[Mean    = {mean_ms:12.3f}, StdDeviation   = {deviation_ms:12.3f}]",
@@ -31,6 +32,11 @@ def load_hgrm(outcome: LoadOutcome) -> str:
         f"#[Buckets = {n_buckets(_DIGITS):12d}, SubBuckets     = {sub_buckets(_DIGITS):12d}]",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _number_ms(seconds: float) -> float:
+    """Return milliseconds; 0 where there are none, since the format has numbers only."""
+    return 0.0 if math.isnan(seconds) else seconds * _MS_PER_S
 
 
 def _line(value_s: float, q: float, n: int) -> str:

@@ -202,6 +202,8 @@ class LoadJson(Record, frozen=True):
     """Why nobody looked, where that should be known."""
     behind: tuple[BehindJson, ...]
     """Of a server that was looked at."""
+    warm_up_s: float
+    """How long the same load was sent before, which is in no figure."""
 
 
 def load_json(outcome: LoadOutcome) -> dict[str, Any]:
@@ -262,6 +264,7 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         look=outcome.look,
         not_looked=outcome.not_looked,
         behind=tuple(behind_json(outcome.behind)),
+        warm_up_s=outcome.warm_up_s,
     )
 
 

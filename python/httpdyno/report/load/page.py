@@ -8,7 +8,7 @@ from httpdyno.report.load import chart
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
 from httpdyno.report.load.distribution import figure, missing_percentiles, time_text
-from httpdyno.report.load.headline import is_good, verdict_line
+from httpdyno.report.load.headline import is_good, offer_text, verdict_line
 from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows, who
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.tables import (
@@ -31,7 +31,7 @@ from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
-from httpdyno.report.shared.workload_text import latency_label, model_name, workload_text
+from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 _MODELS = {
@@ -55,7 +55,7 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
     return {
         "outcome": outcome,
         "host": outcome.host,
-        "offer": workload_text(outcome.workload),
+        "offer": offer_text(outcome),
         "hero": _hero(outcome),
         "tiles": _tiles(outcome),
         "thresholds": _thresholds(outcome),

@@ -10,7 +10,7 @@ from rich.text import Text
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.caveat import by_weight, load_caveats
 from httpdyno.report.load.distribution import missing_percentiles
-from httpdyno.report.load.headline import is_good, verdict_line
+from httpdyno.report.load.headline import is_good, offer_text, redirect_hint, verdict_line
 from httpdyno.report.load.histogram_text import distribution_text, sparkline
 from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
@@ -26,7 +26,7 @@ from httpdyno.report.load.tables import (
 )
 from httpdyno.report.load.threshold import judgements
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.shared.workload_text import latency_label, workload_text
+from httpdyno.report.shared.workload_text import latency_label
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
@@ -73,7 +73,9 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
         address=outcome.address,
     )
     parts: list[RenderableType] = [Prose(Text(line, style))]
-    offer = workload_text(outcome.workload)
+    if hint := redirect_hint(measurement, outcome.workload):
+        parts.append(Prose(Text(f"hint: {hint}", "cyan")))
+    offer = offer_text(outcome)
     parts.append(Prose(Text(f"{outcome.url}, {offer}" if outcome.url else offer)))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
     if errors:

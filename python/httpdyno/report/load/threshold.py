@@ -29,7 +29,7 @@ _HINT = (
 )
 _CONDITION = re.compile(r"\s*([^<>=!]*?)\s*(<=|>=|==|!=|=|<|>)\s*(.*?)\s*")
 _K6 = re.compile(
-    r"\s*(?:http_req_duration\s*:?\s*)?(p\(\d{1,2}(?:\.\d+)?\)|avg|med)\s*(<=?)\s*(\d+)\s*"
+    r"\s*(?:http_req_duration\s*:?\s*)?(p\(?\d{1,2}(?:\.\d+)?\)?|avg|med|min|max)\s*(<=?)\s*(\d+)\s*"
 )
 """A threshold of k6 in milliseconds, which says what must hold."""
 _COMPARE: dict[str, Callable[[float, float], bool]] = {

@@ -85,10 +85,13 @@ def _without_option(word: str) -> str:
 
 
 def _texts(file: Path) -> Iterator[str]:
-    """Yield all texts of a study file; none of one that cannot be read, which is said later."""
+    """Yield all texts of a study file; none of one that cannot be read, which is said later.
+
+    Whatever `study.file` reads must be read here.
+    """
     try:
         with file.open("rb") as source:
-            raw = tomllib.loads(source.read(_MOST_TOML_BYTES).decode())
+            raw = tomllib.loads(source.read(_MOST_TOML_BYTES).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return
     left: list[tuple[Names, Any]] = [((), raw)]

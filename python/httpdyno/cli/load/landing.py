@@ -1,0 +1,81 @@
+"""Where the redirects of a URL lead, asked once before the load begins."""
+
+from dataclasses import dataclass, replace
+from urllib.parse import urljoin
+
+from msgspec import structs
+
+from httpdyno.cli.load.arguments import LoadArguments
+from httpdyno.cli.standard_streams import tell
+from httpdyno.errors import TargetError, UsageError
+from httpdyno.experiment.answer.ask import Question, Visitor
+from httpdyno.load.plan import LoadPlan
+from httpdyno.load.target import Target, check_permitted, parse_url, resolve
+from httpdyno.model import RequestSpec, TlsSpec, Workload
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST = 10
+_CREDENTIALS = frozenset({"authorization", "cookie"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """A server that is asked."""
+
+    addresses: tuple[str, ...]
+    networks: tuple[str, ...] = ()
+
+
+def landed(asked: LoadArguments, plan: LoadPlan) -> LoadArguments:
+    """Return the same options with the URLs that redirects lead to, and tell of each.
+
+    Args:
+        asked: The options, with a URL for each request.
+        plan: What they come to.
+
+    Raises:
+        TargetError: A server does not answer.
+        UsageError: Redirects lead to where nobody may load, or round and round.
+    """
+    urls = []
+    for url, request in zip(asked.urls, plan.workload.requests, strict=True):
+        begin = replace(parse_url(url), unix_path=plan.target.unix_path)
+        end = _landing(begin, request, asked.allowed_host, plan.workload.timeout_s)
+        urls.append(url if end == begin else end.url)
+        if end != begin:
+            tell(f"{begin.url} leads to {end.url}")
+    return replace(asked, urls=urls)
+
+
+def _landing(
+    target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
+) -> Target:
+    begin = target
+    for _ in range(_MOST):
+        location = _location(target, request, allowed_host, timeout_s)
+        if not location:
+            return target
+        target = replace(parse_url(urljoin(target.url, location)), unix_path=target.unix_path)
+        named = {name.lower() for name, _ in request.headers}
+        if target.host != begin.host and named & _CREDENTIALS:
+            raise UsageError(
+                f"`{begin.url}` leads to `{target.host}`, which your credentials are not for",
+                hint=f"load `{target.url}` itself, with the credentials that are",
+            )
+    raise UsageError(f"`{begin.url}` leads from redirect to redirect, {_MOST} times")
+
+
+def _location(
+    target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
+) -> str:
+    """Return where an answer leads; empty where it is none."""
+    address = resolve(target)
+    check_permitted(target, address, allowed_host=allowed_host)
+    own = tuple(each for each in request.headers if each[0].lower() != "host")
+    there = structs.replace(request, path=target.path, headers=(("Host", target.authority), *own))
+    tls = TlsSpec(server_name=target.host) if target.is_tls else None
+    visitor = Visitor(running=_Place(addresses=(address,)), workload=Workload(tls=tls))
+    answer = visitor.ask(Question(request=there), limit_s=timeout_s)
+    if not answer.status:
+        raise TargetError(f"`{target.url}` did not answer: {answer.words}")
+    return answer.location if answer.status in _REDIRECTS else ""
