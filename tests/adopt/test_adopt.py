@@ -19,6 +19,7 @@ from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.rehearsal import folders_of
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.ask import questions
+from httpdyno.experiment.answer.coding import accepted
 from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.site.isolation import seat_maker
@@ -83,10 +84,8 @@ def test_the_study_that_is_written_is_one(theirs, tmp_path):
     assert [(k.name, k.start, k.levels, k.cost) for k in study.knobs] == [
         ("front:answer", "1", ("2", "3"), "restart")
     ]
-    assert [(r.path, r.headers) for r in study.workload.requests] == [
-        ("/", (("Host", "toy.example"),)),
-        ("/write", (("Host", "toy.example"),)),
-    ]
+    sent = (("Accept-Encoding", accepted()), ("Host", "toy.example"))
+    assert [(r.path, r.headers) for r in study.workload.requests] == [("/", sent), ("/write", sent)]
     assert (tmp_path / "shop/snapshot/files" / str(theirs)[1:]).read_bytes() == theirs.read_bytes()
     assert result.n_files == 1
 

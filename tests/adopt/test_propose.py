@@ -7,7 +7,7 @@ from tests.advice.rules.told import APACHE, FPM, NGINX
 from httpdyno.adopt.gather import Gathered
 from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.propose import Wanted, propose
-from httpdyno.adopt.rehearsal import RehearsalReport
+from httpdyno.adopt.rehearsal import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
@@ -37,14 +37,14 @@ def found(kind, main, text):
     return Found(member=member, files=files, survey=survey)
 
 
-def proposed(*members, rooms=(), servers=None, **wanted):
+def proposed(*members, rooms=(), servers=None, answered=(), **wanted):
     gathered = Gathered(members=members, outside=())
     infos = {
         knob_name(each.member.name, name): info
         for each in members
         for name, info in ADAPTERS[each.member.kind].knobs(each.survey).items()
     }
-    report = structs.replace(REPORT, rooms=rooms)
+    report = structs.replace(REPORT, rooms=rooms, answered=answered)
     asked = Wanted(n_cpus=2, **wanted)
     return propose(gathered, infos, report, OFFER, asked, servers=servers)
 
@@ -63,6 +63,25 @@ def test_findings_come_first_with_their_evidence_and_the_likeliest_after_them():
         f"(HostnameLookups On, {APACHE}:7) [name-lookups]"
     )
     assert by_name["apache:MaxRequestWorkers"].startswith("5 at a time for 64 clients")
+
+
+@pytest.mark.parametrize(
+    ("coding", "blocked"), [("gzip", ""), ("", "no request was answered compressed")]
+)
+def test_levels_of_compression_are_tried_only_where_answers_are_compressed(coding, blocked):
+    answer = Answered(
+        path="/", status=200, words="200", time_s=0.1, is_expected=True, coding=coding
+    )
+    nginx = found("nginx", NGINX, "events {}\nhttp { gzip on; gzip_comp_level 9; }\n")
+    text = f"{PREFORK}LoadModule deflate_module m/d.so\nDeflateCompressionLevel 9\n"
+    apache = found("apache", APACHE, text)
+    for member, knob in (
+        (nginx, "nginx:gzip_comp_level"),
+        (apache, "apache:DeflateCompressionLevel"),
+    ):
+        offer = proposed(member, answered=(answer,))
+        [each] = [each for each in (*offer.tried, *offer.listed) if each.name == knob]
+        assert (each.blocked, each in offer.tried) == (blocked, not blocked)
 
 
 def test_what_may_lose_lines_is_tried_only_where_that_is_allowed():

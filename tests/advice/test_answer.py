@@ -13,6 +13,8 @@ AT_S = 1_795_514_400
     [
         (f'"{AT_S:x}-{1200:x}"', MODIFIED, True),  # nginx
         (f'"{1200:x}-{AT_S * 1_000_000 + 77:x}"', MODIFIED, True),  # Apache
+        (f'W/"{AT_S:x}-{1200:x}"', MODIFIED, True),  # nginx, compressed
+        (f'"{1200:x}-{AT_S * 1_000_000 + 77:x}-gzip"', MODIFIED, True),  # Apache, likewise
         (f'"{AT_S:x}-{1201:x}"', MODIFIED, False),
         (f'"{AT_S + 1:x}-{1200:x}"', MODIFIED, False),
         (f'W/"{1200:x}-{AT_S * 1000:x}"', MODIFIED, False),  # what `send` of node makes

@@ -70,6 +70,7 @@ def propose(  # noqa: PLR0913 - what is known of a site and wanted of it
         n_cpus=wanted.n_cpus,
         connections=offer.connections,
         static_share=report.static_share,
+        has_compressed=report.has_compressed,
         words=report.words,
         burst=report.burst,
     )

@@ -6,7 +6,7 @@ answered as it should be, a backend out of reach, a folder that may not be writt
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import PurePosixPath
 
 import msgspec
@@ -17,6 +17,7 @@ from httpdyno.advice.answer import is_from_file
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.answer.ask import Answer
+from httpdyno.experiment.answer.coding import decoded
 from httpdyno.experiment.answer.rehearsed import Asked
 from httpdyno.model import Burst, Configuration, Record, ServerSpec, Workload
 from httpdyno.servers.adapter import NotRunning
@@ -49,6 +50,8 @@ class Answered(Record, frozen=True):
     """Of the same request, asked once more."""
     location: str = ""
     """Where it leads to instead."""
+    coding: str = ""
+    """How it was compressed, as in `gzip`; empty where it was not."""
     is_file: bool | None = None
     """Whether nginx or Apache answered it from a file, as its ETag says; None where none says."""
 
@@ -94,6 +97,11 @@ class RehearsalReport(Record, frozen=True):
     def wrong(self) -> tuple[Answered, ...]:
         """Requests that were not answered as they should be."""
         return tuple(each for each in self.answered if not each.is_expected)
+
+    @property
+    def has_compressed(self) -> bool:
+        """Whether any request was answered compressed."""
+        return any(each.coding for each in self.answered)
 
     @property
     def static_share(self) -> float | None:
@@ -204,12 +212,16 @@ def _answered(answer: Answer, again: Answer) -> Answered:
         # An answer of another kind has another length, and is told by its status.
         n_bytes_again=_length(again) if again.status == answer.status else n_bytes,
         location=answer.location,
+        coding=answer.coding,
         is_file=is_from_file(answer.etag, answer.modified, n_bytes),
     )
 
 
 def _length(answer: Answer) -> int:
-    """Return how long an answer's body is; a large one is not read to its end."""
+    """Return how long an answer's body is, decoded; a large one is not read to its end."""
+    if answer.coding:
+        with suppress(ValueError):
+            return len(decoded(answer.body, answer.coding))
     return len(answer.body) if answer.length is None else answer.length
 
 

@@ -3,7 +3,8 @@
 import re
 from email.utils import parsedate_to_datetime
 
-_HEX = re.compile(r'"([0-9a-f]+)-([0-9a-f]+)"')
+_HEX = re.compile(r'(?:W/)?"([0-9a-f]+)-([0-9a-f]+)(?:-[a-z]+)?"')
+"""nginx has it weak where it compresses, Apache's modules add the coding's name."""
 _MICROSECONDS = 1_000_000
 
 
@@ -17,7 +18,7 @@ def is_from_file(etag: str, last_modified: str, n_bytes: int) -> bool | None:
     Args:
         etag: As it came.
         last_modified: As it came.
-        n_bytes: Of the body.
+        n_bytes: Of the body, decoded.
 
     Source:
         nginx: ngx_http_set_etag, `"%xT-%xO"`: seconds, then length. Apache 2.4: FileETag MTime

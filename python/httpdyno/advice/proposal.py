@@ -63,6 +63,8 @@ class Shape:
     proxied_share: float | None = None
     """Answered by a backend."""
     is_keep_alive: bool = True
+    has_compressed: bool = True
+    """Whether an answer was compressed; where nobody looked one may be."""
     burst: Burst | None = None
     """What some clients at a time did to the copy; None where nobody tried."""
     words: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from httpdyno.cli.adopt_told import (
     tell_found,
 )
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
+from httpdyno.cli.load.request import header_of
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.own_server import own_servers
@@ -86,6 +87,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
     urls: Annotated[
         str | None,
         typer.Option("--urls", metavar="FILE", help="What clients ask for, a path to a line."),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-H", "--header", metavar="'NAME: VALUE'", help="Ask with this too; may be repeated."
+        ),
     ] = None,
     connections: Annotated[
         int | None,
@@ -228,6 +235,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ready_path=ready_path,
         connections=connections,
         is_tls=loaded.is_tls,
+        headers=[header_of(each) for each in header or []],
     )
     tell_found(gathered)
     request = Request(

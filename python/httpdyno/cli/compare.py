@@ -36,6 +36,7 @@ from httpdyno.cli.option import (
     SeedOption,
     TrustOption,
     UntilDecidedOption,
+    VerboseOption,
     bundled_names,
     knob_levels,
 )
@@ -116,6 +117,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     json: JsonOption = None,
     force: ForceOption = False,
     with_secrets: SecretsOption = False,
+    verbose: VerboseOption = False,
     url: UrlOption = None,
     connections: ConnectionsOption = None,
     duration: DurationOption = None,
@@ -130,7 +132,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     time and are loaded in turns, so that what else happens on the machine hits both. Several
     candidates are each compared with a, and share the budget and the risk of a wrong word.
     """
-    outputs = Outputs(json=json, html=html, has_secrets=with_secrets, is_forced=force)
+    outputs = Outputs(
+        json=json,
+        html=html,
+        has_secrets=with_secrets,
+        is_verbose=verbose,
+        is_forced=force,
+    )
     outputs.check()
     running = UrlArguments(
         urls=url or [],

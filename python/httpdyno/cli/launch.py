@@ -57,6 +57,7 @@ class Request:
     is_forced: bool = False
     """Whether files that httpdyno did not write are overwritten."""
     has_secrets: bool = False
+    is_verbose: bool = False
 
 
 def launch(request: Request) -> int:
@@ -65,6 +66,7 @@ def launch(request: Request) -> int:
         json=request.json,
         html=request.html,
         has_secrets=request.has_secrets,
+        is_verbose=request.is_verbose,
         is_forced=request.is_forced,
     )
     outputs.check()

@@ -167,6 +167,8 @@ SeedOption = Annotated[
     ),
 ]
 
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all that was measured.")]
+
 SecretsOption = Annotated[
     bool,
     typer.Option(

@@ -15,7 +15,10 @@ def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     if not outputs.has_secrets:
         outcome = without_values(outcome)
     if outputs.has_text:
-        results().print(outcome_text(outcome, has_page=outputs.html is not None))
+        text = outcome_text(
+            outcome, has_page=outputs.html is not None, is_verbose=outputs.is_verbose
+        )
+        results().print(text)
     if outputs.json is not None:
         outputs.write_json(outcome_json(outcome))
     if outputs.html is not None:

@@ -42,6 +42,8 @@ class Outputs:
     """A file, or `-` for stdout instead of the text."""
     has_secrets: bool = False
     """Whether values of cookies, the environment and their like are written too."""
+    is_verbose: bool = False
+    """Whether the text has all that was seen, and what its columns are."""
     is_forced: bool = False
     """Whether files that httpdyno did not write are overwritten."""
 

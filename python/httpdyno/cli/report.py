@@ -9,7 +9,7 @@ from rich.text import Text
 from httpdyno.cli.console import results
 from httpdyno.cli.keep import newest_runs
 from httpdyno.cli.load.output import LoadOutputs
-from httpdyno.cli.option import ForceOption, HtmlOption, JsonOption, stored_ids
+from httpdyno.cli.option import ForceOption, HtmlOption, JsonOption, VerboseOption, stored_ids
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.turns_output import show_turns
@@ -28,7 +28,7 @@ EXAMPLE = """Example:
 """
 
 
-def command(
+def command(  # noqa: PLR0913 - one parameter for each option
     run_id: Annotated[
         str | None,
         typer.Argument(
@@ -51,9 +51,10 @@ def command(
             "stdout, without text.",
         ),
     ] = None,
+    verbose: VerboseOption = False,
 ) -> int:
     """Show a stored run again, or write it as HTML or JSON."""
-    outputs = Outputs(json=json, html=html, diff=diff, is_forced=force)
+    outputs = Outputs(json=json, html=html, diff=diff, is_verbose=verbose, is_forced=force)
     outputs.check()
     with Store.open() as store:
         newest = newest_runs(store)
@@ -65,7 +66,12 @@ def command(
             raise UsageError(f"run {found} changed nothing, so there is no difference to write")
         if kind == "load":
             page = outputs.html_path(found)
-            shown = LoadOutputs(json=json, html=str(page) if page else None, is_forced=force)
+            shown = LoadOutputs(
+                json=json,
+                html=str(page) if page else None,
+                is_verbose=verbose,
+                is_forced=force,
+            )
             shown.check()
             shown.write(store.load(found))
         elif kind == "turns":

@@ -33,6 +33,7 @@ from httpdyno.cli.option import (
     StudyArgument,
     TrustOption,
     UntilDecidedOption,
+    VerboseOption,
 )
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
@@ -162,6 +163,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     json: JsonOption = None,
     force: ForceOption = False,
     with_secrets: SecretsOption = False,
+    verbose: VerboseOption = False,
 ) -> int:
     """Run a study: one change after the other, or all side by side."""
     return launch(
@@ -180,6 +182,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
             json=json,
             is_forced=force,
             has_secrets=with_secrets,
+            is_verbose=verbose,
         )
     )
 

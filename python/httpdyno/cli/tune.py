@@ -16,6 +16,7 @@ from httpdyno.cli.option import (
     SeedOption,
     TrustOption,
     UntilDecidedOption,
+    VerboseOption,
 )
 from httpdyno.cli.tuned_source import study_of
 
@@ -24,6 +25,9 @@ EXAMPLE = """Examples:
 \b
   httpdyno tune bookmarks --budget 3m --html report.html
   httpdyno tune nginx
+
+Columns of its table: ratio and interval of the metric, over the best so far; total, the changes
+that were kept multiplied; CPU, of a request; p99, of latency; book, what was published.
 """
 
 
@@ -43,6 +47,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     json: JsonOption = None,
     force: ForceOption = False,
     with_secrets: SecretsOption = False,
+    verbose: VerboseOption = False,
 ) -> int:
     """Tune a study's server, keeping each change that is proven.
 
@@ -68,5 +73,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
             json=json,
             is_forced=force,
             has_secrets=with_secrets,
+            is_verbose=verbose,
         )
     )

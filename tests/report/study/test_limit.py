@@ -76,7 +76,10 @@ def test_the_machines_run_queue_is_told_where_others_or_the_client_took_its_cpus
     told = f"5.2 threads ran or were ready on the machine's 2 CPUs in the mean; {words}"
     outcome = with_looks(outcome, looks)
     assert limit_rows(outcome)[0].run_queue == (told if words else "")
-    for report in (plain_text(outcome_text(outcome)), shown(outcome_html(outcome))):
+    for report in (
+        plain_text(outcome_text(outcome, is_verbose=True)),
+        shown(outcome_html(outcome)),
+    ):
         assert (told in " ".join(report.split())) is bool(words)
         assert ("threads ran or were ready" in report) is bool(words)
 
@@ -101,14 +104,17 @@ def test_a_change_says_what_it_moved_also_where_its_before_was_looked_at_elsewhe
 
 def test_where_nobody_looked_there_is_nothing_to_tell():
     assert limit_rows(ladder()) == []
-    assert "what limited it" not in plain_text(outcome_text(ladder()))
+    assert "what limited it" not in plain_text(outcome_text(ladder(), is_verbose=True))
     assert "What limited it" not in shown(outcome_html(ladder()))
 
 
 def test_terminal_and_page_have_it():
-    text = " ".join(plain_text(outcome_text(seen())).split())
+    text = " ".join(plain_text(outcome_text(seen(), is_verbose=True)).split())
     assert "start: a disk; of 4.0 busy workers 3.5 waited for a disk" in text
     assert "write calls of an answer 14 → 6.0" in text
+    short = " ".join(plain_text(outcome_text(seen())).split())
+    assert "start: a disk" in short
+    assert "write calls" not in short
     page = shown(outcome_html(seen()))
     assert "What limited it" in page
     assert "write calls of an answer 14 → 6.0" in page
@@ -132,7 +138,7 @@ def test_an_answers_time_is_told_by_where_it_goes(worker_s, client_s, words):
 
 def test_terminal_page_and_json_have_an_answers_time():
     outcome, words = seen(), "an answer takes 28 ms of a worker, and hardly any time in queues"
-    assert words in " ".join(plain_text(outcome_text(outcome)).split())
+    assert words in " ".join(plain_text(outcome_text(outcome, is_verbose=True)).split())
     assert words in shown(outcome_html(outcome))
     arm = outcome_json(outcome)["steps"][0]["before_arm"]
     time = arm["bottleneck"]["answer_time"]
@@ -187,7 +193,7 @@ def test_what_a_server_says_of_itself_is_one_line(account, words):
     assert own_account_text(account, SLOW) == words
     looks = [(structs.replace(SLOW, own=(account,)), FAST), *[(None, None)] * 5]
     outcome = with_looks(ladder(), looks)
-    assert words in " ".join(plain_text(outcome_text(outcome)).split())
+    assert words in " ".join(plain_text(outcome_text(outcome, is_verbose=True)).split())
     assert words in shown(outcome_html(outcome))
 
 
@@ -309,7 +315,7 @@ def test_with_phases_it_says_what_was_looked_at(decides, words):
     method = structs.replace(whole.plan.study.method, phases=phases, decides=decides)
     study = structs.replace(whole.plan.study, method=method)
     whole = structs.replace(whole, plan=structs.replace(whole.plan, study=study))
-    assert words in " ".join(plain_text(outcome_text(whole)).split())
+    assert words in " ".join(plain_text(outcome_text(whole, is_verbose=True)).split())
     told = words.strip("()").removeprefix("seen")
     assert f"{told}: reasons, not proofs" in " ".join(shown(outcome_html(whole)).split())
 
@@ -326,7 +332,7 @@ def test_a_sweep_without_a_final_claim_has_its_line_and_a_gap_where_nobody_looke
     assert f"{line.name}{line.text}" == (
         "MaxRequestWorkers 1 … 2: too few workers; 4: a backend; 16 … 32: a backend; 64 … 256: CPU"
     )
-    assert line.text in plain_text(outcome_text(whole)).replace("\n  ", " ")
+    assert line.text in plain_text(outcome_text(whole, is_verbose=True)).replace("\n  ", " ")
     assert "What limited it" in shown(outcome_html(whole))
 
 

@@ -103,7 +103,9 @@ def test_terminal_page_and_json_have_it():
     ]
     outcome = structs.replace(outcome, steps=tuple(steps))
     words = "24.1 MiB PSS, 9 descriptors, 1 thread"
-    assert f"a worker: {words}" in " ".join(plain_text(outcome_text(outcome)).split())
+    assert f"a worker: {words}" in " ".join(
+        plain_text(outcome_text(outcome, is_verbose=True)).split()
+    )
     assert f"a worker: {words}" in shown(outcome_html(outcome))
     facts = dict(evidence(outcome, lambda _svg: "")[0]["facts"])
     assert facts["a worker"] == words

@@ -12,6 +12,7 @@ from httpdyno.advice.knob.rule import (
     number,
     overflowing,
     proposals,
+    uncompressed,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
 from httpdyno.advice.rules.apache.keep_alive import HEAVY_BYTES
@@ -149,6 +150,7 @@ def compression(offered: Offered) -> Iterator[KnobProposal]:
         lambda _: (1,),
         lambda found: f"answers are compressed at level {found}",
         expects="cpu",
+        blocked=uncompressed(offered),
     )
 
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, number, overflowing, proposals
+from httpdyno.advice.knob.rule import (
+    LIKELY,
+    POSSIBLE,
+    WEAK,
+    number,
+    overflowing,
+    proposals,
+    uncompressed,
+)
 from httpdyno.advice.proposal import KnobProposal, Offered
 from httpdyno.model import Survey
 
@@ -143,6 +151,7 @@ def compression(offered: Offered) -> Iterator[KnobProposal]:
         ),
         prior=LIKELY,
         expects="cpu",
+        blocked=uncompressed(offered),
     )
 
 

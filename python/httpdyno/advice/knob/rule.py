@@ -82,6 +82,11 @@ def overflowing(offered: Offered, name: str, level: int = 4096) -> Iterator[Knob
         )
 
 
+def uncompressed(offered: Offered) -> str:
+    """Return why no level of compression would change anything; empty where one may."""
+    return "" if offered.shape.has_compressed else "no request was answered compressed"
+
+
 def is_waited_for(offered: Offered, n_workers: float) -> bool:
     """Whether connections waited in the rehearsal for workers that waited themselves.
 

@@ -13,9 +13,8 @@ from httpdyno.cli.load.output import (
     HlogOption,
     LoadHtmlOption,
     PrometheusOption,
-    VerboseOption,
 )
-from httpdyno.cli.option import ForceOption, JsonOption
+from httpdyno.cli.option import ForceOption, JsonOption, VerboseOption
 from httpdyno.cli.option_group import number, whole_number
 from httpdyno.model.arrival import LOG_SPREADS
 from httpdyno.model.workload import ORDERS

@@ -62,7 +62,6 @@ HistogramOption = Annotated[
     bool,
     typer.Option("--histogram", help="Show the latency distribution and every percentile too."),
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all that was measured.")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -200,7 +200,7 @@ class _Builder:
     def __init__(self, target: Target, options: RequestOptions) -> None:
         self._target = target
         self._given = (
-            *(_header(text) for text in options.header or []),
+            *(header_of(text) for text in options.header or []),
             *_credentials(options),
             *_codings(options),
         )
@@ -253,7 +253,12 @@ class _Builder:
         )
 
 
-def _header(text: str) -> tuple[str, str]:
+def header_of(text: str) -> tuple[str, str]:
+    """Return name and value of what stands after `-H`.
+
+    Raises:
+        UsageError: It has no colon.
+    """
     name, colon, value = text.partition(":")
     if not colon:
         raise UsageError(f"`-H {text}` has no colon", hint="such as `-H 'Accept: text/html'`")
@@ -279,7 +284,7 @@ def _codings(options: RequestOptions) -> list[tuple[str, str]]:
 
 
 def _refuse_both(option: str, header: str, options: RequestOptions) -> None:
-    if any(_header(text)[0].lower() == header.lower() for text in options.header or []):
+    if any(header_of(text)[0].lower() == header.lower() for text in options.header or []):
         raise UsageError(
             f"`{option}` and the header `{header}` say the same", hint="keep one of them"
         )

@@ -14,6 +14,11 @@ _EITHER_ZLIB = 32 + zlib.MAX_WBITS
 _NONE = ("", "identity")
 
 
+def accepted() -> str:
+    """Return the `Accept-Encoding` of a browser, as far as its codings can be undone here."""
+    return "gzip, deflate, br" if _brotli() else "gzip, deflate"
+
+
 class UndecodableError(ValueError):
     """A body is not what its coding says; lower case, no full stop."""
 

@@ -29,14 +29,19 @@ _KNOB_WIDTH = 22
 _ANY_WIDTH = 1_000
 
 
-def ladder_table(steps: Sequence[LadderStep], *, against: str = "") -> RenderableType:
+def ladder_table(
+    steps: Sequence[LadderStep], *, against: str = "", is_explained: bool = True
+) -> RenderableType:
     """Return the ladder: one change to a row, against the best so far.
 
     Or, where all are compared with the same, one to a row, `against` that.
     """
-    bare = _table(steps, against, has_memory=False)
+    bare = _table(steps, against, has_memory=False, is_explained=is_explained)
     memory = "" if against else _memory_line(steps)
-    return _Ladder(_table(steps, against, has_memory=True), bare, memory) if memory else bare
+    if not memory:
+        return bare
+    whole = _table(steps, against, has_memory=True, is_explained=is_explained)
+    return _Ladder(whole, bare, memory)
 
 
 class _Ladder:
@@ -54,7 +59,9 @@ class _Ladder:
         yield self._whole if width <= options.max_width else self._narrow
 
 
-def _table(steps: Sequence[LadderStep], against: str, *, has_memory: bool) -> Table:
+def _table(
+    steps: Sequence[LadderStep], against: str, *, has_memory: bool, is_explained: bool
+) -> Table:
     is_ladder = not against
     has_book = any(step.book_ratio is not None for step in steps)
     key = ratio_key(steps[0].comparison.metric)
@@ -78,13 +85,14 @@ def _table(steps: Sequence[LadderStep], against: str, *, has_memory: bool) -> Ta
     explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
     marks = marks_text([step.comparison for step in steps], others)
     of = "the best so far; total: the kept ones multiplied" if is_ladder else against
-    table.caption = Text(
-        f"ratio: {RATIO_NAMES[key]} over that of {of}; {explained}, as "
-        f"ratios{f'; {marks}' if marks else ''}"
-        f"{'; book: the published figure' if has_book else ''}"
-        f"{f'; memory: with the change, {_at_first(steps)}' if has_memory else ''}",
-        "dim",
-    )
+    if is_explained:
+        words = [f"{explained}, as ratios", *([marks] if marks else [])]
+        words += ["book: the published figure"] if has_book else []
+    else:
+        of = of.partition(";")[0]
+        words = [marks] if marks else []
+    words += [f"memory: with the change, {_at_first(steps)}"] if has_memory else []
+    table.caption = Text("; ".join([f"ratio: {RATIO_NAMES[key]} over that of {of}", *words]), "dim")
     table.caption_justify = "left"
     return table
 
@@ -129,7 +137,7 @@ def _ladder_row(
 ) -> list[RenderableType]:
     compared = step.comparison
     interval = of_objective(compared)
-    change = Text(step_name(step))
+    change = Text(_in_lines(step_name(step)))
     for line in step.change_lines:
         fits = len(line) + 2 <= _KNOB_WIDTH
         broken = line if fits else line.replace(" → ", "\n  → ")
@@ -145,6 +153,15 @@ def _ladder_row(
     if has_book:
         cells.append(ratio_text(step.book_ratio))
     return cells
+
+
+def _in_lines(name: str) -> str:
+    """Return a name in lines that fit, broken behind a member and before a scope."""
+    if len(name) <= _KNOB_WIDTH:
+        return name
+    member, colon, rest = name.rpartition(":")
+    knob, at, scope = rest.partition("@")
+    return "\n".join(part for part in (member + colon, knob, at + scope) if part)
 
 
 def _decided_text(compared: Comparison) -> Text:

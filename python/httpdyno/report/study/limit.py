@@ -50,6 +50,11 @@ class LimitRow:
     """What the change did: `private memory of a process 3.10 MiB → 2.20 MiB`, which the starts
     show, then what was seen in the looks: `write calls of an answer 14 → 6.1`."""
 
+    @property
+    def has_more(self) -> bool:
+        """Whether more was seen than the limit and its reason."""
+        return any((self.time, self.run_queue, self.worker, self.own, self.moved))
+
 
 def limit_rows(outcome: Outcome) -> list[LimitRow]:
     """Return what limited the start, and each configuration after a change that was kept.

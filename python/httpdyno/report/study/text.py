@@ -67,22 +67,27 @@ _SIZES = frozenset({"memory", "uss_per_process", "bytes_per_request"})
 _INDENT = (0, 0, 0, 2)
 
 
-def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
+def outcome_text(
+    outcome: Outcome, *, has_page: bool = False, is_verbose: bool = False
+) -> RenderableType:
     """Return the whole report: what was found, the evidence, caveats, and what to do next.
 
     Args:
         has_page: Whether the report is written as a page too, so that nobody is told to write it.
+        is_verbose: Whether all is told that limited a ladder's steps, and what its columns are.
     """
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
     if outcome.message and outcome.status != "failed":
         parts.append(Text(outcome.message))
     if outcome.steps and outcome.plan.reference is not None:
-        table = ladder_table(outcome.steps, against=reference_name(outcome))
+        against = reference_name(outcome)
+        table = ladder_table(outcome.steps, against=against, is_explained=is_verbose)
         parts += [Text(), table, Text(versus_note(outcome)), *_also_rows(outcome)]
         parts += _failures(outcome)
         parts += _rows_lines(outcome)
     elif outcome.steps:
-        parts += [Text(), ladder_table(outcome.steps), *_also_rows(outcome)]
+        table = ladder_table(outcome.steps, is_explained=is_verbose)
+        parts += [Text(), table, *_also_rows(outcome)]
         parts += _failures(outcome)
     if outcome.not_tried:
         parts.append(Text(not_tried_text(outcome)))
@@ -95,7 +100,8 @@ def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
         parts += [Text(), *conclusion]
     parts += phase_lines(outcome)
     parts += age_lines(outcome)
-    parts += limit_lines(outcome) + own_log_lines(outcome)
+    is_whole = is_verbose or not outcome.steps
+    parts += limit_lines(outcome, is_whole=is_whole) + own_log_lines(outcome)
     caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
@@ -232,7 +238,8 @@ def _change_lines(outcome: Outcome) -> list[RenderableType]:
     changes = configuration_changes(outcome)
     if not changes:
         return []
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
     for knob, before, after in changes:
         table.add_row(Text(knob, "cyan"), f"{before} → {after}", *proven_cells(outcome, knob))
     return [Text(), Text(changes_title(outcome), "bold"), Padding(table, _INDENT)]

@@ -67,7 +67,10 @@ def proven_cells(outcome: Outcome, knob: str) -> tuple[str, ...]:
     """Return what stands beside a change: its proof, and what applying it takes; none elsewhere."""
     if outcome.plan.study.site is None:
         return ()
-    return proof_text(outcome, knob), applying_text(outcome, knob)
+    # A figure stays in one line with its interval.
+    proof = proof_text(outcome, knob).replace(" × (", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}(")
+    proof = proof.replace(" … ", "\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}")
+    return proof, applying_text(outcome, knob)
 
 
 def proof_text(outcome: Outcome, knob: str) -> str:
