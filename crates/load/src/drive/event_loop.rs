@@ -161,7 +161,7 @@ impl<P: Platform> Driver<P> {
     fn run_window(&mut self, plan: Plan) -> Result<(), Error> {
         self.cx.tally.reset();
         self.cx.clock.open_window(self.users.open_window(plan));
-        self.connections.open_window(self.users.seed(), self.cx.clock.unix_s());
+        self.connections.open_window(self.users.seed());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {

@@ -32,7 +32,7 @@ pub(crate) struct Jar {
     /// Longer paths first, then older cookies (section 5.4).
     cookies: Vec<Cookie>,
     /// When the first of them ends.
-    next_end_s: u64,
+    next_end_ms: u64,
     n_dropped: u64,
 }
 
@@ -43,7 +43,7 @@ struct Cookie {
     pair_len: u16,
     path_len: u16,
     /// In Unix time.
-    end_s: u64,
+    end_ms: u64,
 }
 
 /// Where a cookie is.
@@ -57,12 +57,12 @@ struct Place {
 impl Jar {
     /// Do what a `Set-Cookie` header in an answer to `target` says. What is malformed is ignored,
     /// as browsers do.
-    pub(crate) fn take(&mut self, set_cookie: &[u8], target: &[u8], unix_now_s: u64) {
-        self.expire(unix_now_s);
-        let Some(cookie) = SetCookie::parse(set_cookie, unix_now_s) else { return };
+    pub(crate) fn take(&mut self, set_cookie: &[u8], target: &[u8], unix_now_ms: u64) {
+        self.expire(unix_now_ms);
+        let Some(cookie) = SetCookie::parse(set_cookie, unix_now_ms) else { return };
         let path = cookie.path.unwrap_or_else(|| default_path(target));
         let known = self.place_of(cookie.name, path);
-        if cookie.end_s <= unix_now_s {
+        if cookie.end_ms <= unix_now_ms {
             if let Some(place) = known {
                 self.remove(place);
             }
@@ -79,7 +79,7 @@ impl Jar {
             Some(place) => self.replace(place, &cookie),
             None => self.insert(&cookie, path),
         }
-        self.next_end_s = self.next_end_s.min(cookie.end_s);
+        self.next_end_ms = self.next_end_ms.min(cookie.end_ms);
     }
 
     /// Write the header for a request of `target` behind what `out` has; nothing where no cookie
@@ -115,16 +115,20 @@ impl Jar {
         }
     }
 
-    /// Drop the cookies whose time is over. [`take`](Self::take) does this too; call it where a
-    /// user returns.
-    fn expire(&mut self, unix_now_s: u64) {
-        if self.cookies.is_empty() || unix_now_s < self.next_end_s {
-            return;
+    /// Drop the cookies whose time is over. [`take`](Self::take) does this too; call it before
+    /// they are sent.
+    #[inline]
+    pub(crate) fn expire(&mut self, unix_now_ms: u64) {
+        if !self.cookies.is_empty() && unix_now_ms >= self.next_end_ms {
+            self.drop_ended(unix_now_ms);
         }
-        while let Some(place) = self.ended(unix_now_s) {
+    }
+
+    fn drop_ended(&mut self, unix_now_ms: u64) {
+        while let Some(place) = self.ended(unix_now_ms) {
             self.remove(place);
         }
-        self.next_end_s = self.cookies.iter().map(|cookie| cookie.end_s).min().unwrap_or(NEVER);
+        self.next_end_ms = self.cookies.iter().map(|cookie| cookie.end_ms).min().unwrap_or(NEVER);
     }
 
     /// Forget all cookies, and keep the room.
@@ -155,8 +159,8 @@ impl Jar {
         })
     }
 
-    fn ended(&self, unix_now_s: u64) -> Option<Place> {
-        self.places().find(|place| self.cookies[place.index].end_s <= unix_now_s)
+    fn ended(&self, unix_now_ms: u64) -> Option<Place> {
+        self.places().find(|place| self.cookies[place.index].end_ms <= unix_now_ms)
     }
 
     fn place_of(&self, name: &[u8], path: &[u8]) -> Option<Place> {
@@ -179,7 +183,7 @@ impl Jar {
     fn insert(&mut self, cookie: &SetCookie, path: &[u8]) {
         if self.line.is_empty() {
             self.line.extend_from_slice(NAME);
-            self.next_end_s = NEVER;
+            self.next_end_ms = NEVER;
         } else {
             end_line(&mut self.line, SEPARATOR);
         }
@@ -244,11 +248,11 @@ struct SetCookie<'a> {
     value: &'a [u8],
     /// `None`: that of the request.
     path: Option<&'a [u8]>,
-    end_s: u64,
+    end_ms: u64,
 }
 
 impl<'a> SetCookie<'a> {
-    fn parse(header: &'a [u8], unix_now_s: u64) -> Option<Self> {
+    fn parse(header: &'a [u8], unix_now_ms: u64) -> Option<Self> {
         // They would break the request; browsers refuse them (draft-ietf-httpbis-rfc6265bis).
         if header.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t') {
             return None;
@@ -258,20 +262,21 @@ impl<'a> SetCookie<'a> {
         if name.is_empty() {
             return None;
         }
-        let (mut path, mut max_age_end_s, mut expires_s) = (None, None, None);
+        let (mut path, mut max_age_end_ms, mut expires_s) = (None, None, None);
         for part in parts {
             let (attribute, value) = halves(part).unwrap_or((part.trim_ascii(), b""));
             // Of each the last counts.
             if attribute.eq_ignore_ascii_case(b"path") {
                 path = value.starts_with(b"/").then_some(value);
             } else if attribute.eq_ignore_ascii_case(b"max-age") {
-                max_age_end_s = end_by_age(value, unix_now_s).or(max_age_end_s);
+                max_age_end_ms = end_by_age(value, unix_now_ms).or(max_age_end_ms);
             } else if attribute.eq_ignore_ascii_case(b"expires") {
                 expires_s = cookie_date::unix_s(value).or(expires_s);
             }
         }
-        let end_s = max_age_end_s.or(expires_s).unwrap_or(NEVER);
-        Some(Self { name, value, path, end_s })
+        let expires_ms = expires_s.map(|at_s| at_s * 1000);
+        let end_ms = max_age_end_ms.or(expires_ms).unwrap_or(NEVER);
+        Some(Self { name, value, path, end_ms })
     }
 
     fn pair_len(&self) -> usize {
@@ -291,7 +296,7 @@ impl<'a> SetCookie<'a> {
             name_len: self.name.len() as u16,
             pair_len: self.pair_len() as u16,
             path_len,
-            end_s: self.end_s,
+            end_ms: self.end_ms,
         }
     }
 }
@@ -303,7 +308,7 @@ fn halves(part: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// When a `Max-Age` ends; `None` where it isn't one. 0 and less end before all time.
-fn end_by_age(value: &[u8], unix_now_s: u64) -> Option<u64> {
+fn end_by_age(value: &[u8], unix_now_ms: u64) -> Option<u64> {
     let (digits, is_negative) = match value.strip_prefix(b"-") {
         Some(digits) => (digits, true),
         None => (value, false),
@@ -316,7 +321,7 @@ fn end_by_age(value: &[u8], unix_now_s: u64) -> Option<u64> {
         _ if digits.is_empty() => None,
         0 => Some(0),
         _ if is_negative => Some(0),
-        age_s => Some(unix_now_s.saturating_add(age_s)),
+        age_s => Some(unix_now_ms.saturating_add(age_s.saturating_mul(1000))),
     }
 }
 

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-const NOW_S: u64 = 1_700_000_000;
+/// In Unix time.
+const NOW_MS: u64 = 1_700_000_000_000;
+const S: u64 = 1000;
 
 fn header(jar: &Jar, target: &str) -> String {
     let mut out = b"Host: x\r\n".to_vec();
@@ -15,7 +17,7 @@ fn header(jar: &Jar, target: &str) -> String {
 fn jar_of(set_cookies: &[&str]) -> Jar {
     let mut jar = Jar::default();
     for set_cookie in set_cookies {
-        jar.take(set_cookie.as_bytes(), b"/", NOW_S);
+        jar.take(set_cookie.as_bytes(), b"/", NOW_MS);
     }
     jar
 }
@@ -113,17 +115,17 @@ fn what_is_no_age_and_no_date_does_nothing() {
 #[test]
 fn a_cookie_ends_when_its_time_is_over() {
     let mut jar = jar_of(&["a=1; Max-Age=10", "b=2", "c=3; Max-Age=20"]);
-    jar.expire(NOW_S + 9);
+    jar.expire(NOW_MS + 10 * S - 1);
     assert_eq!(header(&jar, "/"), "Cookie: a=1; b=2; c=3\r\n");
-    jar.expire(NOW_S + 10);
+    jar.expire(NOW_MS + 10 * S);
     assert_eq!(header(&jar, "/"), "Cookie: b=2; c=3\r\n");
     // Any other cookie is an occasion too.
-    jar.take(b"d=4", b"/", NOW_S + 20);
+    jar.take(b"d=4", b"/", NOW_MS + 20 * S);
     assert_eq!(header(&jar, "/"), "Cookie: b=2; d=4\r\n");
-    jar.take(b"b=5; Expires=Tue, 14 Nov 2023 22:13:50 GMT", b"/", NOW_S + 21);
-    jar.expire(NOW_S + 29);
+    jar.take(b"b=5; Expires=Tue, 14 Nov 2023 22:13:50 GMT", b"/", NOW_MS + 21 * S);
+    jar.expire(NOW_MS + 29 * S);
     assert_eq!(header(&jar, "/"), "Cookie: b=5; d=4\r\n");
-    jar.expire(NOW_S + 30);
+    jar.expire(NOW_MS + 30 * S);
     assert_eq!(header(&jar, "/"), "Cookie: d=4\r\n");
 }
 
@@ -132,7 +134,7 @@ fn longer_paths_come_first_and_only_where_they_match() {
     let mut jar = Jar::default();
     for set_cookie in ["r=1", "s=2; Path=/shop/", "o=3; Path=/shop", "i=4; Path=/shop/item", "r=5"]
     {
-        jar.take(set_cookie.as_bytes(), b"/", NOW_S);
+        jar.take(set_cookie.as_bytes(), b"/", NOW_MS);
     }
     for (target, pairs) in [
         ("/", "r=5"),
@@ -165,7 +167,7 @@ fn without_a_path_it_is_that_of_the_request() {
     ] {
         for attributes in ["", "; Path", "; Path=", "; Path=relative", "; Path=/z; Path=z"] {
             let mut jar = Jar::default();
-            jar.take(format!("s=1{attributes}").as_bytes(), target.as_bytes(), NOW_S);
+            jar.take(format!("s=1{attributes}").as_bytes(), target.as_bytes(), NOW_MS);
             assert_eq!(header(&jar, matching), "Cookie: s=1\r\n", "{target}, {attributes}");
             assert!(other.is_empty() || header(&jar, other).is_empty(), "{target}, {attributes}");
         }
@@ -178,7 +180,7 @@ fn without_a_path_it_is_that_of_the_request() {
 fn a_full_jar_drops_what_does_not_fit_and_counts_it() {
     let mut jar = Jar::default();
     for number in 0..1000 {
-        jar.take(format!("name{number:04}=0123456789").as_bytes(), b"/", NOW_S);
+        jar.take(format!("name{number:04}=0123456789").as_bytes(), b"/", NOW_MS);
     }
     let sent = header(&jar, "/");
     // Each takes 19 bytes, 2 between them and 1 for its path.
@@ -186,9 +188,9 @@ fn a_full_jar_drops_what_does_not_fit_and_counts_it() {
     assert_eq!(sent.matches('=').count(), n_kept);
     assert_eq!(jar.n_dropped(), 1000 - n_kept as u64);
     // What is in may be replaced by as much, and stays if it would grow too large.
-    jar.take(b"name0000=9876543210", b"/", NOW_S);
-    jar.take(format!("name0001={}", "x".repeat(MAX_BYTES)).as_bytes(), b"/", NOW_S);
-    jar.take(format!("huge={}", "x".repeat(100_000)).as_bytes(), b"/", NOW_S);
+    jar.take(b"name0000=9876543210", b"/", NOW_MS);
+    jar.take(format!("name0001={}", "x".repeat(MAX_BYTES)).as_bytes(), b"/", NOW_MS);
+    jar.take(format!("huge={}", "x".repeat(100_000)).as_bytes(), b"/", NOW_MS);
     let after = header(&jar, "/");
     assert!(after.starts_with("Cookie: name0000=9876543210; name0001=0123456789; "));
     assert_eq!((after.len(), jar.n_dropped()), (sent.len(), 1002 - n_kept as u64));
@@ -202,8 +204,8 @@ fn a_cleared_jar_is_empty_and_keeps_its_room() {
     jar.clear();
     assert!(jar.is_empty());
     assert_eq!(header(&jar, "/x"), "");
-    jar.take(b"c=3", b"/", NOW_S);
-    jar.take(b"d=4; Path=/x", b"/", NOW_S);
+    jar.take(b"c=3", b"/", NOW_MS);
+    jar.take(b"d=4; Path=/x", b"/", NOW_MS);
     assert_eq!(header(&jar, "/x"), "Cookie: d=4; c=3\r\n");
     assert_eq!((jar.line.as_ptr(), jar.paths.as_ptr(), jar.cookies.as_ptr()), room);
 }
@@ -215,7 +217,7 @@ fn a_session_that_is_renewed_moves_nothing() {
     let mut out = Vec::with_capacity(200);
     let room = out.as_ptr();
     for number in 0..100 {
-        jar.take(format!("session={number:016x}; Path=/; HttpOnly").as_bytes(), b"/", NOW_S);
+        jar.take(format!("session={number:016x}; Path=/; HttpOnly").as_bytes(), b"/", NOW_MS);
         out.clear();
         jar.write_header(b"/", &mut out);
         assert_eq!(out, format!("Cookie: session={number:016x}; lang=en\r\n").into_bytes());
@@ -232,18 +234,18 @@ struct Listed {
     name: String,
     value: String,
     path: String,
-    end_s: u64,
+    end_ms: u64,
 }
 
 impl List {
-    fn set(&mut self, listed: Listed, now_s: u64) {
-        self.0.retain(|old| old.end_s > now_s);
+    fn set(&mut self, listed: Listed, now_ms: u64) {
+        self.0.retain(|old| old.end_ms > now_ms);
         let known =
             self.0.iter().position(|old| (&old.name, &old.path) == (&listed.name, &listed.path));
         match known {
-            Some(at) if listed.end_s <= now_s => drop(self.0.remove(at)),
+            Some(at) if listed.end_ms <= now_ms => drop(self.0.remove(at)),
             Some(at) => self.0[at] = listed,
-            None if listed.end_s > now_s => self.0.push(listed),
+            None if listed.end_ms > now_ms => self.0.push(listed),
             None => {}
         }
     }
@@ -265,21 +267,21 @@ proptest! {
     #[test]
     fn a_jar_does_what_a_plain_list_does(
         steps in prop::collection::vec(
-            ("[a-d]", "[a-z]{0,6}", "(/|/a|/a/|/a/b)", prop::option::of(0..5_u64), 0..3_u64),
+            ("[a-d]", "[a-z]{0,6}", "(/|/a|/a/|/a/b)", prop::option::of(0..5_u64), 0..3000_u64),
             1..40,
         ),
     ) {
-        let (mut jar, mut list, mut now_s) = (Jar::default(), List::default(), NOW_S);
-        for (name, value, path, age_s, pause_s) in steps {
-            now_s += pause_s;
+        let (mut jar, mut list, mut now_ms) = (Jar::default(), List::default(), NOW_MS);
+        for (name, value, path, age_s, pause_ms) in steps {
+            now_ms += pause_ms;
             let age = age_s.map(|age_s| format!("; Max-Age={age_s}")).unwrap_or_default();
-            jar.take(format!("{name}={value}; Path={path}{age}").as_bytes(), b"/", now_s);
-            let end_s = match age_s {
+            jar.take(format!("{name}={value}; Path={path}{age}").as_bytes(), b"/", now_ms);
+            let end_ms = match age_s {
                 None => NEVER,
                 Some(0) => 0,
-                Some(age_s) => now_s + age_s,
+                Some(age_s) => now_ms + age_s * S,
             };
-            list.set(Listed { name, value, path, end_s }, now_s);
+            list.set(Listed { name, value, path, end_ms }, now_ms);
             for target in ["/", "/a", "/a/", "/a/b", "/ab"] {
                 prop_assert_eq!(header(&jar, target), list.header(target));
             }
@@ -298,7 +300,7 @@ proptest! {
     ) {
         let mut jar = Jar::default();
         for (set_cookie, from) in &set_cookies {
-            jar.take(set_cookie.as_bytes(), from.as_bytes(), NOW_S);
+            jar.take(set_cookie.as_bytes(), from.as_bytes(), NOW_MS);
             let sent = header(&jar, &target);
             prop_assert!(sent.is_empty() || sent.starts_with("Cookie: ") && sent.ends_with("\r\n"));
             prop_assert_eq!(sent.matches(['\r', '\n', '\0']).count(), 2 * usize::from(!sent.is_empty()));

@@ -65,8 +65,6 @@ pub(in crate::drive) struct Connections<P: Platform> {
     n_noted: usize,
     pub(super) buffer: Box<[u8]>,
     pub(super) budget: ReadBudget,
-    /// The calendar's time when the window began, for cookies that expire.
-    pub(super) unix_now_s: u64,
     /// Connections on which bytes came that belong to no answer.
     pub(super) n_surplus: u64,
 }
@@ -104,7 +102,6 @@ impl<P: Platform> Connections<P> {
             n_noted: 0,
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             budget: ReadBudget::new(n_connections),
-            unix_now_s: 0,
             n_surplus: 0,
         };
         for connection in all.table.ids() {
@@ -282,10 +279,9 @@ impl<P: Platform> Connections<P> {
         identity.jar.clear();
     }
 
-    /// A window opens, whose requests draw by this seed, at this time of the calendar.
-    pub(in crate::drive) fn open_window(&mut self, seed: u64, unix_now_s: u64) {
+    /// A window opens, whose requests draw by this seed.
+    pub(in crate::drive) fn open_window(&mut self, seed: u64) {
         self.seed = seed;
-        self.unix_now_s = unix_now_s;
     }
 
     /// The window is over. How many connections brought bytes that belong to no answer since the

@@ -24,11 +24,6 @@ impl Identities {
     }
 
     #[inline]
-    pub(super) fn of(&self, arm: usize, user: UserId) -> &Identity {
-        &self.0[arm][user]
-    }
-
-    #[inline]
     pub(super) fn of_mut(&mut self, arm: usize, user: UserId) -> &mut Identity {
         &mut self.0[arm][user]
     }

@@ -58,7 +58,7 @@ impl<P: Platform> Connections<P> {
                         line.has_more = !is_drained;
                     }
                     cx.tally.receive(count as u64, connection.is_slow);
-                    match self.scan(id, count) {
+                    match self.scan(cx, id, count) {
                         // A short read took all there was; a later byte brings a new event.
                         Ok(Scanned::Partial) if is_drained && !is_closed => return,
                         Ok(Scanned::Partial) => {
@@ -112,7 +112,12 @@ impl<P: Platform> Connections<P> {
 
     /// Have the scanner take the first `count` bytes of the buffer.
     #[inline]
-    fn scan(&mut self, id: ConnectionId, count: usize) -> Result<Scanned, Malformed> {
+    fn scan(
+        &mut self,
+        cx: &Context<P>,
+        id: ConnectionId,
+        count: usize,
+    ) -> Result<Scanned, Malformed> {
         let arm = self.table[id].arm;
         let exchange = &mut self.exchanges[self.table[id].exchange];
         let input = &self.buffer[..count];
@@ -122,8 +127,8 @@ impl<P: Platform> Connections<P> {
         let jar = &mut self.identities.of_mut(arm, exchange.order.user).jar;
         let requests = &self.pools[arm].target.requests;
         let target = &requests[exchange.order.request as usize].target;
-        let unix_now_s = self.unix_now_s;
-        exchange.scanner.feed_with(input, |cookie| jar.take(cookie, target, unix_now_s))
+        let unix_now_ms = cx.clock.unix_ms();
+        exchange.scanner.feed_with(input, |cookie| jar.take(cookie, target, unix_now_ms))
     }
 
     /// The peer closed while a request was under way, or the connection was cut.

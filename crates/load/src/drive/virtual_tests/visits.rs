@@ -172,6 +172,31 @@ fn each_users_cookie_goes_back_to_the_server_and_to_nobody_else() {
 }
 
 #[test]
+fn a_cookie_is_sent_until_its_time_is_over_and_no_longer() {
+    // Of one that lasts a second, set after 1 ms, by its age and by a date.
+    for header in
+        ["Set-Cookie: s=1; Max-Age=1\r\n", "Set-Cookie: s=1; Expires=09 Sep 2001 01:46:42 GMT\r\n"]
+    {
+        let world = World::new(move |seen| {
+            let headers = if seen.index == 0 { header } else { "" };
+            Reply::Answer { after_ns: MS, status: 200, headers, body: 0 }
+        });
+        let spec = LoadSpec {
+            connections: 1,
+            users: Users { has_cookies: true, think: Think::Fixed { s: 0.398 }, ..Users::PLAIN },
+            windows: vec![counted(6)],
+            ..example()
+        };
+        let outcome = run_one(&world, &spec);
+        let (log, at_ms) = (world.log(), |at_ns| outcome.since_opening(at_ns) / MS);
+        let sent = log.iter().map(|seen| (at_ms(seen.at_ns), seen.text.contains("Cookie: s=1")));
+        let sent: Vec<_> = sent.collect();
+        let expected = [(0, false), (399, true), (798, true), (1197, false), (1596, false)];
+        assert_eq!(sent[..5], expected, "{header}");
+    }
+}
+
+#[test]
 fn a_cookie_of_one_arm_does_not_go_to_another() {
     let world = World::new(|seen| {
         let headers = if seen.path == "/0" { "Set-Cookie: s=zero\r\n" } else { "" };
