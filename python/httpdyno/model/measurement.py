@@ -221,6 +221,8 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     """Requests sent again because their idle connection proved stale."""
     surplus_answers: float = 0.0
     """Connections on which bytes came that belong to no answer."""
+    lost_cookies: float = 0.0
+    """Cookies that a user's jar had no room for: what followed was not asked as a browser would."""
     no_descriptors: float = 0.0
     """Requests that found no file descriptor."""
     no_ports: float = 0.0

@@ -61,6 +61,8 @@ pub(crate) struct Tally {
     pub(crate) retries: u64,
     /// Connections on which bytes came that belong to no answer.
     pub(crate) surplus: u64,
+    /// Cookies that a user's jar had no room for.
+    pub(crate) lost_cookies: u64,
     pub(crate) readiness: Readiness,
     /// How the thread fared over the whole window and over the part in which it sent.
     pub(crate) whole: Effort,
@@ -106,6 +108,7 @@ impl Tally {
             last_end_ns: 0,
             retries: 0,
             surplus: 0,
+            lost_cookies: 0,
             readiness: Readiness::default(),
             whole: Effort::default(),
             sending: Effort::default(),
@@ -148,6 +151,7 @@ impl Tally {
         self.last_end_ns = 0;
         self.retries = 0;
         self.surplus = 0;
+        self.lost_cookies = 0;
         self.readiness = Readiness::default();
         self.whole = Effort::default();
         self.sending = Effort::default();
@@ -362,6 +366,7 @@ impl Tally {
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         self.retries += other.retries;
         self.surplus += other.surplus;
+        self.lost_cookies += other.lost_cookies;
         self.readiness.merge(&other.readiness);
         self.whole.cpu_ns += other.whole.cpu_ns;
         self.whole.preemptions += other.whole.preemptions;

@@ -114,7 +114,7 @@ impl<P: Platform> Connections<P> {
     #[inline]
     fn scan(
         &mut self,
-        cx: &Context<P>,
+        cx: &mut Context<P>,
         id: ConnectionId,
         count: usize,
     ) -> Result<Scanned, Malformed> {
@@ -128,7 +128,10 @@ impl<P: Platform> Connections<P> {
         let requests = &self.pools[arm].target.requests;
         let target = &requests[exchange.order.request as usize].target;
         let unix_now_ms = cx.clock.unix_ms();
-        exchange.scanner.feed_with(input, |cookie| jar.take(cookie, target, unix_now_ms))
+        let lost_cookies = &mut cx.tally.lost_cookies;
+        exchange.scanner.feed_with(input, |cookie| {
+            *lost_cookies += u64::from(!jar.take(cookie, target, unix_now_ms));
+        })
     }
 
     /// The peer closed while a request was under way, or the connection was cut.
