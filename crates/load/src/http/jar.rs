@@ -84,20 +84,26 @@ impl Jar {
     }
 
     /// Write the header for a request of `target` behind what `out` has; nothing where no cookie
-    /// is for it.
+    /// is for it. Where `out` ends with a `Cookie` line, the request's own, that one goes on: there
+    /// may be no other (RFC 6265 section 5.4).
     #[inline]
-    pub(crate) fn write_header(&self, target: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write_header(&self, target: &[u8], has_own: bool, out: &mut Vec<u8>) {
         // The longest path is the first.
         match self.cookies.first() {
             None => {}
-            Some(&Cookie { path_len: 1, .. }) => out.extend_from_slice(&self.line),
-            Some(_) => self.write_matching(path_of(target), out),
+            Some(&Cookie { path_len: 1, .. }) if !has_own => out.extend_from_slice(&self.line),
+            Some(_) => self.write_matching(path_of(target), has_own, out),
         }
     }
 
-    fn write_matching(&self, path: &[u8], out: &mut Vec<u8>) {
+    fn write_matching(&self, path: &[u8], has_own: bool, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(NAME);
+        if has_own {
+            end_line(out, SEPARATOR);
+        } else {
+            out.extend_from_slice(NAME);
+        }
+        let first_pair = out.len();
         let (mut line, mut paths) = (&self.line[NAME.len()..], &self.paths[..]);
         for cookie in &self.cookies {
             let (pair, of_cookie);
@@ -109,9 +115,10 @@ impl Jar {
                 out.extend_from_slice(&SEPARATOR);
             }
         }
-        if out.len() == start + NAME.len() {
+        if out.len() == first_pair {
             out.truncate(start);
-        } else {
+        }
+        if has_own || out.len() > start {
             end_line(out, LINE_END);
         }
     }

@@ -10,7 +10,7 @@ const S: u64 = 1000;
 
 fn header(jar: &Jar, target: &str) -> String {
     let mut out = b"Host: x\r\n".to_vec();
-    jar.write_header(target.as_bytes(), &mut out);
+    jar.write_header(target.as_bytes(), false, &mut out);
     String::from_utf8(out).unwrap().strip_prefix("Host: x\r\n").unwrap().to_owned()
 }
 
@@ -223,7 +223,7 @@ fn a_session_that_is_renewed_moves_nothing() {
     for number in 0..100 {
         jar.take(format!("session={number:016x}; Path=/; HttpOnly").as_bytes(), b"/", NOW_MS);
         out.clear();
-        jar.write_header(b"/", &mut out);
+        jar.write_header(b"/", false, &mut out);
         assert_eq!(out, format!("Cookie: session={number:016x}; lang=en\r\n").into_bytes());
     }
     assert_eq!((jar.line.as_ptr(), jar.line.capacity()), before);
