@@ -140,7 +140,7 @@ impl<P: Platform> Driver<P> {
                 clock: Clock::new(time, spin_ns, n_places),
                 tally: Tally::new(&Capacity::default()),
             },
-            connections: Connections::new(settings, net, targets, &numbers),
+            connections: Connections::new(settings, net, targets, numbers),
             users,
             shared,
             waker,

@@ -1,7 +1,7 @@
 //! Where a thread stands in a window.
 
 use crate::input::Arrival;
-use crate::schedule::{Arrivals, Model, Plan};
+use crate::schedule::{Arrivals, Plan};
 
 /// Which arrivals are a thread's: one of every `n_threads`.
 ///
@@ -49,16 +49,14 @@ pub(in crate::drive) struct Progress {
     /// Arrivals over all threads that the sequence has given, and those of the measured part.
     n_given: u64,
     n_measured: u64,
-    /// Steps that this thread has chosen by itself: in a closed loop and within sessions.
-    turn: u64,
-    /// What the window adds to each index or turn, so that the steps go on where the arm's window
-    /// before this one left them.
+    /// What the window adds to each index, so that the steps go on where the arm's window before
+    /// this one left them.
     mix_from: u64,
 }
 
 impl Progress {
-    /// The beginning of a window for a thread, which sends the `mix_from`-th step first: where
-    /// [`Self::mix_until`] left the arm's window before, or [`Self::mix_start`].
+    /// The beginning of a window for a thread. Its first arrival has the number `from`: where
+    /// [`Self::mix_until`] left the arm's window before, or 0.
     pub(in crate::drive) fn new(
         plan: Plan,
         arrival: &Arrival,
@@ -80,7 +78,6 @@ impl Progress {
             share,
             n_given: 0,
             n_measured: 0,
-            turn: 0,
             mix_from: from,
         };
         progress.advance();
@@ -189,30 +186,13 @@ impl Progress {
         self.next_index
     }
 
-    /// The number of the next step that this thread chooses by itself: each thread goes through
-    /// all steps. Were each to keep to its share of them, a thread with cheap ones would send more
-    /// and skew the mix.
-    pub(in crate::drive) fn take_turn(&mut self) -> u64 {
-        self.turn += 1;
-        self.mix_from.wrapping_add(self.turn - 1)
-    }
-
-    /// Where a thread begins with the steps of an arm in its first window with it. Where threads
-    /// choose by themselves they begin apart; a schedule does that by itself.
-    pub(in crate::drive) fn mix_start(model: Model, thread: u64) -> u64 {
-        if model == Model::Open { 0 } else { thread }
-    }
-
-    /// Where the window left the arm's steps. Were each window to begin with the first one, short
+    /// Where the window left the arm's arrivals. Were each window to begin with the first one, short
     /// windows would favour the first ones: those of a slow arm more than of a fast one, so that
     /// the two would not be asked the same.
     pub(in crate::drive) fn mix_until(&mut self) -> u64 {
-        if self.plan.model == Model::Open {
-            // By the plan, not by what was sent: the threads' shares must go on fitting together.
-            while self.give().is_some() {}
-            return self.mix_from.wrapping_add(self.n_given);
-        }
-        self.mix_from.wrapping_add(self.turn)
+        // By the plan, not by what was sent: the threads' shares must go on fitting together.
+        while self.give().is_some() {}
+        self.mix_from.wrapping_add(self.n_given)
     }
 
     /// Whether the next due arrival belongs to the measured part.

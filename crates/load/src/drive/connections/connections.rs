@@ -2,6 +2,7 @@
 //! an answer, is not decided here: an exchange that ends is put into a queue.
 
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::count::ErrorKind;
@@ -75,7 +76,7 @@ impl<P: Platform> Connections<P> {
         settings: Settings,
         net: P::Net,
         targets: impl IntoIterator<Item = (Target, usize)>,
-        user_numbers: &[u64],
+        user_numbers: Range<u64>,
     ) -> Self {
         let (mut pools, mut connections) = (Vec::new(), Vec::new());
         for (target, n_places) in targets {
@@ -91,7 +92,7 @@ impl<P: Platform> Connections<P> {
             settings,
             seed: 0,
             net,
-            identities: Identities::new(pools.len(), user_numbers),
+            identities: Identities::new(pools.len(), &user_numbers),
             pools,
             table: Table::of(connections),
             exchanges: Table::of((0..n_connections).map(exchange)),
