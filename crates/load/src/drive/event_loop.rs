@@ -214,8 +214,11 @@ impl<P: Platform> Driver<P> {
         tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         tally.closed_ns = clock.now_ns.max(plan.opened_ns);
         let plan = clock.progress.plan();
-        let measure_end_ns =
-            if plan.has_open_end() { tally.last_end_ns } else { plan.measure_end_ns };
+        let measure_end_ns = if plan.has_open_end() {
+            tally.last_end_ns.max(clock.progress.closes_ns())
+        } else {
+            plan.measure_end_ns
+        };
         tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
         tally.surplus = self.connections.close_window();
         self.users.close_window(&mut self.cx);

@@ -149,6 +149,8 @@ impl<P: Platform> Clock<P> {
         } else {
             plan.measure_end_ns
         };
+        let closes_ns = self.progress.closes_ns();
+        let end_ns = if closes_ns > self.now_ns { end_ns.min(closes_ns) } else { end_ns };
         if is_before_measuring { end_ns.min(plan.measure_start_ns) } else { end_ns }
     }
 

@@ -49,6 +49,8 @@ pub(in crate::drive) struct Progress {
     /// Arrivals over all threads that the sequence has given, and those of the measured part.
     n_given: u64,
     n_measured: u64,
+    /// When the first arrival would have been due that is one too many; 0: none was.
+    closes_ns: u64,
     /// What the window adds to each index, so that the steps go on where the arm's window before
     /// this one left them.
     mix_from: u64,
@@ -78,6 +80,7 @@ impl Progress {
             share,
             n_given: 0,
             n_measured: 0,
+            closes_ns: 0,
             mix_from: from,
         };
         progress.advance();
@@ -218,12 +221,20 @@ impl Progress {
         let is_one_too_many =
             self.plan.n_requests > 0 && is_measured && self.n_measured >= self.plan.n_requests;
         if due_ns >= self.plan.measure_end_ns || is_one_too_many {
+            self.closes_ns = if is_one_too_many { due_ns } else { 0 };
             self.arrivals = None;
             return None;
         }
         self.n_measured += u64::from(is_measured);
         self.n_given += 1;
         Some((self.n_given - 1, due_ns))
+    }
+
+    /// Until when a number of requests lasts, by the schedule: as many gaps as arrivals, or their
+    /// rate would come out higher than it is. 0: no number ends it.
+    #[inline]
+    pub(in crate::drive) const fn closes_ns(&self) -> u64 {
+        self.closes_ns
     }
 
     /// Every arrival of the schedule was sent or given up.
