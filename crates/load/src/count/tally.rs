@@ -21,7 +21,7 @@ use super::visit_counts::Visits;
 use crate::schedule::Plan;
 
 /// Statuses are below this.
-const STATUS_END: usize = 600;
+const STATUS_END: usize = 1000;
 
 /// The counts of a thread. Boxed, and reused from window to window. Its memory does not grow with
 /// the number of requests, nor is any of it allocated while a window is under way.

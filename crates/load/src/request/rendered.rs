@@ -127,8 +127,8 @@ fn check(request: &Request, field: &str) -> Result<(), Error> {
         let expected = "a request target without spaces and control characters, such as /";
         return Err(Error::invalid(format!("{field}.target"), quoted(target), expected));
     }
-    if !matches!(request.expect_status, 0 | 100..=599) {
-        let expected = "a status from 100 to 599, or 0 for any 2xx or 3xx";
+    if !matches!(request.expect_status, 0 | 100..=999) {
+        let expected = "a status from 100 to 999, or 0 for any 2xx or 3xx";
         return Err(Error::invalid(
             format!("{field}.expect_status"),
             request.expect_status,
