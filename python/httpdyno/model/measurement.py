@@ -287,6 +287,9 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     completed: int
     """Right answers of the whole window."""
     errors: dict[str, int] = msgspec.field(default_factory=dict)
+    reasons: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    """Of a kind of error why its first request failed, where more is known: a word, and what
+    belongs into its sentence."""
     statuses: dict[str, int] = msgspec.field(default_factory=dict)
     measured_offered: int = 0
     measured_completed: int = 0

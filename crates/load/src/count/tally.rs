@@ -13,6 +13,7 @@ use super::outcome::{ErrorCounts, ErrorKind};
 use super::pages::{PageEnd, Pages};
 use super::phases::PhaseRecorder;
 use super::punctuality::Punctuality;
+use super::reasons::Reasons;
 use super::series::SeriesRecorder;
 use super::socket_counts::SocketCounts;
 use super::strain::Strain;
@@ -30,6 +31,7 @@ pub(crate) struct Tally {
     pub(crate) offered: u64,
     pub(crate) completed: u64,
     pub(crate) errors: ErrorCounts,
+    pub(crate) reasons: Reasons,
     pub(crate) statuses: [u64; STATUS_END],
     pub(crate) measured_offered: u64,
     pub(crate) measured_completed: u64,
@@ -83,6 +85,7 @@ impl Tally {
             offered: 0,
             completed: 0,
             errors: ErrorCounts::default(),
+            reasons: Reasons::default(),
             statuses: [0; STATUS_END],
             measured_offered: 0,
             measured_completed: 0,
@@ -125,6 +128,7 @@ impl Tally {
         self.offered = 0;
         self.completed = 0;
         self.errors = ErrorCounts::default();
+        self.reasons.reset();
         self.statuses = [0; STATUS_END];
         self.measured_offered = 0;
         self.measured_completed = 0;
@@ -336,6 +340,7 @@ impl Tally {
         self.offered += other.offered;
         self.completed += other.completed;
         self.errors.merge(&other.errors);
+        self.reasons.merge(&other.reasons);
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine += theirs;
         }

@@ -31,7 +31,7 @@ struct Count(AtomicU64);
 impl Shared {
     pub(crate) fn new(live: LiveBoard, n_arms: usize, n_threads: usize) -> Self {
         let turns = (0..n_arms).map(|_| Count::default()).collect();
-        Self { live, turns, n_threads, ..Self::default() }
+        Self { turns, n_threads, live, ..Self::default() }
     }
 
     /// The number of the next step in the run that users choose on an arm, whichever thread is

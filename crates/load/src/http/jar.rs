@@ -258,7 +258,7 @@ impl<'a> SetCookie<'a> {
         if name.is_empty() {
             return None;
         }
-        let (mut path, mut max_age_end_ms, mut expires_s) = (None, None, None);
+        let (mut path, mut max_age_end_ms, mut date_s) = (None, None, None);
         for part in parts {
             let (attribute, value) = halves(part).unwrap_or((part.trim_ascii(), b""));
             // Of each the last counts.
@@ -268,11 +268,10 @@ impl<'a> SetCookie<'a> {
             } else if attribute.eq_ignore_ascii_case(b"max-age") {
                 max_age_end_ms = end_by_age(value, unix_now_ms).or(max_age_end_ms);
             } else if attribute.eq_ignore_ascii_case(b"expires") {
-                expires_s = cookie_date::unix_s(value).or(expires_s);
+                date_s = cookie_date::unix_s(value).or(date_s);
             }
         }
-        let expires_ms = expires_s.map(|at_s| at_s * 1000);
-        let end_ms = max_age_end_ms.or(expires_ms).unwrap_or(NEVER);
+        let end_ms = max_age_end_ms.or(date_s.map(|at_s| at_s * 1000)).unwrap_or(NEVER);
         Some(Self { name, value, path, end_ms })
     }
 

@@ -119,6 +119,28 @@ impl Scanner {
         }
     }
 
+    /// Why the answer was refused with these bytes: a word that readers put into a sentence, and what
+    /// belongs into it.
+    #[cold]
+    pub(crate) fn fault(&self, input: &[u8]) -> (&'static str, String) {
+        let start = if self.rest.is_empty() { input } else { &self.rest };
+        let word = match (self.stage, start) {
+            _ if self.line_bytes > MAX_HEAD_BYTES => "long",
+            // A frame of HTTP/2: its length, then settings or the farewell; a record of TLS.
+            (Stage::StatusLine, [0, _, _, 4 | 7, ..]) => "http2",
+            (Stage::StatusLine, [0x15 | 0x16, 3, ..]) => "tls",
+            (Stage::StatusLine, _) => {
+                let is_text = |byte: &&u8| matches!(byte, b' '..=b'~');
+                let text = start.iter().take(32).take_while(is_text).copied().collect();
+                return ("start", String::from_utf8(text).unwrap_or_default());
+            }
+            (Stage::Headers, _) if self.head.status == 101 => "switched",
+            (Stage::Headers | Stage::Trailers, _) => "header",
+            _ => "chunk",
+        };
+        (word, String::new())
+    }
+
     /// What the end of the connection means now.
     pub(crate) fn at_close(&self) -> AtClose {
         match self.stage {

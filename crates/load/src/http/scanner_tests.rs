@@ -231,6 +231,27 @@ fn lists_may_have_empty_parts_and_white_space_is_spaces_and_tabs() {
 }
 
 #[test]
+fn what_is_wrong_with_an_answer_is_told() {
+    let long = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD_BYTES));
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (answer, word, detail) in [
+        ("\0\0\u{12}\u{4}\0\0\0\0\0\0\u{3}", "http2", ""),
+        ("\u{15}\u{3}\u{1}\0\u{2}\u{2}F", "tls", ""),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "start", "SSH-2.0-OpenSSH_9.2"),
+        ("SSH-2.0", "start", "SSH-2.0"),
+        ("\0", "start", ""),
+        ("HTTP/1.1 101 Switching Protocols\r\n\r\n", "switched", ""),
+        ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "header", ""),
+        (&long, "long", ""),
+        (&format!("{chunked}x\r\n"), "chunk", ""),
+    ] {
+        let mut scanner = Scanner::new();
+        assert_eq!(scanner.feed(answer.as_bytes()), Err(Malformed), "{answer:?}");
+        assert_eq!(scanner.fault(answer.as_bytes()), (word, detail.to_owned()), "{answer:?}");
+    }
+}
+
+#[test]
 fn cookies_of_the_answer_are_passed_on() {
     let answer = b"HTTP/1.1 103 Early\r\nSet-Cookie: early=1\r\n\r\nHTTP/1.1 200 OK\r\n\
         Set-Cookie: a=1; Path=/\r\nSet-Cookies: x\r\nConnection: close\r\nSET-COOKIE:b=2\r\n\

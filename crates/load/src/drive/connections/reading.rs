@@ -9,7 +9,7 @@ use crate::drive::{
     platform::{Platform, Stream},
 };
 use crate::http::{AtClose, Malformed, Scanned};
-use crate::wire::is_tls_failure;
+use crate::wire::{is_tls_failure, tls_reason};
 
 use super::connection::Close;
 use super::connections::Connections;
@@ -73,7 +73,12 @@ impl<P: Platform> Connections<P> {
                             let is_reusable = !is_closed && !is_surplus;
                             return self.complete(cx, id, ReadAnswer { is_reusable, is_closed });
                         }
-                        Err(_) => return self.fail_on(cx, id, ErrorKind::BadResponse),
+                        Err(Malformed) => {
+                            let scanner = &self.exchanges[self.table[id].exchange].scanner;
+                            let fault = || scanner.fault(&self.buffer[..count]);
+                            cx.tally.reasons.note(ErrorKind::BadResponse, fault);
+                            return self.fail_on(cx, id, ErrorKind::BadResponse);
+                        }
                     }
                 }
                 Err(error) => match error.kind() {
@@ -92,6 +97,9 @@ impl<P: Platform> Connections<P> {
                     _ => {
                         let is_of_tls = is_tls_failure(&error);
                         cx.clock.tick();
+                        if is_of_tls {
+                            cx.tally.reasons.note(ErrorKind::Tls, || tls_reason(&error));
+                        }
                         let kind = if is_of_tls { ErrorKind::Tls } else { ErrorKind::Reset };
                         return self.fail_on(cx, id, kind);
                     }
@@ -152,7 +160,10 @@ impl<P: Platform> Connections<P> {
                 return self.complete(cx, id, answer);
             }
             _ if !has_answer || connection.saw_reset => ErrorKind::Reset,
-            AtClose::InHead => ErrorKind::BadResponse,
+            AtClose::InHead => {
+                cx.tally.reasons.note(ErrorKind::BadResponse, || ("cut_off", String::new()));
+                ErrorKind::BadResponse
+            }
             _ => ErrorKind::ShortBody,
         };
         cx.clock.tick();

@@ -63,7 +63,7 @@ fn a_number_of_requests_takes_as_many_gaps_or_until_its_last_answer() {
         for thread in 0..threads {
             let world = World::new(move |_| Reply::After(answer_ms * MS));
             let windows = vec![Window { lead_in_s: 0.5, ..counted(n_requests) }];
-            let spec = LoadSpec { threads, windows, ..even(rate_per_s, 80) };
+            let spec = LoadSpec { windows, threads, ..even(rate_per_s, 80) };
             let outcome = run_thread(&world, &spec, thread, None).remove(0);
             let lasted_ns = outcome.tally.measure_end_ns - outcome.plan.measure_start_ns;
             assert_eq!(lasted_ns / MS, lasts_ms, "{n_requests} at {rate_per_s}/s, {thread}");
