@@ -95,6 +95,29 @@ def test_a_kind_that_is_not_known_yet_is_named_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    ("addresses", "taken", "is_told"),
+    [
+        ((), "127.0.0.1:80", False),
+        (("127.0.0.1:80", "[::1]:80"), "127.0.0.1:80", False),
+        (("127.0.0.1:80", "[::1]:80"), "[::1]:80", True),
+        (("127.0.0.2:80", "127.0.0.3:80"), "127.0.0.2:80", True),
+        (("10.0.0.1:80", "10.0.0.2:80"), "10.0.0.1:80", True),
+    ],
+)
+def test_the_address_is_told_where_others_were_possible(addresses, taken, is_told):
+    outcome = structs.replace(load_outcome(), address=taken, addresses=addresses)
+    shown = " ".join(text(outcome).split())
+    assert (f" at {taken}, one of 2 addresses" in shown) is is_told
+
+
+def test_all_addresses_are_named_where_none_takes_a_connection():
+    refused = load_measurement(completed=0, errors={"refused": 4})
+    both = ("127.0.0.1:80", "[::1]:80")
+    outcome = structs.replace(load_outcome(refused), address=both[0], addresses=both)
+    assert text(outcome).startswith("nothing listens at 127.0.0.1:80 or [::1]:80: ")
+
+
+@pytest.mark.parametrize(
     ("kind", "reason", "sentence"),
     [
         ("tls", ("unknown_issuer", ""), "`--cacert FILE` trusts it, `--insecure` takes any"),
