@@ -157,6 +157,8 @@ def test_what_a_window_saw_has_every_field_and_no_other(site, tmp_path):
     with origin(*doors) as known:
         secure = Workload(connections=2, tls=TlsSpec(server_name="localhost", is_verified=False))
         messages += run(message(secure, known.facts["tls_address"]))[0]
+        stranger = msgspec.structs.replace(secure, tls=TlsSpec(server_name="localhost"))
+        messages += run(message(stranger, known.facts["tls_address"]))[0]
     decoder = msgspec.msgpack.Decoder(Measurement)
     for each in messages:
         decoder.decode(each)  # strict: another name or type is refused

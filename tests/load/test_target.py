@@ -5,7 +5,14 @@ import socket
 import pytest
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
+from httpdyno.load.target import (
+    Target,
+    addresses_of,
+    check_permitted,
+    is_loopback,
+    parse_url,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,46 @@ def test_localhost_is_ipv4_where_there_are_both(monkeypatch):
         ]
 
     monkeypatch.setattr(socket, "getaddrinfo", both)
-    assert resolve(Target(host="localhost", port=8000, path="/")) == "127.0.0.1:8000"
+    assert addresses_of(Target(host="localhost", port=8000, path="/")) == (
+        "127.0.0.1:8000",
+        "[::1]:8000",
+    )
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """Have a name stand for these addresses."""
+
+    def name(*ips: str) -> None:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, 0)) for ip in ips]
+        known = socket.getaddrinfo
+        monkeypatch.setattr(
+            socket,
+            "getaddrinfo",
+            lambda host, *more, **options: (
+                found if host == "many.test" else known(host, *more, **options)
+            ),
+        )
+
+    return name
+
+
+def test_of_several_addresses_the_first_that_takes_a_connection_is_taken(named):
+    with socket.create_server(("127.0.0.3", 0)) as listener:
+        port = listener.getsockname()[1]
+        many = Target(host="many.test", port=port, path="/")
+        for ips, taken in (
+            (("127.0.0.3",), "127.0.0.3"),
+            (("127.0.0.2", "127.0.0.3"), "127.0.0.3"),
+            (("127.0.0.3", "127.0.0.2", "127.0.0.3"), "127.0.0.3"),
+            (("127.0.0.4", "127.0.0.2"), "127.0.0.4"),
+            # Nobody said that this one may be loaded.
+            (("192.0.2.1", "127.0.0.2", "127.0.0.3"), "127.0.0.3"),
+            (("192.0.2.1",), "192.0.2.1"),
+        ):
+            named(*ips)
+            assert resolve(many) == f"{taken}:{port}", ips
+            assert addresses_of(many) == tuple(f"{ip}:{port}" for ip in dict.fromkeys(ips))
 
 
 def test_an_ipv6_address_is_written_in_brackets():

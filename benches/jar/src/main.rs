@@ -17,7 +17,7 @@ mod jar;
 
 const N_ROUNDS: usize = 41;
 const N_EACH: u32 = 20_000;
-const NOW_S: u64 = 1_700_000_000;
+const NOW_MS: u64 = 1_700_000_000_000;
 const TARGET: &str = "/list?page=2";
 const SET: [&str; 3] = [
     "session=0123456789abcdef0123456789abcdef; Path=/; HttpOnly; SameSite=Lax",
@@ -49,16 +49,16 @@ fn main() {
 fn of_jar(answers: &[&str], sets: bool) -> Duration {
     let mut jar = jar::Jar::default();
     for each in SET {
-        jar.take(each.as_bytes(), TARGET.as_bytes(), NOW_S);
+        jar.take(each.as_bytes(), TARGET.as_bytes(), NOW_MS);
     }
     let mut line = Vec::with_capacity(512);
     let begun = Instant::now();
     for each in answers {
         if sets {
-            jar.take(black_box(each.as_bytes()), TARGET.as_bytes(), NOW_S);
+            jar.take(black_box(each.as_bytes()), TARGET.as_bytes(), NOW_MS);
         }
         line.clear();
-        jar.write_header(black_box(TARGET.as_bytes()), &mut line);
+        jar.write_header(black_box(TARGET.as_bytes()), false, &mut line);
         black_box(&line);
     }
     begun.elapsed()

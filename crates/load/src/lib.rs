@@ -66,8 +66,8 @@ mod sys;
 mod wire;
 
 pub use count::{
-    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, Live, PageCounts, Part, Phases, Series,
-    SocketCounts, Trace, Visits,
+    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, Live, PageCounts, Part, Phases, Reason,
+    Reasons, Series, SocketCounts, Trace, Visits,
 };
 pub use error::Error;
 pub use input::{

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::count::{
-    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, PageCounts, Part, Phases, Series,
-    SocketCounts, Tally, Trace, Tracer, Visits, by_population, message,
+    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, PageCounts, Part, Phases, Reasons,
+    Series, SocketCounts, Tally, Trace, Tracer, Visits, by_population, message,
 };
 use crate::judge::{Case, Evidence, HostChange, LimitedBy, verdict};
 use crate::schedule::Plan;
@@ -42,6 +42,9 @@ pub struct WindowResult {
     pub completed: u64,
     /// What became of the other requests.
     pub errors: ErrorCounts,
+    /// Why the first request of a kind of error failed, where more is known than the kind.
+    #[serde(skip_serializing_if = "message::is_default")]
+    pub reasons: Reasons,
     /// How often each status was seen, of whole answers, right or wrong.
     #[serde(serialize_with = "message::by_text")]
     pub statuses: BTreeMap<u16, u64>,
@@ -157,6 +160,7 @@ impl WindowResult {
             offered: tally.offered,
             completed: tally.completed,
             errors: tally.errors,
+            reasons: tally.reasons.clone(),
             statuses: statuses.map(|(status, &count)| (status as u16, count)).collect(),
             measured_offered: tally.measured_offered,
             measured_completed: tally.measured_completed,

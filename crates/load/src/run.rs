@@ -74,7 +74,7 @@ impl Run {
         let spec = Arc::new(spec.clone());
         let n_threads = spec.threads.min(spec.connections);
         let live = LiveBoard::new(n_threads);
-        let shared = Arc::new(Shared::new(live));
+        let shared = Arc::new(Shared::new(live, spec.arms.len(), n_threads));
         let (reports_in, reports) = channel();
         let mut threads = Vec::with_capacity(n_threads);
         let mut wakers = Vec::with_capacity(n_threads);

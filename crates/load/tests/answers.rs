@@ -3,8 +3,10 @@
 
 mod rig;
 
-use httpdyno_load::{Arm, LoadSpec, Request};
-use rig::{arm, counted, errors, oracle, run_one, timed};
+use std::collections::BTreeSet;
+
+use httpdyno_load::{Arm, LoadSpec, Request, Users, Window};
+use rig::{arm, counted, errors, oracle, run, run_one, spec, timed};
 
 const N: u64 = 40;
 
@@ -94,14 +96,43 @@ fn kept_connections_are_kept_and_others_serve_one_request_each() {
 }
 
 #[test]
-fn requests_are_sent_in_turn() {
-    let oracle = oracle();
-    let arm = arm(&oracle, &["/a", "/b", "/c"]);
-    let result = run_one(&LoadSpec { connections: 1, ..counted(arm, 30) });
-    assert_eq!(result.completed, 30);
-    let arrivals = oracle.log().arrivals;
-    let in_turn = arrivals.iter().zip(["/a", "/b", "/c"].iter().cycle());
-    assert!(in_turn.clone().all(|(arrival, path)| arrival.path == *path), "{arrivals:?}");
+fn requests_are_sent_in_turn_over_all_threads() {
+    let paths: Vec<String> = (0..16).map(|n| format!("/{n}/{{n}}")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    for (threads, connections) in [(1, 1), (2, 4), (3, 4)] {
+        let oracle = oracle();
+        let part =
+            |n_requests| Window { n_requests, ..counted(arm(&oracle, &paths), 1).windows[0] };
+        // The second window goes on where the first one ended.
+        let windows = vec![part(10), part(38)];
+        let spec = LoadSpec { threads, connections, ..spec(vec![arm(&oracle, &paths)], windows) };
+        let case = format!("{threads} threads");
+        assert_eq!(run(&spec).iter().map(|result| result.completed).sum::<u64>(), 48, "{case}");
+        let asked: BTreeSet<String> =
+            oracle.log().arrivals.into_iter().map(|arrival| arrival.path).collect();
+        let expected: BTreeSet<String> = (0..48).map(|n| format!("/{}/{n}", n % 16)).collect();
+        assert_eq!(asked, expected, "{case}");
+    }
+}
+
+#[test]
+fn users_are_numbered_without_a_gap_over_all_threads() {
+    for (threads, arrival) in [(1, 0.0), (2, 0.0), (3, 0.0), (1, 2000.0), (2, 2000.0)] {
+        let oracle = oracle();
+        let all_new = Users { new_ratio: 1.0, ..Users::PLAIN };
+        let spec = counted(arm(&oracle, &["/{user}"]), 60);
+        let arrival = rig::arrival(arrival);
+        let result = run_one(&LoadSpec { threads, users: all_new, arrival, ..spec });
+        let asked: Vec<u64> = {
+            let arrivals = oracle.log().arrivals.into_iter();
+            arrivals.map(|arrival| arrival.path[1..].parse().unwrap()).collect()
+        };
+        let distinct: BTreeSet<u64> = asked.iter().copied().collect();
+        assert_eq!((result.completed, distinct.len()), (60, 60), "{threads} threads: {asked:?}");
+        let (first, last) = (distinct.first().unwrap(), distinct.last().unwrap());
+        // Users who were never here are among the first numbers.
+        assert!(last - first < 70 && *first < 10, "{threads} threads: {distinct:?}");
+    }
 }
 
 #[test]

@@ -61,6 +61,8 @@ fn each_fault_ends_in_its_own_kind_and_the_server_saw_as_many() {
             let case = format!("{path} at {way}");
             assert_eq!(errors(&result), [(kind.name(), N)], "{case}: {}", brief(&result));
             assert_eq!((result.offered, result.completed), (N, 0), "{case}");
+            let is_explained = result.reasons.of(kind).is_some();
+            assert_eq!(is_explained, kind == ErrorKind::BadResponse, "{case}");
             assert_eq!(oracle.stats().requests, N * (turn as u64 + 1), "{case}");
         }
     }

@@ -154,7 +154,7 @@ def compare_urls(
     targets = [parse_url(url) for url in asked.urls]
     _check_alike(targets, asked)
     workload = _workload(targets, asked)
-    addresses = [resolve(target) for target in targets]
+    addresses = [resolve(each, allowed_host=asked.allowed_host) for each in targets]
     for target, address in zip(targets, addresses, strict=True):
         check_permitted(target, address, allowed_host=asked.allowed_host)
     threads = suited_threads(workload)

@@ -3,7 +3,7 @@
 The engine knows the ranges of numbers, and is asked for them. Checked here is what it is never
 told, how a log is read, and how requests are written. Those the engine refuses too where it renders
 them; here they are refused in the words of who wrote them, and more narrowly: only a final status
-(200 to 599) is a right answer, where the engine would also take one from 100 on.
+(200 to 999) is a right answer, where the engine would also take one from 100 on.
 """
 
 import math
@@ -133,8 +133,8 @@ def check_request(request: RequestSpec) -> None:
         n_body_bytes = len(request.body.encode())
     check_headers(request.headers, n_body_bytes=n_body_bytes)
     status = request.expect_status
-    if status is not None and not 200 <= status <= 599:  # noqa: PLR2004 - final statuses
-        raise UsageError(f"{status} is not a final status, expected 200 to 599")
+    if status is not None and not 200 <= status <= 999:  # noqa: PLR2004 - final statuses
+        raise UsageError(f"{status} is not a final status, expected 200 to 999")
     length = request.expect_length
     if length is not None and length < 0:
         raise UsageError(f"a body of {length} bytes is none, expected 0 or more")

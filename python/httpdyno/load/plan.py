@@ -9,7 +9,7 @@ from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_headers, check_workload
 from httpdyno.load.machine import check_descriptors, usual_spin_s
 from httpdyno.load.message import check_tls
-from httpdyno.load.target import Target, check_permitted, resolve
+from httpdyno.load.target import Target, addresses_of, check_permitted, taking
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Replay, Workload
 
@@ -20,6 +20,8 @@ class LoadPlan:
 
     target: Target
     address: str
+    addresses: tuple[str, ...]
+    """All that the name has, in the order in which they are tried."""
     workload: Workload
     recording: Recording | None
     """Of a replay: when its requests are due."""
@@ -76,7 +78,8 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
     if workload.tls is not None:
         check_tls(workload.tls)
     check_descriptors(workload, threads)
-    address = resolve(target)
+    addresses = addresses_of(target)
+    address = taking(target, addresses, allowed_host=allowed_host)
     check_permitted(target, address, allowed_host=allowed_host)
     recording = None
     if isinstance(workload.arrival, Replay):
@@ -90,6 +93,7 @@ def load_plan(  # noqa: PLR0913 - all that a load is made of
     return LoadPlan(
         target=target,
         address=address,
+        addresses=addresses,
         workload=workload,
         recording=recording,
         window=window,

@@ -6,6 +6,7 @@ only this machine and private networks are loaded without being asked again.
 
 import socket
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
@@ -20,6 +21,8 @@ _MAX_UNIX_PATH_BYTES = 107
 """Linux' `sun_path`, with the NUL at its end."""
 UNIX = "unix:"
 """What the engine's addresses of unix sockets begin with."""
+_PATIENCE_S = 1.0
+"""For each address of several to take a connection: curl gives one to the other 0.2 s."""
 
 _LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1", "::ffff:0.0.0.0": "127.0.0.1"}  # noqa: S104
 _LOCAL_NETWORKS = tuple(
@@ -135,8 +138,33 @@ def _check_parts(text: str, parts: SplitResult) -> None:
         )
 
 
-def resolve(target: Target) -> str:
-    """Return the target's `ip:port` (IPv6 in brackets) or `unix:/path`; IPv4 where there are both.
+def resolve(target: Target, *, allowed_host: str | None = None) -> str:
+    """Return where the target is: of several addresses the first one that takes a connection.
+
+    Args:
+        target: What was asked for.
+        allowed_host: The host that somebody said they may load.
+
+    Raises:
+        TargetError: The name has no address.
+        UsageError: There is no such unix socket.
+    """
+    return taking(target, addresses_of(target), allowed_host=allowed_host)
+
+
+def taking(target: Target, addresses: Sequence[str], *, allowed_host: str | None) -> str:
+    """Return the first of these addresses that takes a connection; if none does, the first.
+
+    One that may not be loaded is not connected to.
+    """
+    may = [each for each in addresses if _is_permitted(target, each, allowed_host=allowed_host)]
+    if len(may) > 1:
+        return next(filter(_takes, may), may[0])
+    return (may or addresses)[0]
+
+
+def addresses_of(target: Target) -> tuple[str, ...]:
+    """Return the target's `ip:port` (IPv6 in brackets), IPv4 first, or `unix:/path`.
 
     The address of all interfaces, which servers print, is loopback to who connects to it.
 
@@ -145,7 +173,7 @@ def resolve(target: Target) -> str:
         UsageError: There is no such unix socket.
     """
     if target.unix_path:
-        return UNIX + _socket_path(target.unix_path)
+        return (UNIX + _socket_path(target.unix_path),)
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -156,9 +184,18 @@ def resolve(target: Target) -> str:
         ) from error
     # Servers that listen on one family only mostly listen on IPv4, `localhost` above all.
     by_family = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
-    ip = str(by_family[0][4][0])
-    ip = _LOOPBACK_OF.get(ip, ip)
-    return f"[{ip}]:{target.port}" if ":" in ip else f"{ip}:{target.port}"
+    found_ips = (str(entry[4][0]) for entry in by_family)
+    ips = dict.fromkeys(_LOOPBACK_OF.get(ip, ip) for ip in found_ips)
+    return tuple(f"[{ip}]:{target.port}" if ":" in ip else f"{ip}:{target.port}" for ip in ips)
+
+
+def _takes(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def is_loopback(address: str) -> bool:
@@ -177,18 +214,22 @@ def check_permitted(target: Target, address: str, *, allowed_host: str | None) -
     Raises:
         UsageError: It is somewhere else, and was not named.
     """
-    if address.startswith(UNIX):
+    if _is_permitted(target, address, allowed_host=allowed_host):
         return
     ip = _ip_of(address)
-    if any(ip in network for network in _LOCAL_NETWORKS):
-        return
-    if allowed_host is not None and allowed_host.lower() == target.host.lower():
-        return
     where = f"`{target.host}`" if target.host == str(ip) else f"`{target.host}` ({ip})"
     raise UsageError(
         f"{where} is neither this machine nor in a private network",
         hint=f"if you may load it, add `--yes-i-may-load {target.host}`",
     )
+
+
+def _is_permitted(target: Target, address: str, *, allowed_host: str | None) -> bool:
+    if address.startswith(UNIX):
+        return True
+    ip = _ip_of(address)
+    is_named = allowed_host is not None and allowed_host.lower() == target.host.lower()
+    return is_named or any(ip in network for network in _LOCAL_NETWORKS)
 
 
 def _socket_path(text: str) -> str:

@@ -37,6 +37,8 @@ class LoadOutcome(Record, frozen=True):
     url: str = ""
     address: str = ""
     """Where it was connected to: `ip:port` or `unix:/path`."""
+    addresses: tuple[str, ...] = ()
+    """Of a name that has several: all of them, in the order in which they were tried."""
     began_at: str = ""
     """UTC, ISO 8601."""
     seed: int = 0

@@ -221,6 +221,8 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     """Requests sent again because their idle connection proved stale."""
     surplus_answers: float = 0.0
     """Connections on which bytes came that belong to no answer."""
+    lost_cookies: float = 0.0
+    """Cookies that a user's jar had no room for: what followed was not asked as a browser would."""
     no_descriptors: float = 0.0
     """Requests that found no file descriptor."""
     no_ports: float = 0.0
@@ -285,6 +287,9 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     completed: int
     """Right answers of the whole window."""
     errors: dict[str, int] = msgspec.field(default_factory=dict)
+    reasons: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    """Of a kind of error why its first request failed, where more is known: a word, and what
+    belongs into its sentence."""
     statuses: dict[str, int] = msgspec.field(default_factory=dict)
     measured_offered: int = 0
     measured_completed: int = 0

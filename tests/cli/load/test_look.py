@@ -38,6 +38,7 @@ def planned(measure_s: float = 10.0, n_requests: int = 0, **workload: Any) -> Lo
     return LoadPlan(
         target=Target(host="127.0.0.1", port=8000, path="/"),
         address="127.0.0.1:8000",
+        addresses=("127.0.0.1:8000",),
         workload=Workload(**workload),
         recording=None,
         window=WindowPlan(arm=0, lead_in_s=0.0, measure_s=measure_s, n_requests=n_requests),

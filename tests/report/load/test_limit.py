@@ -238,6 +238,7 @@ def test_every_figure_of_the_evidence_has_its_unit() -> None:
         ("stolen", {"client_stolen_ratio": 0.08}, "8 %"),
         ("retries", {"retries": 3.0}, "3 requests"),
         ("surplus", {"surplus_answers": 1.0}, "1 connection"),
+        ("lost_cookies", {"lost_cookies": 4.0}, "4 cookies"),
         (
             "unanswered_connects",
             {"unanswered_connect_ratio": 0.12, "listen_overflows": 1500.0},

@@ -94,6 +94,55 @@ def test_a_kind_that_is_not_known_yet_is_named_all_the_same() -> None:
     assert verdict_line(measurement, CLOSED).endswith(": 2 ended as bad push")
 
 
+@pytest.mark.parametrize(
+    ("addresses", "taken", "is_told"),
+    [
+        ((), "127.0.0.1:80", False),
+        (("127.0.0.1:80", "[::1]:80"), "127.0.0.1:80", False),
+        (("127.0.0.1:80", "[::1]:80"), "[::1]:80", True),
+        (("127.0.0.2:80", "127.0.0.3:80"), "127.0.0.2:80", True),
+        (("10.0.0.1:80", "10.0.0.2:80"), "10.0.0.1:80", True),
+    ],
+)
+def test_the_address_is_told_where_others_were_possible(addresses, taken, is_told):
+    outcome = structs.replace(load_outcome(), address=taken, addresses=addresses)
+    shown = " ".join(text(outcome).split())
+    assert (f" at {taken}, one of 2 addresses" in shown) is is_told
+
+
+def test_all_addresses_are_named_where_none_takes_a_connection():
+    refused = load_measurement(completed=0, errors={"refused": 4})
+    both = ("127.0.0.1:80", "[::1]:80")
+    outcome = structs.replace(load_outcome(refused), address=both[0], addresses=both)
+    assert text(outcome).startswith("nothing listens at 127.0.0.1:80 or [::1]:80: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "sentence"),
+    [
+        ("tls", ("unknown_issuer", ""), "`--cacert FILE` trusts it, `--insecure` takes any"),
+        ("tls", ("expired", ""), "the server's certificate has expired; `--insecure` takes it"),
+        ("tls", ("other_name", "a.test, b.test"), "is for a.test, b.test; `--sni NAME` asks"),
+        ("tls", ("other_name", ""), "is for another name; `--sni NAME` asks"),
+        ("tls", ("wants_identity", ""), "`--cert FILE --key FILE` shows one"),
+        ("tls", ("alert", "HandshakeFailure"), "ended it with HandshakeFailure"),
+        ("tls", ("http2", ""), "it speaks HTTP/2 only"),
+        ("bad_response", ("http2", ""), "it speaks HTTP/2 only"),
+        ("bad_response", ("tls", ""), "it speaks TLS; load it with `https://`"),
+        ("bad_response", ("start", "SSH-2.0"), "not HTTP: it began with `SSH-2.0`"),
+        ("bad_response", ("start", ""), "not HTTP"),
+        ("bad_response", ("what a later engine says", "x"), "not HTTP"),
+        ("connect", ("system", "No route to host"), "could not connect: No route to host"),
+    ],
+)
+def test_a_failure_says_why_and_what_to_do(kind, reason, sentence):
+    failed = load_measurement(completed=0, errors={kind: 4})
+    line = verdict_line(structs.replace(failed, reasons={kind: reason}), CLOSED)
+    assert line.startswith("0 of 4 requests completed: all 4 ")
+    assert sentence in line
+    assert line.endswith(sentence) or "; " in line
+
+
 def test_several_wrong_statuses_are_not_made_one() -> None:
     measurement = load_measurement(
         completed=0, errors={"wrong_status": 9}, statuses={"404": 5, "500": 4}

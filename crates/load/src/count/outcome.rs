@@ -15,7 +15,7 @@ pub enum ErrorKind {
     Timeout,
     /// The connection was closed inside the body.
     ShortBody,
-    /// Not an HTTP/1 answer: bad status line, header, framing or chunk, a head above 64 KiB or
+    /// Not an HTTP/1 answer: bad status line, header, framing or chunk, a head above 300 KiB or
     /// cut off by the end of the connection.
     BadResponse,
     /// A whole answer with another status than expected.

@@ -13,6 +13,7 @@ use super::outcome::{ErrorCounts, ErrorKind};
 use super::pages::{PageEnd, Pages};
 use super::phases::PhaseRecorder;
 use super::punctuality::Punctuality;
+use super::reasons::Reasons;
 use super::series::SeriesRecorder;
 use super::socket_counts::SocketCounts;
 use super::strain::Strain;
@@ -21,7 +22,7 @@ use super::visit_counts::Visits;
 use crate::schedule::Plan;
 
 /// Statuses are below this.
-const STATUS_END: usize = 600;
+const STATUS_END: usize = 1000;
 
 /// The counts of a thread. Boxed, and reused from window to window. Its memory does not grow with
 /// the number of requests, nor is any of it allocated while a window is under way.
@@ -30,6 +31,7 @@ pub(crate) struct Tally {
     pub(crate) offered: u64,
     pub(crate) completed: u64,
     pub(crate) errors: ErrorCounts,
+    pub(crate) reasons: Reasons,
     pub(crate) statuses: [u64; STATUS_END],
     pub(crate) measured_offered: u64,
     pub(crate) measured_completed: u64,
@@ -61,6 +63,8 @@ pub(crate) struct Tally {
     pub(crate) retries: u64,
     /// Connections on which bytes came that belong to no answer.
     pub(crate) surplus: u64,
+    /// Cookies that a user's jar had no room for.
+    pub(crate) lost_cookies: u64,
     pub(crate) readiness: Readiness,
     /// How the thread fared over the whole window and over the part in which it sent.
     pub(crate) whole: Effort,
@@ -81,6 +85,7 @@ impl Tally {
             offered: 0,
             completed: 0,
             errors: ErrorCounts::default(),
+            reasons: Reasons::default(),
             statuses: [0; STATUS_END],
             measured_offered: 0,
             measured_completed: 0,
@@ -106,6 +111,7 @@ impl Tally {
             last_end_ns: 0,
             retries: 0,
             surplus: 0,
+            lost_cookies: 0,
             readiness: Readiness::default(),
             whole: Effort::default(),
             sending: Effort::default(),
@@ -122,6 +128,7 @@ impl Tally {
         self.offered = 0;
         self.completed = 0;
         self.errors = ErrorCounts::default();
+        self.reasons.reset();
         self.statuses = [0; STATUS_END];
         self.measured_offered = 0;
         self.measured_completed = 0;
@@ -148,6 +155,7 @@ impl Tally {
         self.last_end_ns = 0;
         self.retries = 0;
         self.surplus = 0;
+        self.lost_cookies = 0;
         self.readiness = Readiness::default();
         self.whole = Effort::default();
         self.sending = Effort::default();
@@ -332,6 +340,7 @@ impl Tally {
         self.offered += other.offered;
         self.completed += other.completed;
         self.errors.merge(&other.errors);
+        self.reasons.merge(&other.reasons);
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine += theirs;
         }
@@ -362,6 +371,7 @@ impl Tally {
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         self.retries += other.retries;
         self.surplus += other.surplus;
+        self.lost_cookies += other.lost_cookies;
         self.readiness.merge(&other.readiness);
         self.whole.cpu_ns += other.whole.cpu_ns;
         self.whole.preemptions += other.whole.preemptions;

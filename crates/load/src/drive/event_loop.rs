@@ -140,7 +140,7 @@ impl<P: Platform> Driver<P> {
                 clock: Clock::new(time, spin_ns, n_places),
                 tally: Tally::new(&Capacity::default()),
             },
-            connections: Connections::new(settings, net, targets, &numbers),
+            connections: Connections::new(settings, net, targets, numbers),
             users,
             shared,
             waker,
@@ -161,7 +161,7 @@ impl<P: Platform> Driver<P> {
     fn run_window(&mut self, plan: Plan) -> Result<(), Error> {
         self.cx.tally.reset();
         self.cx.clock.open_window(self.users.open_window(plan));
-        self.connections.open_window(self.users.seed(), self.cx.clock.unix_s());
+        self.connections.open_window(self.users.seed());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
@@ -214,8 +214,11 @@ impl<P: Platform> Driver<P> {
         tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         tally.closed_ns = clock.now_ns.max(plan.opened_ns);
         let plan = clock.progress.plan();
-        let measure_end_ns =
-            if plan.has_open_end() { tally.last_end_ns } else { plan.measure_end_ns };
+        let measure_end_ns = if plan.has_open_end() {
+            tally.last_end_ns.max(clock.progress.closes_ns())
+        } else {
+            plan.measure_end_ns
+        };
         tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
         tally.surplus = self.connections.close_window();
         self.users.close_window(&mut self.cx);

@@ -23,7 +23,7 @@ pub(super) trait Time: Debug {
     fn now_ns(&self) -> u64;
 
     /// The calendar's time, for cookies that expire.
-    fn unix_s(&self) -> u64;
+    fn unix_ms(&self) -> u64;
 }
 
 /// Opens streams, and waits for what happens on them.
@@ -79,9 +79,9 @@ impl Time for MonotonicTime {
         sys::monotonic_ns()
     }
 
-    fn unix_s(&self) -> u64 {
+    fn unix_ms(&self) -> u64 {
         let unix_now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        unix_now.map_or(0, |since| since.as_secs())
+        unix_now.map_or(0, |since| since.as_millis() as u64)
     }
 }
 

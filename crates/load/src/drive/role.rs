@@ -14,9 +14,13 @@ pub(crate) struct Role {
 impl Role {
     /// One of so many threads, which share the connections as evenly as they can.
     pub(crate) fn of(spec: &LoadSpec, thread: usize, n_threads: usize) -> Self {
-        let has_one_more = thread < spec.connections % n_threads;
-        let n_connections = spec.connections / n_threads + usize::from(has_one_more);
-        Self { thread, n_threads, n_connections }
+        let role = Self { thread, n_threads, n_connections: 0 };
+        Self { n_connections: role.part_of(spec.connections), ..role }
+    }
+
+    /// The thread's part of so many things, which all of them share.
+    pub(super) fn part_of(self, n: usize) -> usize {
+        n / self.n_threads + usize::from(self.thread < n % self.n_threads)
     }
 
     /// The number over all threads of the thread's `index`-th thing of a kind.

@@ -26,6 +26,8 @@ pub(super) struct Head {
     is_http_1_0: bool,
     content_length: Option<u64>,
     has_transfer_encoding: bool,
+    /// A transfer coding is `chunked`.
+    has_chunked: bool,
     /// The last transfer coding is `chunked`.
     is_chunked: bool,
     says_close: bool,
@@ -49,7 +51,7 @@ impl Head {
             b"HTTP/1.0" => true,
             _ => return Err(Malformed),
         };
-        let (&[b' ', hundreds @ b'1'..=b'5', tens, ones], reason) =
+        let (&[b' ', hundreds @ b'1'..=b'9', tens, ones], reason) =
             rest.split_first_chunk::<4>().ok_or(Malformed)?
         else {
             return Err(Malformed);
@@ -110,11 +112,12 @@ impl Head {
                 None => (coding, &b""[..]),
             };
             let is_chunked = name.eq_ignore_ascii_case(b"chunked");
-            // Chunked must be the last coding, applied once, and has no parameters (RFC 9112
-            // sections 6.1 and 7.1).
-            if self.is_chunked || is_chunked && !parameters.is_empty() {
+            // Chunked is applied once, and has no parameters (RFC 9112 sections 6.1 and 7.1). Where
+            // it is not the last coding, the body lasts until the close (section 6.3).
+            if is_chunked && (self.has_chunked || !parameters.is_empty()) {
                 return Err(Malformed);
             }
+            self.has_chunked |= is_chunked;
             self.is_chunked = is_chunked;
         }
         Ok(())
@@ -152,7 +155,7 @@ impl Head {
 #[inline]
 pub(super) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let n_name = line.iter().position(|&byte| !IS_TOKEN[usize::from(byte)]).ok_or(Malformed)?;
-    // This refuses a space before the colon and folded lines too, as RFC 9112 section 5 asks.
+    // This refuses a space before the colon too, as RFC 9112 section 5.1 asks.
     if n_name == 0 || line[n_name] != b':' {
         return Err(Malformed);
     }
@@ -164,9 +167,14 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim)
 }
 
+/// White space within a line.
+pub(super) const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
 /// Without the white space around it, which is spaces and tabs only: RFC 9110 section 5.6.3.
 fn trim(text: &[u8]) -> &[u8] {
-    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t');
+    let is_text = |byte: &u8| !is_space(*byte);
     let start = text.iter().position(is_text).unwrap_or(text.len());
     let end = text.iter().rposition(is_text).map_or(start, |last| last + 1);
     &text[start..end]

@@ -13,8 +13,12 @@ use memchr::memchr;
 
 use super::cookie_date;
 
-/// The most that the header and the paths may take, in bytes.
-const MAX_BYTES: usize = 4096;
+/// The longest name and value together that browsers keep, and the longest path
+/// (draft-ietf-httpbis-rfc6265bis, sections 5.6 and 5.7).
+const MAX_PAIR_BYTES: usize = 4096;
+const MAX_PATH_BYTES: usize = 1024;
+/// As many as Chromium keeps of a site (RFC 6265 section 6.1 asks for 50).
+const MAX_COOKIES: usize = 180;
 
 const NAME: &[u8] = b"Cookie: ";
 /// Behind each cookie but the last, which has the line end: as long.
@@ -32,8 +36,7 @@ pub(crate) struct Jar {
     /// Longer paths first, then older cookies (section 5.4).
     cookies: Vec<Cookie>,
     /// When the first of them ends.
-    next_end_s: u64,
-    n_dropped: u64,
+    next_end_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +46,7 @@ struct Cookie {
     pair_len: u16,
     path_len: u16,
     /// In Unix time.
-    end_s: u64,
+    end_ms: u64,
 }
 
 /// Where a cookie is.
@@ -56,47 +59,51 @@ struct Place {
 
 impl Jar {
     /// Do what a `Set-Cookie` header in an answer to `target` says. What is malformed is ignored,
-    /// as browsers do.
-    pub(crate) fn take(&mut self, set_cookie: &[u8], target: &[u8], unix_now_s: u64) {
-        self.expire(unix_now_s);
-        let Some(cookie) = SetCookie::parse(set_cookie, unix_now_s) else { return };
+    /// as browsers do. False: there was no room for the cookie, and it is lost.
+    pub(crate) fn take(&mut self, set_cookie: &[u8], target: &[u8], unix_now_ms: u64) -> bool {
+        self.expire(unix_now_ms);
+        let Some(cookie) = SetCookie::parse(set_cookie, unix_now_ms) else { return true };
         let path = cookie.path.unwrap_or_else(|| default_path(target));
         let known = self.place_of(cookie.name, path);
-        if cookie.end_s <= unix_now_s {
+        if cookie.end_ms <= unix_now_ms {
             if let Some(place) = known {
                 self.remove(place);
             }
-            return;
+            return true;
         }
-        let replaced_bytes = known.map_or(0, |place| self.cookies[place.index].bytes());
-        let bytes = cookie.pair_len() + SEPARATOR.len() + path.len();
-        let used_bytes = self.line.len().max(NAME.len()) + self.paths.len() - replaced_bytes;
-        if used_bytes + bytes > MAX_BYTES {
-            self.n_dropped += 1;
-            return;
+        let is_full = known.is_none() && self.cookies.len() == MAX_COOKIES;
+        if is_full || cookie.pair_len() > MAX_PAIR_BYTES || path.len() > MAX_PATH_BYTES {
+            return false;
         }
         match known {
             Some(place) => self.replace(place, &cookie),
             None => self.insert(&cookie, path),
         }
-        self.next_end_s = self.next_end_s.min(cookie.end_s);
+        self.next_end_ms = self.next_end_ms.min(cookie.end_ms);
+        true
     }
 
     /// Write the header for a request of `target` behind what `out` has; nothing where no cookie
-    /// is for it.
+    /// is for it. Where `out` ends with a `Cookie` line, the request's own, that one goes on: there
+    /// may be no other (RFC 6265 section 5.4).
     #[inline]
-    pub(crate) fn write_header(&self, target: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write_header(&self, target: &[u8], has_own: bool, out: &mut Vec<u8>) {
         // The longest path is the first.
         match self.cookies.first() {
             None => {}
-            Some(&Cookie { path_len: 1, .. }) => out.extend_from_slice(&self.line),
-            Some(_) => self.write_matching(path_of(target), out),
+            Some(&Cookie { path_len: 1, .. }) if !has_own => out.extend_from_slice(&self.line),
+            Some(_) => self.write_matching(path_of(target), has_own, out),
         }
     }
 
-    fn write_matching(&self, path: &[u8], out: &mut Vec<u8>) {
+    fn write_matching(&self, path: &[u8], has_own: bool, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(NAME);
+        if has_own {
+            end_line(out, SEPARATOR);
+        } else {
+            out.extend_from_slice(NAME);
+        }
+        let first_pair = out.len();
         let (mut line, mut paths) = (&self.line[NAME.len()..], &self.paths[..]);
         for cookie in &self.cookies {
             let (pair, of_cookie);
@@ -108,23 +115,28 @@ impl Jar {
                 out.extend_from_slice(&SEPARATOR);
             }
         }
-        if out.len() == start + NAME.len() {
+        if out.len() == first_pair {
             out.truncate(start);
-        } else {
+        }
+        if has_own || out.len() > start {
             end_line(out, LINE_END);
         }
     }
 
-    /// Drop the cookies whose time is over. [`take`](Self::take) does this too; call it where a
-    /// user returns.
-    fn expire(&mut self, unix_now_s: u64) {
-        if self.cookies.is_empty() || unix_now_s < self.next_end_s {
-            return;
+    /// Drop the cookies whose time is over. [`take`](Self::take) does this too; call it before
+    /// they are sent.
+    #[inline]
+    pub(crate) fn expire(&mut self, unix_now_ms: u64) {
+        if !self.cookies.is_empty() && unix_now_ms >= self.next_end_ms {
+            self.drop_ended(unix_now_ms);
         }
-        while let Some(place) = self.ended(unix_now_s) {
+    }
+
+    fn drop_ended(&mut self, unix_now_ms: u64) {
+        while let Some(place) = self.ended(unix_now_ms) {
             self.remove(place);
         }
-        self.next_end_s = self.cookies.iter().map(|cookie| cookie.end_s).min().unwrap_or(NEVER);
+        self.next_end_ms = self.cookies.iter().map(|cookie| cookie.end_ms).min().unwrap_or(NEVER);
     }
 
     /// Forget all cookies, and keep the room.
@@ -138,12 +150,6 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// How many cookies were dropped because the jar was full.
-    #[cfg(test)]
-    fn n_dropped(&self) -> u64 {
-        self.n_dropped
-    }
-
     fn places(&self) -> impl Iterator<Item = Place> {
         let first = Place { index: 0, in_line: NAME.len(), in_paths: 0 };
         self.cookies.iter().scan(first, |next, cookie| {
@@ -155,8 +161,8 @@ impl Jar {
         })
     }
 
-    fn ended(&self, unix_now_s: u64) -> Option<Place> {
-        self.places().find(|place| self.cookies[place.index].end_s <= unix_now_s)
+    fn ended(&self, unix_now_ms: u64) -> Option<Place> {
+        self.places().find(|place| self.cookies[place.index].end_ms <= unix_now_ms)
     }
 
     fn place_of(&self, name: &[u8], path: &[u8]) -> Option<Place> {
@@ -179,7 +185,7 @@ impl Jar {
     fn insert(&mut self, cookie: &SetCookie, path: &[u8]) {
         if self.line.is_empty() {
             self.line.extend_from_slice(NAME);
-            self.next_end_s = NEVER;
+            self.next_end_ms = NEVER;
         } else {
             end_line(&mut self.line, SEPARATOR);
         }
@@ -213,12 +219,6 @@ impl Jar {
     }
 }
 
-impl Cookie {
-    fn bytes(self) -> usize {
-        usize::from(self.pair_len) + SEPARATOR.len() + usize::from(self.path_len)
-    }
-}
-
 /// Make `new_len` bytes of room in place of `old_len` bytes.
 fn room(buffer: &mut Vec<u8>, at: usize, old_len: usize, new_len: usize) -> &mut [u8] {
     let (old_end, new_end, end) = (at + old_len, at + new_len, buffer.len());
@@ -244,11 +244,11 @@ struct SetCookie<'a> {
     value: &'a [u8],
     /// `None`: that of the request.
     path: Option<&'a [u8]>,
-    end_s: u64,
+    end_ms: u64,
 }
 
 impl<'a> SetCookie<'a> {
-    fn parse(header: &'a [u8], unix_now_s: u64) -> Option<Self> {
+    fn parse(header: &'a [u8], unix_now_ms: u64) -> Option<Self> {
         // They would break the request; browsers refuse them (draft-ietf-httpbis-rfc6265bis).
         if header.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t') {
             return None;
@@ -258,20 +258,21 @@ impl<'a> SetCookie<'a> {
         if name.is_empty() {
             return None;
         }
-        let (mut path, mut max_age_end_s, mut expires_s) = (None, None, None);
+        let (mut path, mut max_age_end_ms, mut date_s) = (None, None, None);
         for part in parts {
             let (attribute, value) = halves(part).unwrap_or((part.trim_ascii(), b""));
             // Of each the last counts.
             if attribute.eq_ignore_ascii_case(b"path") {
-                path = value.starts_with(b"/").then_some(value);
+                let is_path = value.starts_with(b"/") && value.len() <= MAX_PATH_BYTES;
+                path = is_path.then_some(value);
             } else if attribute.eq_ignore_ascii_case(b"max-age") {
-                max_age_end_s = end_by_age(value, unix_now_s).or(max_age_end_s);
+                max_age_end_ms = end_by_age(value, unix_now_ms).or(max_age_end_ms);
             } else if attribute.eq_ignore_ascii_case(b"expires") {
-                expires_s = cookie_date::unix_s(value).or(expires_s);
+                date_s = cookie_date::unix_s(value).or(date_s);
             }
         }
-        let end_s = max_age_end_s.or(expires_s).unwrap_or(NEVER);
-        Some(Self { name, value, path, end_s })
+        let end_ms = max_age_end_ms.or(date_s.map(|at_s| at_s * 1000)).unwrap_or(NEVER);
+        Some(Self { name, value, path, end_ms })
     }
 
     fn pair_len(&self) -> usize {
@@ -291,7 +292,7 @@ impl<'a> SetCookie<'a> {
             name_len: self.name.len() as u16,
             pair_len: self.pair_len() as u16,
             path_len,
-            end_s: self.end_s,
+            end_ms: self.end_ms,
         }
     }
 }
@@ -303,7 +304,7 @@ fn halves(part: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// When a `Max-Age` ends; `None` where it isn't one. 0 and less end before all time.
-fn end_by_age(value: &[u8], unix_now_s: u64) -> Option<u64> {
+fn end_by_age(value: &[u8], unix_now_ms: u64) -> Option<u64> {
     let (digits, is_negative) = match value.strip_prefix(b"-") {
         Some(digits) => (digits, true),
         None => (value, false),
@@ -316,7 +317,7 @@ fn end_by_age(value: &[u8], unix_now_s: u64) -> Option<u64> {
         _ if digits.is_empty() => None,
         0 => Some(0),
         _ if is_negative => Some(0),
-        age_s => Some(unix_now_s.saturating_add(age_s)),
+        age_s => Some(unix_now_ms.saturating_add(age_s.saturating_mul(1000))),
     }
 }
 

@@ -5,10 +5,11 @@
 
 use memchr::memchr3;
 
-use super::head::{Framing, Head, Malformed, chunk_size, field};
+use super::head::{Framing, Head, Malformed, chunk_size, field, is_space};
 
-/// The most that a head (its interim answers included), a chunk's line or the trailers may be.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// The most that a head (its interim answers included), a chunk's line or the trailers may be: as
+/// curl has it.
+const MAX_HEAD_BYTES: usize = 300 * 1024;
 
 /// One answer under way.
 #[derive(Debug)]
@@ -19,7 +20,8 @@ pub(crate) struct Scanner {
     body_bytes: u64,
     /// Bytes of lines since the head, chunk or trailers began.
     line_bytes: usize,
-    /// The part of a line whose end did not come yet.
+    /// The part of a line whose end did not come yet; or one that ended with the last byte that came,
+    /// and a line feed: the next one says whether the line goes on.
     rest: Vec<u8>,
 }
 
@@ -117,6 +119,28 @@ impl Scanner {
         }
     }
 
+    /// Why the answer was refused with these bytes: a word that readers put into a sentence, and what
+    /// belongs into it.
+    #[cold]
+    pub(crate) fn fault(&self, input: &[u8]) -> (&'static str, String) {
+        let start = if self.rest.is_empty() { input } else { &self.rest };
+        let word = match (self.stage, start) {
+            _ if self.line_bytes > MAX_HEAD_BYTES => "long",
+            // A frame of HTTP/2: its length, then settings or the farewell; a record of TLS.
+            (Stage::StatusLine, [0, _, _, 4 | 7, ..]) => "http2",
+            (Stage::StatusLine, [0x15 | 0x16, 3, ..]) => "tls",
+            (Stage::StatusLine, _) => {
+                let is_text = |byte: &&u8| matches!(byte, b' '..=b'~');
+                let text = start.iter().take(32).take_while(is_text).copied().collect();
+                return ("start", String::from_utf8(text).unwrap_or_default());
+            }
+            (Stage::Headers, _) if self.head.status == 101 => "switched",
+            (Stage::Headers | Stage::Trailers, _) => "header",
+            _ => "chunk",
+        };
+        (word, String::new())
+    }
+
     /// What the end of the connection means now.
     pub(crate) fn at_close(&self) -> AtClose {
         match self.stage {
@@ -151,7 +175,12 @@ impl Scanner {
         input: &[u8],
         on_cookie: &mut impl FnMut(&[u8]),
     ) -> Result<usize, Malformed> {
-        let is_cut_in_its_end = self.rest.last() == Some(&b'\r');
+        let last = self.rest.last();
+        if last == Some(&b'\n') {
+            self.end_or_go_on(input, on_cookie)?;
+            return Ok(0);
+        }
+        let is_cut_in_its_end = last == Some(&b'\r');
         let line = if is_cut_in_its_end { Line::rest_of_end(input)? } else { Line::first(input)? };
         let taken = line.map_or(input.len(), |line| line.taken);
         self.line_bytes += taken;
@@ -164,19 +193,67 @@ impl Scanner {
                 self.check_rest()?;
             }
             Some(line) if self.rest.is_empty() => {
-                self.line(&input[..line.length], line.has_return, on_cookie)?;
+                let (text, next) = (&input[..line.length], input.get(line.taken));
+                if self.may_go_on(text, next) {
+                    self.rest.extend_from_slice(text);
+                    self.hold(next)?;
+                } else {
+                    self.line(text, line.has_return, on_cookie)?;
+                }
             }
             Some(line) => {
-                let mut whole = std::mem::take(&mut self.rest);
-                whole.extend_from_slice(&input[..line.length]);
-                let length = whole.len() - usize::from(is_cut_in_its_end);
-                let result = self.line(&whole[..length], line.has_return, on_cookie);
-                whole.clear();
-                self.rest = whole;
-                result?;
+                self.rest.extend_from_slice(&input[..line.length]);
+                self.rest.truncate(self.rest.len() - usize::from(is_cut_in_its_end));
+                let next = input.get(line.taken);
+                if self.may_go_on(&self.rest, next) {
+                    self.hold(next)?;
+                } else {
+                    self.end_rest(line.has_return, on_cookie)?;
+                }
             }
         }
         Ok(taken)
+    }
+
+    /// Whether a line goes on with the next one, which begins with that byte, or might: it is folded
+    /// then (RFC 9112 section 5.2).
+    #[inline]
+    fn may_go_on(&self, text: &[u8], next: Option<&u8>) -> bool {
+        next.is_none_or(|byte| is_space(*byte))
+            && !text.is_empty()
+            && matches!(self.stage, Stage::Headers | Stage::Trailers)
+    }
+
+    /// Keep a line, which is the rest, until its end is known. As far as it goes it must be right.
+    fn hold(&mut self, next: Option<&u8>) -> Result<(), Malformed> {
+        field(&self.rest)?;
+        if next.is_none() {
+            self.rest.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// What follows the line that was kept shows whether that was all of it.
+    fn end_or_go_on(
+        &mut self,
+        input: &[u8],
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Malformed> {
+        self.rest.pop();
+        if is_space(input[0]) { Ok(()) } else { self.end_rest(true, on_cookie) }
+    }
+
+    /// The rest is a whole line: take it.
+    fn end_rest(
+        &mut self,
+        has_return: bool,
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Malformed> {
+        let mut whole = std::mem::take(&mut self.rest);
+        let result = self.line(&whole, has_return, on_cookie);
+        whole.clear();
+        self.rest = whole;
+        result
     }
 
     /// Refuse the beginning of a line that can't become right. Who sends such bytes may be waiting
@@ -186,7 +263,7 @@ impl Scanner {
         let is_right = match self.stage {
             Stage::StatusLine => {
                 let n_start = self.rest.len().min(START.len());
-                self.rest[..n_start] == START[..n_start]
+                self.rest[..n_start] == START[..n_start] || self.rest == b"\r"
             }
             Stage::ChunkSize => self.rest[0].is_ascii_hexdigit(),
             Stage::ChunkEnd => self.rest == b"\r",
@@ -205,6 +282,8 @@ impl Scanner {
         on_cookie: &mut impl FnMut(&[u8]),
     ) -> Result<(), Malformed> {
         match self.stage {
+            // Some servers end the body before with a line end too many.
+            Stage::StatusLine if text.is_empty() => {}
             Stage::StatusLine => {
                 self.head.status_line(text)?;
                 self.stage = Stage::Headers;

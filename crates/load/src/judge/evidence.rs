@@ -71,6 +71,8 @@ pub struct Evidence {
     pub retries: f64,
     /// Connections on which bytes came that belong to no answer.
     pub surplus_answers: f64,
+    /// Cookies that a user's jar had no room for: what followed was not asked as a browser would.
+    pub lost_cookies: f64,
     /// Requests that found no file descriptor.
     pub no_descriptors: f64,
     /// Requests that found no local port.
@@ -134,6 +136,7 @@ impl Evidence {
             achieved_per_s: per_s(tally.measured_completed as f64),
             retries: tally.retries as f64,
             surplus_answers: tally.surplus as f64,
+            lost_cookies: tally.lost_cookies as f64,
             no_descriptors: tally.errors.of(ErrorKind::NoDescriptors) as f64,
             no_ports: tally.errors.of(ErrorKind::NoPorts) as f64,
             unanswered_connect_ratio: part(

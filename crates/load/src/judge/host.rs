@@ -1,5 +1,6 @@
 //! What the host did to the client over a window, as the conductor sees it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::network::NetworkCounters;
@@ -104,15 +105,18 @@ impl HostMeter {
 
     /// The thread woke up, and may go to sleep again.
     pub(crate) fn after_sleep(&mut self, plan: &Plan) {
-        self.watchdog.after_sleep();
+        let stop = self.watchdog.after_sleep();
         let now_ns = sys::monotonic_ns();
-        if !self.is_measuring {
-            if now_ns >= plan.measure_start_ns {
-                self.is_measuring = true;
-                self.began = self.read();
-            }
-        } else if now_ns >= plan.measure_end_ns && self.taken.is_none() {
-            self.taken = Some(self.read().since(&self.began));
+        // A stop counts as far as it was within the measured part, also one that began before.
+        let is_first = !self.is_measuring && now_ns >= plan.measure_start_ns;
+        if is_first {
+            self.is_measuring = true;
+            self.began = self.read().at_edge(plan.measure_start_ns, &stop);
+        }
+        let is_known = self.is_measuring && (!is_first || !stop.is_empty());
+        if is_known && now_ns >= plan.measure_end_ns && self.taken.is_none() {
+            let ended = self.read().at_edge(plan.measure_end_ns, &stop);
+            self.taken = Some(ended.since(&self.began));
         }
     }
 
@@ -138,6 +142,16 @@ impl HostMeter {
 }
 
 impl Accounts {
+    /// As they were at an edge of the measured part, if this stop, which is just over, lasted on
+    /// beyond it.
+    fn at_edge(self, edge_ns: u64, stop: &Range<u64>) -> Self {
+        let beyond_ns = stop.end.saturating_sub(stop.start.max(edge_ns));
+        if beyond_ns == 0 {
+            return self;
+        }
+        Self { at_ns: edge_ns, frozen_ns: self.frozen_ns - beyond_ns, ..self }
+    }
+
     fn since(&self, earlier: &Self) -> Taken {
         Taken {
             elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
@@ -205,8 +219,11 @@ mod tests {
         meter.open(None);
         let plan = plan(30, 110);
         // Before: its stop is not counted.
-        sleep_ms(&mut meter, &plan, 40);
-        assert_eq!(meter.close().taken.frozen_ns, 0);
+        sleep_ms(&mut meter, &plan, 20);
+        assert_eq!(meter.close().taken.frozen_ns, meter.watchdog.frozen_ns);
+        sleep_ms(&mut meter, &plan, 15);
+        let before = meter.close().taken;
+        assert!(before.frozen_ns <= before.elapsed_ns, "{before:?}");
         sleep_ms(&mut meter, &plan, 80);
         let taken = meter.close().taken;
         // Of a stop, up to 20 ms may pass for time in a queue.
@@ -215,6 +232,20 @@ mod tests {
         sleep_ms(&mut meter, &plan, 40);
         assert_eq!(meter.close().taken.frozen_ns, taken.frozen_ns);
         assert_eq!(meter.close().taken.elapsed_ns, taken.elapsed_ns);
+    }
+
+    #[test]
+    fn of_a_stop_the_part_within_the_measured_part_counts() {
+        // It begins in the lead-in, and lasts beyond the measured part or up to within it.
+        for (end_ms, least_ms, most_ms) in [(50, 19, 20), (10_000, 50, 10_000)] {
+            let mut meter = HostMeter::new(&[]);
+            meter.open(None);
+            let plan = plan(30, end_ms);
+            sleep_ms(&mut meter, &plan, 100);
+            let taken = meter.close().taken;
+            assert!((least_ms * MS..=most_ms * MS).contains(&taken.frozen_ns), "{taken:?}");
+            assert!(taken.frozen_ns <= taken.elapsed_ns, "{taken:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! woken after 5 ms and is woken much later was not allowed to run. The conductor is that thread;
 //! it has nothing else to do while a window is under way.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::count::EffortMeter;
@@ -43,14 +44,19 @@ impl Watchdog {
         self.waited_ns = self.meter.wait_ns();
     }
 
-    /// The thread woke up, and may go to sleep again.
-    pub(super) fn after_sleep(&mut self) {
+    /// The thread woke up, and may go to sleep again. From when to when it was stopped; empty
+    /// where it was not.
+    pub(super) fn after_sleep(&mut self) -> Range<u64> {
         let (asleep_since_ns, waited_ns) = (self.asleep_since_ns, self.waited_ns);
         self.before_sleep();
-        self.frozen_ns += frozen_ns(
-            self.asleep_since_ns.saturating_sub(asleep_since_ns),
-            self.waited_ns.saturating_sub(waited_ns),
-        );
+        let elapsed_ns = self.asleep_since_ns.saturating_sub(asleep_since_ns);
+        let wait_ns = self.waited_ns.saturating_sub(waited_ns);
+        let stopped_ns = frozen_ns(elapsed_ns, wait_ns);
+        self.frozen_ns += stopped_ns;
+        // It slept, was stopped, and stood in the queue.
+        let began_ns = (asleep_since_ns + elapsed_ns.min(SLEEP.as_nanos() as u64))
+            .min(self.asleep_since_ns - stopped_ns);
+        began_ns..began_ns + stopped_ns
     }
 }
 
@@ -89,7 +95,7 @@ mod tests {
     fn a_sleep_that_is_cut_short_is_no_stop() {
         let mut watchdog = Watchdog::new();
         watchdog.before_sleep();
-        watchdog.after_sleep();
+        assert!(watchdog.after_sleep().is_empty());
         assert_eq!(watchdog.frozen_ns, 0);
     }
 }

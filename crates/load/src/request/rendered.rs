@@ -11,8 +11,10 @@ use crate::input::Request;
 pub(crate) struct Rendered {
     /// All of it, where it never varies.
     fixed: Option<Box<[u8]>>,
-    /// The request line and the headers but for the length, each with its line end.
+    /// The request line and the headers but for the length, each with its line end; the last one is
+    /// the request's own `Cookie`, if it has some.
     head: Template,
+    has_cookie: bool,
     /// As it was given: cookies are chosen by it.
     pub(crate) target: Box<[u8]>,
     sends_length: bool,
@@ -34,13 +36,19 @@ impl Rendered {
             }
         };
         for (name, value) in &request.headers {
-            if !name.eq_ignore_ascii_case("content-length") {
+            if !["content-length", "cookie"].contains(&&*name.to_ascii_lowercase()) {
                 add(name, value);
             }
         }
         let has = |name: &str| request.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
         if says_close && !has("connection") {
             add("Connection", "close");
+        }
+        let cookies =
+            request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        let cookies: Vec<&str> = cookies.map(|(_, value)| value.trim()).collect();
+        if !cookies.is_empty() {
+            add("Cookie", &cookies.join("; "));
         }
         let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
         let template = |part: &[u8], is_strict| {
@@ -52,6 +60,7 @@ impl Rendered {
         let mut rendered = Self {
             fixed: None,
             head: template(head.as_bytes(), true)?,
+            has_cookie: !cookies.is_empty(),
             target: request.target.as_bytes().into(),
             sends_length: wants_length || has("content-length") || !request.body.is_empty(),
             body: template(&request.body, false)?,
@@ -84,13 +93,13 @@ impl Rendered {
     /// Add the bytes to `out`.
     pub(crate) fn render(&self, vars: &Vars, jar: Option<&Jar>, out: &mut Vec<u8>) {
         self.head.render(vars, out);
+        if let Some(jar) = jar {
+            jar.write_header(&self.target, self.has_cookie, out);
+        }
         if self.sends_length {
             out.extend_from_slice(b"Content-Length: ");
             template::push_decimal(self.body.len(vars) as u64, out);
             out.extend_from_slice(b"\r\n");
-        }
-        if let Some(jar) = jar {
-            jar.write_header(&self.target, out);
         }
         out.extend_from_slice(b"\r\n");
         self.body.render(vars, out);
@@ -118,8 +127,8 @@ fn check(request: &Request, field: &str) -> Result<(), Error> {
         let expected = "a request target without spaces and control characters, such as /";
         return Err(Error::invalid(format!("{field}.target"), quoted(target), expected));
     }
-    if !matches!(request.expect_status, 0 | 100..=599) {
-        let expected = "a status from 100 to 599, or 0 for any 2xx or 3xx";
+    if !matches!(request.expect_status, 0 | 100..=999) {
+        let expected = "a status from 100 to 999, or 0 for any 2xx or 3xx";
         return Err(Error::invalid(
             format!("{field}.expect_status"),
             request.expect_status,
@@ -209,6 +218,38 @@ mod tests {
         let expected =
             "POST /item/12 HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"user\": 345}";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn there_is_one_cookie_line_wherever_cookies_come_from() {
+        let mut jar = Jar::default();
+        jar.take(b"sess=1; Path=/", b"/", 0);
+        jar.take(b"deep=2; Path=/deep", b"/", 0);
+        let cookies = |own: &[&str], jar: Option<&Jar>, target| {
+            let mut request = Request::get("h", target);
+            request.method = "POST".to_owned();
+            request.headers.extend(own.iter().map(|own| ("cookie".to_owned(), (*own).to_owned())));
+            let rendered = Rendered::new(&request, false, "request").unwrap();
+            let mut out = Vec::new();
+            rendered.render(&Vars { n: 7, user: 0, random: 0 }, jar, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains("\r\nContent-Length: 0\r\n"), "{text}");
+            let lines = text.split("\r\n").filter(|line| line.starts_with("Cookie: "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let only_deep = {
+            let mut jar = Jar::default();
+            jar.take(b"deep=2; Path=/deep", b"/", 0);
+            jar
+        };
+        assert_eq!(cookies(&[], None, "/"), [""; 0]);
+        assert_eq!(cookies(&["a=1", "b={n}"], None, "/"), ["Cookie: a=1; b=7"]);
+        assert_eq!(cookies(&[], Some(&jar), "/"), ["Cookie: sess=1"]);
+        assert_eq!(cookies(&["a=1"], Some(&jar), "/"), ["Cookie: a=1; sess=1"]);
+        assert_eq!(cookies(&["a=1"], Some(&jar), "/deep"), ["Cookie: a=1; deep=2; sess=1"]);
+        assert_eq!(cookies(&["a=1"], Some(&only_deep), "/"), ["Cookie: a=1"]);
+        assert_eq!(cookies(&["a=1"], Some(&Jar::default()), "/"), ["Cookie: a=1"]);
+        assert_eq!(cookies(&[], Some(&only_deep), "/"), [""; 0]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ from httpdyno.foreign_text import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import HostFacts, LoadOutcome
+from httpdyno.report.load.address import where_text
 from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import workload_text
@@ -118,7 +119,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
             code = outputs.write(outcome)
         finally:
             if not output.no_store:
-                line = verdict_line(outcome.measurement, outcome.workload, address=outcome.address)
+                where = where_text(outcome)
+                line = verdict_line(outcome.measurement, outcome.workload, address=where)
                 put(outcome, line)
     if asked_to_end:
         raise KeyboardInterrupt
@@ -149,6 +151,7 @@ def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ..
         requests=plan.recording.requests if plan.recording else (),
         url=plan.target.url,
         address=plan.address,
+        addresses=plan.addresses if len(plan.addresses) > 1 else (),
         began_at=began_at,
         seed=plan.seed,
         threads=plan.threads,

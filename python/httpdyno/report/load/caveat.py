@@ -155,6 +155,17 @@ def _surplus(measurement: Measurement) -> tuple[str, str] | None:
     return ("surplus", f"bytes that belong to no answer came on {plural(n, 'connection')}")
 
 
+def _lost_cookies(measurement: Measurement) -> tuple[str, str] | None:
+    n = round(measurement.evidence.lost_cookies)
+    if n == 0:
+        return None
+    return (
+        "lost_cookies",
+        f"{plural(n, 'cookie')} found no room with their users, who keep 180 of at most 4,096 "
+        "bytes each, as browsers do; later requests came without them",
+    )
+
+
 def _retries(measurement: Measurement) -> tuple[str, str] | None:
     n = round(measurement.evidence.retries)
     if n == 0:
@@ -187,4 +198,5 @@ _RULES: tuple[Callable[[Measurement], tuple[str, str] | None], ...] = (
     _unanswered,
     _retries,
     _surplus,
+    _lost_cookies,
 )

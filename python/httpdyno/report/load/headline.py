@@ -1,6 +1,7 @@
 """What became of the requests, in words: the verdict line and the kinds of error."""
 
 from httpdyno.model import LoadOutcome, Measurement, Workload
+from httpdyno.report.load.reason import reason_text
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.units import format_duration, format_rate
@@ -100,7 +101,9 @@ def failure(kind: str, measurement: Measurement, workload: Workload) -> str:
         case "connect_timeout":
             return f"were not connected within {patience}"
         case _:
-            return ERROR_WORDS.get(kind) or f"ended as {kind.replace('_', ' ')}"
+            words = ERROR_WORDS.get(kind) or f"ended as {kind.replace('_', ' ')}"
+            reason = reason_text(kind, measurement)
+            return f"{words}: {reason}" if reason else words
 
 
 def _wrong_statuses(measurement: Measurement, workload: Workload) -> list[str]:

@@ -147,6 +147,10 @@ class ProvenanceJson(Record, frozen=True):
     seed: int = 0
     threads: int = 1
     schedule_hash: str = ""
+    address: str = ""
+    """Where it was connected to."""
+    addresses: tuple[str, ...] = ()
+    """Of a name that has several: all of them, in the order in which they were tried."""
 
 
 class LoadJson(Record, frozen=True):
@@ -297,6 +301,8 @@ def _provenance(outcome: LoadOutcome) -> ProvenanceJson:
         seed=outcome.seed,
         threads=outcome.threads,
         schedule_hash=outcome.schedule_hash,
+        address=outcome.address,
+        addresses=outcome.addresses,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load import chart
+from httpdyno.report.load.address import where_text
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
 from httpdyno.report.load.distribution import figure, missing_percentiles, time_text
@@ -101,7 +102,7 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
             measurement,
             outcome.workload,
             half_width=half_width_text(outcome),
-            address=outcome.address,
+            address=where_text(outcome),
         ),
         "badge": badge,
         "verdict": "better" if is_fine else "worse",

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import LoadOutcome
+from httpdyno.report.load.address import url_text, where_text
 from httpdyno.report.load.caveat import by_weight, load_caveats
 from httpdyno.report.load.distribution import missing_percentiles
 from httpdyno.report.load.headline import is_good, offer_text, redirect_hint, verdict_line
@@ -70,13 +71,13 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
         measurement,
         outcome.workload,
         half_width=half_width_text(outcome),
-        address=outcome.address,
+        address=where_text(outcome),
     )
     parts: list[RenderableType] = [Prose(Text(line, style))]
     if hint := redirect_hint(measurement, outcome.workload):
         parts.append(Prose(Text(f"hint: {hint}", "cyan")))
     offer = offer_text(outcome)
-    parts.append(Prose(Text(f"{outcome.url}, {offer}" if outcome.url else offer)))
+    parts.append(Prose(Text(f"{url_text(outcome)}, {offer}" if outcome.url else offer)))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
     if errors:
         parts += [Text(), Text("errors"), _counts(errors.items())]

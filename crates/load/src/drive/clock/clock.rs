@@ -20,6 +20,9 @@ pub(in crate::drive) struct Clock<P: Platform> {
     pub(in crate::drive) progress: Progress,
     /// When a request was sent that the schedule made due.
     pub(in crate::drive) last_sent_ns: u64,
+    /// When the window was opened, here and by the calendar.
+    opened_ns: u64,
+    opened_unix_ms: u64,
 }
 
 impl<P: Platform> Clock<P> {
@@ -31,6 +34,8 @@ impl<P: Platform> Clock<P> {
             now_ns: 0,
             progress: Progress::none(),
             last_sent_ns: 0,
+            opened_ns: 0,
+            opened_unix_ms: 0,
         }
     }
 
@@ -40,8 +45,11 @@ impl<P: Platform> Clock<P> {
         self.now_ns = self.time.now_ns();
     }
 
-    pub(in crate::drive) fn unix_s(&self) -> u64 {
-        self.time.unix_s()
+    /// The calendar's time at the last look, as it goes on from the window's opening: a calendar
+    /// that is set meanwhile ends no cookie.
+    #[inline]
+    pub(in crate::drive) const fn unix_ms(&self) -> u64 {
+        self.opened_unix_ms + (self.now_ns - self.opened_ns) / 1_000_000
     }
 
     /// Whether the thread ever polls before due times.
@@ -87,6 +95,8 @@ impl<P: Platform> Clock<P> {
     /// A window opens, and is at its beginning.
     pub(in crate::drive) fn open_window(&mut self, beginning: Progress) {
         self.progress = beginning;
+        self.tick();
+        (self.opened_ns, self.opened_unix_ms) = (self.now_ns, self.time.unix_ms());
     }
 
     /// The window is over.
@@ -139,6 +149,8 @@ impl<P: Platform> Clock<P> {
         } else {
             plan.measure_end_ns
         };
+        let closes_ns = self.progress.closes_ns();
+        let end_ns = if closes_ns > self.now_ns { end_ns.min(closes_ns) } else { end_ns };
         if is_before_measuring { end_ns.min(plan.measure_start_ns) } else { end_ns }
     }
 

@@ -1,7 +1,7 @@
 //! Where a thread stands in a window.
 
 use crate::input::Arrival;
-use crate::schedule::{Arrivals, Model, Plan};
+use crate::schedule::{Arrivals, Plan};
 
 /// Which arrivals are a thread's: one of every `n_threads`.
 ///
@@ -49,16 +49,16 @@ pub(in crate::drive) struct Progress {
     /// Arrivals over all threads that the sequence has given, and those of the measured part.
     n_given: u64,
     n_measured: u64,
-    /// Steps that this thread has chosen by itself: in a closed loop and within sessions.
-    turn: u64,
-    /// What the window adds to each index or turn, so that the steps go on where the arm's window
-    /// before this one left them.
+    /// When the first arrival would have been due that is one too many; 0: none was.
+    closes_ns: u64,
+    /// What the window adds to each index, so that the steps go on where the arm's window before
+    /// this one left them.
     mix_from: u64,
 }
 
 impl Progress {
-    /// The beginning of a window for a thread, which sends the `mix_from`-th step first: where
-    /// [`Self::mix_until`] left the arm's window before, or [`Self::mix_start`].
+    /// The beginning of a window for a thread. Its first arrival has the number `from`: where
+    /// [`Self::mix_until`] left the arm's window before, or 0.
     pub(in crate::drive) fn new(
         plan: Plan,
         arrival: &Arrival,
@@ -80,7 +80,7 @@ impl Progress {
             share,
             n_given: 0,
             n_measured: 0,
-            turn: 0,
+            closes_ns: 0,
             mix_from: from,
         };
         progress.advance();
@@ -189,30 +189,13 @@ impl Progress {
         self.next_index
     }
 
-    /// The number of the next step that this thread chooses by itself: each thread goes through
-    /// all steps. Were each to keep to its share of them, a thread with cheap ones would send more
-    /// and skew the mix.
-    pub(in crate::drive) fn take_turn(&mut self) -> u64 {
-        self.turn += 1;
-        self.mix_from.wrapping_add(self.turn - 1)
-    }
-
-    /// Where a thread begins with the steps of an arm in its first window with it. Where threads
-    /// choose by themselves they begin apart; a schedule does that by itself.
-    pub(in crate::drive) fn mix_start(model: Model, thread: u64) -> u64 {
-        if model == Model::Open { 0 } else { thread }
-    }
-
-    /// Where the window left the arm's steps. Were each window to begin with the first one, short
+    /// Where the window left the arm's arrivals. Were each window to begin with the first one, short
     /// windows would favour the first ones: those of a slow arm more than of a fast one, so that
     /// the two would not be asked the same.
     pub(in crate::drive) fn mix_until(&mut self) -> u64 {
-        if self.plan.model == Model::Open {
-            // By the plan, not by what was sent: the threads' shares must go on fitting together.
-            while self.give().is_some() {}
-            return self.mix_from.wrapping_add(self.n_given);
-        }
-        self.mix_from.wrapping_add(self.turn)
+        // By the plan, not by what was sent: the threads' shares must go on fitting together.
+        while self.give().is_some() {}
+        self.mix_from.wrapping_add(self.n_given)
     }
 
     /// Whether the next due arrival belongs to the measured part.
@@ -238,12 +221,20 @@ impl Progress {
         let is_one_too_many =
             self.plan.n_requests > 0 && is_measured && self.n_measured >= self.plan.n_requests;
         if due_ns >= self.plan.measure_end_ns || is_one_too_many {
+            self.closes_ns = if is_one_too_many { due_ns } else { 0 };
             self.arrivals = None;
             return None;
         }
         self.n_measured += u64::from(is_measured);
         self.n_given += 1;
         Some((self.n_given - 1, due_ns))
+    }
+
+    /// Until when a number of requests lasts, by the schedule: as many gaps as arrivals, or their
+    /// rate would come out higher than it is. 0: no number ends it.
+    #[inline]
+    pub(in crate::drive) const fn closes_ns(&self) -> u64 {
+        self.closes_ns
     }
 
     /// Every arrival of the schedule was sent or given up.

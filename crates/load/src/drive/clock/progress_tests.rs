@@ -1,4 +1,5 @@
 use super::*;
+use crate::schedule::Model;
 
 fn plan(model: Model, measure_end_ns: u64, n_requests: u64) -> Plan {
     Plan {
@@ -89,26 +90,6 @@ fn threads_share_the_arrivals_without_gap_or_overlap_and_each_sends_all_steps() 
             assert_eq!(sent.len() as u64, n_steps, "{n_threads} threads, {n_steps} steps");
         }
     }
-}
-
-#[test]
-fn a_closed_loop_goes_on_with_the_steps_where_the_window_before_left_them() {
-    let closed = plan(Model::Closed, 4_000_000_000, 0);
-    let sent = |n_threads: u64, per_window: &[u64]| {
-        let mut sent = Vec::new();
-        for thread in 0..n_threads {
-            let mut mix_from = Progress::mix_start(Model::Closed, thread);
-            for &count in per_window {
-                let share = share(thread, n_threads, 3);
-                let mut progress = Progress::new(closed, &Arrival::Closed, 1, share, mix_from);
-                sent.extend((0..count).map(|_| progress.take_turn() % 3));
-                mix_from = progress.mix_until();
-            }
-        }
-        sent
-    };
-    assert_eq!(sent(1, &[2, 1, 2, 4]), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
-    assert_eq!(sent(2, &[1, 2]), [0, 1, 2, 1, 2, 0]);
 }
 
 #[test]

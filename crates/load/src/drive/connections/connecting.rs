@@ -1,5 +1,7 @@
 //! How a connection comes to stand: the socket, and the TLS handshake upon it.
 
+use std::io;
+
 use crate::count::ErrorKind;
 use crate::drive::{
     clock::Wake,
@@ -8,10 +10,19 @@ use crate::drive::{
     platform::{Net, Platform, Stream},
 };
 use crate::sys::Event;
-use crate::wire::{Handshake, is_backlog_full, is_tls_failure};
+use crate::wire::{Handshake, is_backlog_full, is_tls_failure, tls_reason};
 
 use super::connection::Phase;
 use super::connections::Connections;
+
+/// The kind of a failure to connect, with what the system said where that is all that is known.
+fn kind_of<P: Platform>(cx: &mut Context<P>, error: &io::Error) -> ErrorKind {
+    let kind = ErrorKind::of_connect(error);
+    if kind == ErrorKind::Connect {
+        cx.tally.reasons.note(kind, || ("system", error.to_string()));
+    }
+    kind
+}
 
 /// How soon to try again where a Unix socket's backlog is full.
 const RETRY_NS: u64 = 1_000_000;
@@ -49,7 +60,7 @@ impl<P: Platform> Connections<P> {
                 cx.clock.set(cx.clock.now_ns + RETRY_NS, Wake::Connect(socket));
             } else {
                 // Not at once: a row of such failures would never let go.
-                connection.refusal = Some(ErrorKind::of_connect(&error));
+                connection.refusal = Some(kind_of(cx, &error));
                 cx.clock.set(cx.clock.now_ns, Wake::Refusal(socket));
             }
         }
@@ -72,7 +83,8 @@ impl<P: Platform> Connections<P> {
             let error = link.map_or(Ok(None), Stream::take_error);
             if let Some(error) = error.unwrap_or_else(Some) {
                 cx.clock.tick();
-                return self.fail_on(cx, id, ErrorKind::of_connect(&error));
+                let kind = kind_of(cx, &error);
+                return self.fail_on(cx, id, kind);
             }
             // No error: it was accepted, and closed before we came to look.
         } else if !event.is_writable() {
@@ -117,6 +129,9 @@ impl<P: Platform> Connections<P> {
             Err(error) => {
                 cx.clock.tick();
                 let is_cut = !is_tls_failure(&error);
+                if !is_cut {
+                    cx.tally.reasons.note(ErrorKind::Tls, || tls_reason(&error));
+                }
                 self.fail_on(cx, id, if is_cut { ErrorKind::Reset } else { ErrorKind::Tls });
             }
         }

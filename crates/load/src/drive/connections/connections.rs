@@ -2,6 +2,7 @@
 //! an answer, is not decided here: an exchange that ends is put into a queue.
 
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::count::ErrorKind;
@@ -65,8 +66,6 @@ pub(in crate::drive) struct Connections<P: Platform> {
     n_noted: usize,
     pub(super) buffer: Box<[u8]>,
     pub(super) budget: ReadBudget,
-    /// The calendar's time when the window began, for cookies that expire.
-    pub(super) unix_now_s: u64,
     /// Connections on which bytes came that belong to no answer.
     pub(super) n_surplus: u64,
 }
@@ -77,7 +76,7 @@ impl<P: Platform> Connections<P> {
         settings: Settings,
         net: P::Net,
         targets: impl IntoIterator<Item = (Target, usize)>,
-        user_numbers: &[u64],
+        user_numbers: Range<u64>,
     ) -> Self {
         let (mut pools, mut connections) = (Vec::new(), Vec::new());
         for (target, n_places) in targets {
@@ -93,7 +92,7 @@ impl<P: Platform> Connections<P> {
             settings,
             seed: 0,
             net,
-            identities: Identities::new(pools.len(), user_numbers),
+            identities: Identities::new(pools.len(), &user_numbers),
             pools,
             table: Table::of(connections),
             exchanges: Table::of((0..n_connections).map(exchange)),
@@ -104,7 +103,6 @@ impl<P: Platform> Connections<P> {
             n_noted: 0,
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             budget: ReadBudget::new(n_connections),
-            unix_now_s: 0,
             n_surplus: 0,
         };
         for connection in all.table.ids() {
@@ -282,10 +280,9 @@ impl<P: Platform> Connections<P> {
         identity.jar.clear();
     }
 
-    /// A window opens, whose requests draw by this seed, at this time of the calendar.
-    pub(in crate::drive) fn open_window(&mut self, seed: u64, unix_now_s: u64) {
+    /// A window opens, whose requests draw by this seed.
+    pub(in crate::drive) fn open_window(&mut self, seed: u64) {
         self.seed = seed;
-        self.unix_now_s = unix_now_s;
     }
 
     /// The window is over. How many connections brought bytes that belong to no answer since the

@@ -1,5 +1,7 @@
 //! What a request shows of the user who sends it: a number, and cookies.
 
+use std::ops::Range;
+
 use crate::drive::ids::{Table, UserId};
 use crate::http::Jar;
 
@@ -17,15 +19,10 @@ pub(super) struct Identities(Vec<Table<UserId, Identity>>);
 
 impl Identities {
     /// For each arm as many as `numbers` has.
-    pub(super) fn new(n_arms: usize, numbers: &[u64]) -> Self {
+    pub(super) fn new(n_arms: usize, numbers: &Range<u64>) -> Self {
         let of_arm =
-            || Table::of(numbers.iter().map(|&number| Identity { number, ..Identity::default() }));
+            || Table::of(numbers.clone().map(|number| Identity { number, ..Identity::default() }));
         Self((0..n_arms).map(|_| of_arm()).collect())
-    }
-
-    #[inline]
-    pub(super) fn of(&self, arm: usize, user: UserId) -> &Identity {
-        &self.0[arm][user]
     }
 
     #[inline]

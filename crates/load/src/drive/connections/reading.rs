@@ -9,7 +9,7 @@ use crate::drive::{
     platform::{Platform, Stream},
 };
 use crate::http::{AtClose, Malformed, Scanned};
-use crate::wire::is_tls_failure;
+use crate::wire::{is_tls_failure, tls_reason};
 
 use super::connection::Close;
 use super::connections::Connections;
@@ -58,7 +58,7 @@ impl<P: Platform> Connections<P> {
                         line.has_more = !is_drained;
                     }
                     cx.tally.receive(count as u64, connection.is_slow);
-                    match self.scan(id, count) {
+                    match self.scan(cx, id, count) {
                         // A short read took all there was; a later byte brings a new event.
                         Ok(Scanned::Partial) if is_drained && !is_closed => return,
                         Ok(Scanned::Partial) => {
@@ -73,7 +73,12 @@ impl<P: Platform> Connections<P> {
                             let is_reusable = !is_closed && !is_surplus;
                             return self.complete(cx, id, ReadAnswer { is_reusable, is_closed });
                         }
-                        Err(_) => return self.fail_on(cx, id, ErrorKind::BadResponse),
+                        Err(Malformed) => {
+                            let scanner = &self.exchanges[self.table[id].exchange].scanner;
+                            let fault = || scanner.fault(&self.buffer[..count]);
+                            cx.tally.reasons.note(ErrorKind::BadResponse, fault);
+                            return self.fail_on(cx, id, ErrorKind::BadResponse);
+                        }
                     }
                 }
                 Err(error) => match error.kind() {
@@ -92,6 +97,9 @@ impl<P: Platform> Connections<P> {
                     _ => {
                         let is_of_tls = is_tls_failure(&error);
                         cx.clock.tick();
+                        if is_of_tls {
+                            cx.tally.reasons.note(ErrorKind::Tls, || tls_reason(&error));
+                        }
                         let kind = if is_of_tls { ErrorKind::Tls } else { ErrorKind::Reset };
                         return self.fail_on(cx, id, kind);
                     }
@@ -112,7 +120,12 @@ impl<P: Platform> Connections<P> {
 
     /// Have the scanner take the first `count` bytes of the buffer.
     #[inline]
-    fn scan(&mut self, id: ConnectionId, count: usize) -> Result<Scanned, Malformed> {
+    fn scan(
+        &mut self,
+        cx: &mut Context<P>,
+        id: ConnectionId,
+        count: usize,
+    ) -> Result<Scanned, Malformed> {
         let arm = self.table[id].arm;
         let exchange = &mut self.exchanges[self.table[id].exchange];
         let input = &self.buffer[..count];
@@ -122,8 +135,11 @@ impl<P: Platform> Connections<P> {
         let jar = &mut self.identities.of_mut(arm, exchange.order.user).jar;
         let requests = &self.pools[arm].target.requests;
         let target = &requests[exchange.order.request as usize].target;
-        let unix_now_s = self.unix_now_s;
-        exchange.scanner.feed_with(input, |cookie| jar.take(cookie, target, unix_now_s))
+        let unix_now_ms = cx.clock.unix_ms();
+        let lost_cookies = &mut cx.tally.lost_cookies;
+        exchange.scanner.feed_with(input, |cookie| {
+            *lost_cookies += u64::from(!jar.take(cookie, target, unix_now_ms));
+        })
     }
 
     /// The peer closed while a request was under way, or the connection was cut.
@@ -144,7 +160,10 @@ impl<P: Platform> Connections<P> {
                 return self.complete(cx, id, answer);
             }
             _ if !has_answer || connection.saw_reset => ErrorKind::Reset,
-            AtClose::InHead => ErrorKind::BadResponse,
+            AtClose::InHead => {
+                cx.tally.reasons.note(ErrorKind::BadResponse, || ("cut_off", String::new()));
+                ErrorKind::BadResponse
+            }
             _ => ErrorKind::ShortBody,
         };
         cx.clock.tick();

@@ -22,8 +22,11 @@ impl<P: Platform> Connections<P> {
         let exchange = &mut self.exchanges[connection.exchange];
         let order = exchange.order;
         let request = &self.pools[connection.arm].target.requests[order.request as usize];
-        let identity = self.identities.of(connection.arm, order.user);
-        let jar = self.settings.has_cookies.then_some(&identity.jar);
+        let identity = self.identities.of_mut(connection.arm, order.user);
+        let jar = self.settings.has_cookies.then(|| {
+            identity.jar.expire(cx.clock.unix_ms());
+            &identity.jar
+        });
         exchange.is_fixed = request.fixed(jar).is_some();
         if !exchange.is_fixed {
             let vars = Vars::new(order.number, identity.number, self.seed);

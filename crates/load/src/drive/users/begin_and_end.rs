@@ -45,7 +45,8 @@ impl ThreadUsers {
             self.send_due(cx, connections);
             let is_at_rest = || connections.is_at_rest() && cx.clock.is_at_rest();
             let is_all_sent = plan.model == Model::Open || is_at_rest();
-            if cx.clock.progress.is_schedule_over() && plan.has_open_end() && is_all_sent {
+            let is_over = cx.clock.progress.is_schedule_over() && plan.has_open_end();
+            if is_over && is_all_sent && now_ns >= cx.clock.progress.closes_ns() {
                 let now_ns = cx.clock.now_ns;
                 self.end_sending(cx, connections, now_ns);
             }

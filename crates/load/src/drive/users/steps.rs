@@ -120,16 +120,15 @@ impl ThreadUsers {
                 return self.end_visit(cx, connections, id, VisitEnd::Cut, 0);
             }
         }
-        let turn = cx.clock.progress.take_turn();
+        let number = self.shared.take_turn(plan.arm);
         let arm = &self.arms[plan.arm];
         let step = if arm.is_in_order {
             let place = &mut self.visits[id].place;
             *place += 1;
             (*place - 1) % arm.n_mixed as u32
         } else {
-            arm.mix.pick(turn, self.seed)
+            arm.mix.pick(number, self.seed)
         };
-        let number = self.role.number(turn);
         let begun = BegunStep { step, number, base_ns: at_ns, is_measured };
         self.begin_step(cx, connections, id, begun);
     }

@@ -1,6 +1,7 @@
 //! All users of a thread. They decide what comes after an exchange has ended, and call on the
 //! connections and the clock for it; neither ever calls on them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::count::Tally;
@@ -37,9 +38,9 @@ pub(in crate::drive) struct ArmUsers {
     pub(super) users: Table<UserId, User>,
     n_returning: usize,
     /// The connections to the arm.
-    pub(super) connections: std::ops::Range<usize>,
-    /// Where the last window left the steps; none was there yet: `None`.
-    mix_from: Option<u64>,
+    pub(super) connections: Range<usize>,
+    /// Where the last window left the arrivals of a schedule.
+    mix_from: u64,
     /// By which its users draw.
     seed: u64,
 }
@@ -57,8 +58,8 @@ pub(in crate::drive) struct ThreadUsers {
     pub(super) visits: Table<VisitId, Visit>,
     /// Of a connection that a visit keeps for a page to come, the next such one.
     pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
-    /// So many numbers were given to users; the next new one gets the one after them.
-    n_numbered: u64,
+    /// Users that all threads begin with; new ones are numbered after them.
+    n_first_users: u64,
     /// Users who do their first steps, and those who have begun with them.
     pub(super) n_entering: usize,
     pub(super) n_entered: usize,
@@ -73,6 +74,8 @@ impl ThreadUsers {
         targets: &[(Target, usize)],
     ) -> Self {
         let (n_users, n_returning) = (n_users(&spec, role), n_returning(&spec, role));
+        let last_thread = Role::of(&spec, role.n_threads - 1, role.n_threads);
+        let n_first_users = Self::first_numbers(&spec, last_thread).end;
         let mut first = 0;
         let arm_users = |((target, n_places), arm): (&(Target, usize), &Arm)| {
             first += n_places;
@@ -85,7 +88,7 @@ impl ThreadUsers {
                 users: Table::of((0..n_users).map(|_| User::default())),
                 n_returning,
                 connections: first - n_places..first,
-                mix_from: None,
+                mix_from: 0,
                 seed: arm_seed(spec.seed, arm.stream),
             }
         };
@@ -99,15 +102,19 @@ impl ThreadUsers {
             arms,
             visits: Table::of((0..first).map(|_| Visit::default())),
             next_spare: Table::of((0..first).map(|_| None)),
-            n_numbered: n_users as u64,
+            n_first_users,
             n_entering: 0,
             n_entered: 0,
         }
     }
 
     /// The numbers that the users of each arm begin with.
-    pub(in crate::drive) fn first_numbers(spec: &LoadSpec, role: Role) -> Vec<u64> {
-        (0..n_users(spec, role) as u64).map(|user| role.number(user)).collect()
+    pub(in crate::drive) fn first_numbers(spec: &LoadSpec, role: Role) -> Range<u64> {
+        let before = |thread: usize| -> u64 {
+            let others = (0..thread).map(|other| Role::of(spec, other, role.n_threads));
+            others.map(|other| n_users(spec, other) as u64).sum()
+        };
+        before(role.thread)..before(role.thread + 1)
     }
 
     /// The thread whose users these are.
@@ -122,9 +129,8 @@ impl ThreadUsers {
         self.seed = arm_users.seed;
         (self.n_entering, self.n_entered) = (0, 0);
         let (thread, n_threads) = (self.role.thread as u64, self.role.n_threads as u64);
-        let from = arm_users.mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread));
         let share = Share { thread, n_threads, period: arm_users.n_mixed as u64 };
-        Progress::new(plan, &self.spec.arrival, self.seed, share, from)
+        Progress::new(plan, &self.spec.arrival, self.seed, share, arm_users.mix_from)
     }
 
     /// By which the present window's requests draw.
@@ -138,7 +144,7 @@ impl ThreadUsers {
         if plan.is_credited() {
             self.close_cycles(cx);
         }
-        self.arms[plan.arm].mix_from = Some(cx.clock.progress.mix_until());
+        self.arms[plan.arm].mix_from = cx.clock.progress.mix_until();
     }
 
     /// Go on after all exchanges that have ended.
@@ -218,8 +224,7 @@ impl ThreadUsers {
         arm: usize,
         place: UserId,
     ) {
-        connections.renew_user(arm, place, self.role.number(self.n_numbered));
-        self.n_numbered += 1;
+        connections.renew_user(arm, place, self.n_first_users + self.shared.number_user());
     }
 
     /// Random bits of a stream for the thing of this number.
@@ -241,8 +246,9 @@ pub(super) fn count_visit(tally: &mut Tally, is_new: bool) {
     visits.returning_users += u64::from(!is_new);
 }
 
+/// Its part of those who may return; every thread has one.
 fn n_returning(spec: &LoadSpec, role: Role) -> usize {
-    spec.users.n_returning.div_ceil(role.n_threads)
+    role.part_of(spec.users.n_returning).max(1)
 }
 
 fn n_users(spec: &LoadSpec, role: Role) -> usize {

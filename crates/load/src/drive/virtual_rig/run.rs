@@ -89,7 +89,7 @@ pub(in crate::drive) fn run_thread(
     assert_eq!(spec.connections % spec.threads, 0, "each thread has as many");
     let role = Role::of(&spec, thread, spec.threads);
     let targets = Target::all(&spec).unwrap();
-    let shared = Arc::new(Shared::new(LiveBoard::new(spec.threads)));
+    let shared = Arc::new(Shared::new(LiveBoard::new(spec.threads), spec.arms.len(), spec.threads));
     let waker = Arc::new(Waker::new().unwrap());
     let (platform, hub) = ((world.clone(), world.clone()), (Arc::clone(&shared), waker));
     let mut driver = Driver::<Virtual>::new(role, Arc::clone(&spec), &targets, platform, hub);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::link::VirtualLink;
-use super::script::{Door, Reply, S, Seen, answer};
+use super::script::{Door, MS, Reply, S, Seen, answer};
 use crate::drive::event_loop::WAKER_TOKEN;
 use crate::drive::platform::{Net, Platform, Time};
 use crate::drive::shared::Shared;
@@ -79,8 +79,8 @@ impl Time for World {
         self.0.borrow().now_ns
     }
 
-    fn unix_s(&self) -> u64 {
-        1_000_000_000 + self.now_ns() / S
+    fn unix_ms(&self) -> u64 {
+        1_000_000_000_000 + self.now_ns() / MS
     }
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::count::ErrorKind;
 use crate::drive::virtual_rig::{MS, Reply, S, World, counted, run_one, run_thread, window};
-use crate::input::{Arrival, LoadSpec, Stage, example};
+use crate::input::{Arrival, LoadSpec, Stage, Window, example};
 use crate::schedule::Arrivals;
 
 /// An even schedule for a second over so many connections.
@@ -50,6 +50,26 @@ fn requests_go_at_the_instants_that_they_are_due() {
         (100, 0, 0)
     );
     assert!(world.n_waits() < 320, "it does not poll: {}", world.n_waits());
+}
+
+#[test]
+fn a_number_of_requests_takes_as_many_gaps_or_until_its_last_answer() {
+    for (rate_per_s, n_requests, threads, answer_ms, lasts_ms) in [
+        (10.0, 10, 1, 3, 1000),
+        (10.0, 10, 2, 3, 1000),
+        (2.0, 1, 1, 3, 500),
+        (100.0, 100, 1, 400, 990 + 400),
+    ] {
+        for thread in 0..threads {
+            let world = World::new(move |_| Reply::After(answer_ms * MS));
+            let windows = vec![Window { lead_in_s: 0.5, ..counted(n_requests) }];
+            let spec = LoadSpec { windows, threads, ..even(rate_per_s, 80) };
+            let outcome = run_thread(&world, &spec, thread, None).remove(0);
+            let lasted_ns = outcome.tally.measure_end_ns - outcome.plan.measure_start_ns;
+            assert_eq!(lasted_ns / MS, lasts_ms, "{n_requests} at {rate_per_s}/s, {thread}");
+            assert_eq!(outcome.tally.closed_ns, outcome.tally.measure_end_ns);
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Visits of several steps, pages with their objects, and what users carry along.
 
 use crate::count::ErrorKind;
-use crate::drive::virtual_rig::{MS, Outcome, Reply, World, counted, run_all, run_one, window};
+use crate::drive::virtual_rig::{
+    MS, Outcome, Reply, World, answer, counted, run_all, run_one, window,
+};
 use crate::input::{
     Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users, Window, example,
 };
@@ -169,6 +171,48 @@ fn each_users_cookie_goes_back_to_the_server_and_to_nobody_else() {
         assert_eq!(has("Cookie:"), seen.nth_there > 0, "{}", seen.text);
         assert_eq!(has(cookie[seen.connection]), seen.nth_there > 0, "{}", seen.text);
     }
+}
+
+#[test]
+fn a_cookie_is_sent_until_its_time_is_over_and_no_longer() {
+    // Of one that lasts a second, set after 1 ms, by its age and by a date.
+    for header in
+        ["Set-Cookie: s=1; Max-Age=1\r\n", "Set-Cookie: s=1; Expires=09 Sep 2001 01:46:42 GMT\r\n"]
+    {
+        let world = World::new(move |seen| {
+            let headers = if seen.index == 0 { header } else { "" };
+            Reply::Answer { after_ns: MS, status: 200, headers, body: 0 }
+        });
+        let spec = LoadSpec {
+            connections: 1,
+            users: Users { has_cookies: true, think: Think::Fixed { s: 0.398 }, ..Users::PLAIN },
+            windows: vec![counted(6)],
+            ..example()
+        };
+        let outcome = run_one(&world, &spec);
+        let (log, at_ms) = (world.log(), |at_ns| outcome.since_opening(at_ns) / MS);
+        let sent = log.iter().map(|seen| (at_ms(seen.at_ns), seen.text.contains("Cookie: s=1")));
+        let sent: Vec<_> = sent.collect();
+        let expected = [(0, false), (399, true), (798, true), (1197, false), (1596, false)];
+        assert_eq!(sent[..5], expected, "{header}");
+    }
+}
+
+#[test]
+fn large_cookies_are_kept_and_those_that_are_too_large_are_counted() {
+    let cookie = |name: char, n_bytes| format!("Set-Cookie: {name}={}\r\n", "x".repeat(n_bytes));
+    let headers = [cookie('a', 3000), cookie('b', 3000), cookie('c', 5000)].concat();
+    let world = World::new(move |_| Reply::Pieces(vec![(MS, answer(200, &headers, 0))]));
+    let spec = LoadSpec {
+        users: Users { has_cookies: true, ..Users::PLAIN },
+        connections: 1,
+        windows: vec![counted(2)],
+        ..example()
+    };
+    let outcome = run_one(&world, &spec);
+    let sent: Vec<_> = world.log()[1].text.split(['=', ' ']).map(str::to_owned).collect();
+    assert!(sent.contains(&"a".to_owned()) && sent.contains(&"b".to_owned()), "{sent:?}");
+    assert_eq!((sent.contains(&"c".to_owned()), outcome.tally.lost_cookies), (false, 2));
 }
 
 #[test]

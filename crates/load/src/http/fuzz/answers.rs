@@ -128,9 +128,12 @@ fn answer(draw: &mut Draw, out: &mut Vec<u8>) {
         fields(draw, out, Body::UntilClose, end);
         out.extend_from_slice(end);
     }
+    if draw.percent(3) {
+        out.extend_from_slice(draw.of(&[b"\r\n", b"\n", b"\r\n\r\n"]));
+    }
     let status = match draw.below(20) {
         0 => format!("{:03}", draw.below(1000)),
-        1 => format!("{}", 100 + draw.below(500)),
+        1 => format!("{}", 100 + draw.below(900)),
         2 | 3 => draw.of(&["204", "304"]).to_owned(),
         _ => draw.of(&["200", "200", "201", "302", "404", "500"]).to_owned(),
     };
@@ -237,6 +240,7 @@ fn field(draw: &mut Draw, out: &mut Vec<u8>, end: &[u8]) {
         ]),
         9 if draw.percent(30) => draw.of(&[
             "no colon",
+            "\r\n folded",
             " folded",
             ": no name",
             "spa ce: x",
@@ -245,6 +249,7 @@ fn field(draw: &mut Draw, out: &mut Vec<u8>, end: &[u8]) {
             "(x): y",
         ]),
         10 => draw.of(&["A: \u{1}", "A:\u{7f}b", "A: b\u{c}", "A:\tb\tc", "A: \u{e9}\u{fc}", "A:"]),
+        11 => draw.of(&["A:\r\n b", "A: b\n\tc\r\n ", "Set-Cookie: a=b;\r\n Path=/"]),
         _ => draw.of(&[
             "Server: x",
             "Date: Thu, 01 Jan 1970 00:00:00 GMT",

@@ -293,7 +293,7 @@ fn planted_faults_are_found_and_cut_down() {
             fault(case, &mut outcome);
             outcome
         };
-        let mismatch = fuzz(subject, 1, 0..5_000, 1).expect_err(name);
+        let mismatch = fuzz(subject, 2, 0..5_000, 1).expect_err(name);
         assert!(!mismatch.needs_the_case_before);
         assert!(mismatch.case.bytes.len() < 90, "{name}: {mismatch:?}");
     }

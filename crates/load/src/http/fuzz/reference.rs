@@ -86,6 +86,17 @@ fn body(head: &Parsed, bytes: &[u8], is_answer_to_head: bool) -> Result<(End, u6
 
 /// A head and its length, of bytes that `before` bytes of interim answers came before.
 fn head(bytes: &[u8], before: usize) -> Result<(Parsed, usize), NoHead> {
+    // Empty lines may come before it.
+    let empty = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    let empty = bytes[..empty].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    if before + empty > MAX_HEAD_BYTES || is_broken(&bytes[..empty]) {
+        return Err(NoHead::Bad);
+    }
+    let (bytes, before) = (&bytes[empty..], before + empty);
+    if matches!(bytes, b"" | b"\r") {
+        let is_bad = before + bytes.len() > MAX_HEAD_BYTES;
+        return Err(if is_bad { NoHead::Bad } else { NoHead::Open });
+    }
     let start = bytes.len().min(7);
     if bytes[..start] != b"HTTP/1."[..start] {
         return Err(NoHead::Bad);
@@ -95,7 +106,9 @@ fn head(bytes: &[u8], before: usize) -> Result<(Parsed, usize), NoHead> {
     if before + used.len() > MAX_HEAD_BYTES || is_broken(used) {
         return Err(NoHead::Bad);
     }
-    let mut text = harmless(lines, 12);
+    let (unfolded, is_last_open) = unfold(lines, &bytes[lines.len()..], 1);
+    let unfolded = if is_last_open { before_last(&unfolded)? } else { &unfolded[..] };
+    let mut text = harmless(unfolded, 12);
     if text.is_empty() {
         return Err(NoHead::Open);
     }
@@ -109,7 +122,7 @@ fn head(bytes: &[u8], before: usize) -> Result<(Parsed, usize), NoHead> {
         return Err(NoHead::Bad);
     };
     assert_eq!(length, text.len(), "httparse sees the head's end elsewhere");
-    let status = response.code.filter(|code| (100..600).contains(code)).ok_or(NoHead::Bad)?;
+    let status = response.code.filter(|code| (100..1000).contains(code)).ok_or(NoHead::Bad)?;
     let is_http_1_0 = response.version == Some(0);
     let fields = response.headers.iter();
     let fields = fields.map(|field| (field.name.to_ascii_lowercase(), field.value.to_vec()));
@@ -117,7 +130,7 @@ fn head(bytes: &[u8], before: usize) -> Result<(Parsed, usize), NoHead> {
     // Interim answers too must have lengths and codings that are some.
     content_length(&head)?;
     encoding(&head)?;
-    if is_whole { Ok((head, length)) } else { Err(NoHead::Open) }
+    if is_whole { Ok((head, empty + lines.len())) } else { Err(NoHead::Open) }
 }
 
 /// Whether these bytes, the last of which may be cut off, have what no line may have: a NUL, or a
@@ -139,6 +152,36 @@ fn lines(bytes: &[u8]) -> (&[u8], bool) {
         }
     }
     (&bytes[..end], false)
+}
+
+/// These lines without their folds but for the first `n_plain`, and whether the last one, of which
+/// `rest` follows, may go on.
+fn unfold(lines: &[u8], rest: &[u8], n_plain: usize) -> (Vec<u8>, bool) {
+    let mut text: Vec<u8> = Vec::new();
+    let mut n_lines = 0;
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        if matches!(line[0], b' ' | b'\t') && n_lines > n_plain {
+            let end = if text.ends_with(b"\r\n") { 2 } else { 1 };
+            text.truncate(text.len() - end);
+        }
+        text.extend_from_slice(line);
+        n_lines += 1;
+    }
+    let may_go_on = rest.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'));
+    let is_whole = text.ends_with(b"\n\n") || text.ends_with(b"\n\r\n");
+    (text, may_go_on && n_lines > n_plain && !is_whole)
+}
+
+/// The lines before the last one, which has a name and a colon.
+fn before_last(lines: &[u8]) -> Result<&[u8], Bad> {
+    let end = lines.len() - 1;
+    let start = lines[..end].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let colon = lines[start..].iter().position(|&byte| byte == b':').ok_or(Bad)?;
+    let alone = [&lines[start..=start + colon], b"\r\n\r\n"].concat();
+    match httparse::parse_headers(&alone, &mut [httparse::EMPTY_HEADER; 2]) {
+        Ok(httparse::Status::Complete(_)) => Ok(&lines[..start]),
+        _ => Err(Bad),
+    }
 }
 
 /// The same lines, with an `x` for each control character that does no harm. httparse refuses
@@ -198,8 +241,7 @@ fn encoding(head: &Parsed) -> Result<(bool, bool), Bad> {
     let with_parameter = |coding: &&&String| {
         coding.split_once(';').is_some_and(|(name, _)| name.trim_matches([' ', '\t']) == "chunked")
     };
-    let before_last = codings.len().saturating_sub(1);
-    if codings[..before_last].iter().any(|coding| is_chunked(coding))
+    if codings.iter().filter(|coding| is_chunked(coding)).count() > 1
         || codings.iter().any(|coding| with_parameter(&coding))
     {
         return Err(Bad);
@@ -256,12 +298,13 @@ fn trailers(bytes: &[u8]) -> Result<Option<usize>, Bad> {
     if used.len() > MAX_HEAD_BYTES || is_broken(used) {
         return Err(Bad);
     }
+    let (lines, _) = unfold(lines, b"", 0);
     let first_colon = lines.iter().position(|&byte| byte == b':').unwrap_or(lines.len());
-    let text = harmless(lines, first_colon);
+    let text = harmless(&lines, first_colon);
     let mut headers = vec![httparse::EMPTY_HEADER; memchr::memchr_iter(b'\n', &text).count()];
     match httparse::parse_headers(&text, &mut headers) {
         Err(_) => Err(Bad),
         Ok(httparse::Status::Partial) => Ok(None),
-        Ok(httparse::Status::Complete((length, _))) => Ok(Some(length)),
+        Ok(httparse::Status::Complete(_)) => Ok(Some(used.len())),
     }
 }
