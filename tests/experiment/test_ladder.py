@@ -124,7 +124,8 @@ def test_a_few_failures_more_than_the_limit_take_a_whole_comparison_to_judge(stu
         error_ratio=lambda values: 0.0015 if values["good"] == 1 else 0.0,
     )
     step = _run(make_plan(study, seed=1), bench).steps[0]
-    assert (step.comparison.verdict, step.kept) == ("better", False)
+    assert (step.comparison.verdict, step.kept) == ("failed", False)
+    assert step.comparison.n_starts >= study.method.min_starts
     assert "of requests failed; the limit is 0.1 %" in step.comparison.reason
 
 
@@ -282,9 +283,9 @@ def test_a_limit_on_p99_binds_however_few_requests_there_are(study):
     objective = structs.replace(study.objective, max_p99_s=0.015)
     few = FakeBench(throughput_per_s=lambda values: _throughput(values) / 10)
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), few)
-    assert outcome.steps[0].comparison.verdict == "better"
+    assert outcome.steps[0].comparison.verdict == "failed"
     assert not outcome.steps[0].kept
-    assert "p99 latency is" in outcome.steps[0].comparison.reason
+    assert "broke a limit: p99 latency is" in outcome.steps[0].comparison.reason
 
 
 def test_too_few_requests_for_a_percentile_decide_nothing_by_it(study):
@@ -309,7 +310,7 @@ def test_a_compared_configuration_that_breaks_a_limit_is_doubted_and_not_settled
     )
     plan = compare_plan(study, start, start.replaced("good", 2), seed=1)
     outcome = _run(plan, bench)
-    assert outcome.final.verdict == "better"
+    assert outcome.final.verdict == "failed"
     assert outcome.configuration == start
     assert "final_breaks_limit" in {caveat.kind for caveat in outcome.caveats}
 

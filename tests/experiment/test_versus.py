@@ -6,9 +6,15 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.event import Event, Notice, StepDone
+from httpdyno.experiment.event import Event, StepDone
 from httpdyno.experiment.looking import LOOK_S
-from httpdyno.experiment.planning import make_plan, plan_lines, versus_plan, with_budget
+from httpdyno.experiment.planning import (
+    compare_plan,
+    make_plan,
+    plan_lines,
+    versus_plan,
+    with_budget,
+)
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.stats.sequence import ratio_interval
@@ -130,20 +136,36 @@ def test_a_candidate_that_is_refused_leaves_the_others_their_verdicts(versus):
     assert (verdicts["b1"], verdicts["b3"]) == ("better", "better")
 
 
-def test_one_that_is_better_beyond_a_limit_is_not_settled_on_and_says_why(versus):
+def test_one_beyond_a_limit_has_no_word_but_that(versus):
     # Beyond the limit of 0.1 %, by fewer than luck may do.
     bench = FakeBench(
         throughput_per_s=_throughput,
         error_ratio=lambda values: 0.002 if values["good"] == 1 else 0.0,
     )
-    events: list[Event] = []
-    outcome = run_plan(versus, bench=bench, store=MemoryStore(), run_id="1", watch=events.append)
-    step = outcome.steps[0]
-    assert (step.comparison.verdict, step.kept) == ("better", False)
-    assert "; not kept: 0.3" in step.comparison.reason
+    step = _run(versus, bench).steps[0]
+    assert (step.comparison.verdict, step.kept) == ("failed", False)
+    assert step.comparison.b.status == "infeasible"
+    assert step.comparison.reason.startswith("the candidate broke a limit: 0.3")
     assert step.comparison.reason.endswith(" % of requests failed; the limit is 0.1 %")
-    told = [each.message for each in events if isinstance(each, Notice)]
-    assert any(each.startswith("b1 is better but not kept") for each in told)
+
+
+@pytest.mark.parametrize("is_one", [True, False])
+@pytest.mark.parametrize("throughput", [_throughput, lambda _values: 400.0])
+@pytest.mark.parametrize("limit", [{"max_p99_s": 1e-6}, {"max_memory_bytes": 38 << 20}])
+def test_a_limit_holds_for_every_word_of_one_candidate_as_of_several(
+    study, limit, throughput, is_one
+):
+    limited = structs.replace(study, objective=structs.replace(study.objective, **limit))
+    a = limited.start_configuration()
+    b = a.replaced("good", 2)
+    bench = FakeBench(throughput_per_s=throughput, pss_bytes=lambda _values: 43 << 20)
+    if is_one:
+        told = _run(compare_plan(limited, a, b, seed=5), bench).final
+    else:
+        several = {"b1": a.replaced("good", 1), "b2": b}
+        told = _run(versus_plan(limited, a, several, seed=5), bench).steps[1].comparison
+    assert (told.verdict, told.b.status) == ("failed", "infeasible")
+    assert told.reason.startswith("the candidate broke a limit: ")
 
 
 def test_without_a_limit_of_time_each_goes_on_until_it_is_decided(study):

@@ -168,7 +168,8 @@ def open_loop() -> LoadOutcome:
     """Return a constant rate that the server kept up with."""
     measurement = with_phases(load_measurement(completed=5000))
     late = latency_data(0.000012, 0.6, 5000)
-    evidence = Evidence(client_cpu_ratio=0.09, lateness_p99_s=0.000048, offered_per_s=500.0)
+    evidence = Evidence(client_cpu_ratio=0.09, lateness_p99_s=0.000048)
+    evidence = structs.replace(evidence, offered_per_s=500.0, achieved_per_s=500.0)
     measurement = structs.replace(
         measurement, lateness=late, limited_by="rate", evidence=evidence, client_cpu_s=0.9
     )

@@ -142,7 +142,9 @@ impl WindowResult {
             due: tally.punctuality.due,
             busy_ratio: usual_busy_s / (n_connections as f64 * measured_s).max(1e-9),
             starved: tally.punctuality.starved,
-            refused: judged.of(ErrorKind::Refused),
+            sessionless: judged.of(ErrorKind::Tls),
+            completed: judged_offered - judged.total(),
+            measured_s,
             is_answered: tally.sockets.bytes_received > 0,
             evidence: &evidence,
         });

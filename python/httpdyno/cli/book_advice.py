@@ -9,7 +9,6 @@ from httpdyno.book.advice import Advice, AdviceHere, Told
 from httpdyno.cli.book_needs import reason_not_study
 from httpdyno.cli.find_study import open_study
 from httpdyno.errors import StoreError
-from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.planning import make_plan
 from httpdyno.foreign_text import is_there
 from httpdyno.model import Comparison, Configuration, HostFacts, Outcome, Step, Study
@@ -137,10 +136,6 @@ def _told(outcome: Outcome, name: str, change: Step, compared: Comparison) -> To
     interval, words = deciding(compared), evidence_text(compared)
     if interval is not None and not compared.decided_by:
         words = f"{metric_name(compared.metric)} {words}"
-    # What is told is the figure and not the reason, which would say it.
-    broken = limit_broken(compared.b, outcome.plan.study.objective)
-    if broken and compared.verdict == "better":
-        words += f"; but {broken}"
     # A ladder compares with the best so far, which is not the study's start any more.
     start = outcome.plan.study.start_configuration().values
     best = {k: v for k, v in compared.a.configuration.values.items() if start.get(k) != v}

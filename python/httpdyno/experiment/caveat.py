@@ -293,8 +293,8 @@ def _client_limited(windows: Sequence[WindowRecord]) -> Caveats:
 
 
 def _who(limit: str) -> str:
-    if limit == "network":
-        return "the network stack"
+    if told := {"network": "the network stack", "machine_cpu": "others on the CPUs"}.get(limit):
+        return told
     return f"the load client ({limit.replace('_', ' ')})"
 
 

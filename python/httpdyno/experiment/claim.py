@@ -19,6 +19,7 @@ from httpdyno.experiment.evidence import (
     log_ratios,
     ratio_intervals,
 )
+from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.usable_start import failing_words, forbidden_words
 from httpdyno.model import (
@@ -322,6 +323,10 @@ def _in_starts(n_figures: int | None, n_with: int, n_starts: int) -> int | None:
     return None if n_figures is None else math.ceil(n_figures * n_starts / max(1, n_with))
 
 
+_WITHIN_LIMITS = frozenset({"better", "equivalent", "inconclusive"})
+"""Words that nobody may have who is beyond a limit, or more of them could lead to one."""
+
+
 def comparison(
     index: int,
     starts: Sequence[StartRecord],
@@ -340,6 +345,11 @@ def comparison(
     if len(starts) < min_starts:
         second = second and _unmeasured(second)
         also = tuple(_unmeasured(each) for each in also)
+    b = arm_summary(starts, 1, configurations[1])
+    if state.verdict in _WITHIN_LIMITS and (broken := limit_broken(b, objective)):
+        words = f"the candidate {STATUS_WORDS['infeasible']}: {broken}"
+        state = replace(state, verdict="failed", reason=words, decided_by="")
+        b = structs.replace(b, status="infeasible", detail=broken)
     left = (state.starts_needed or 0) - len(starts)
     measuring_s = math.fsum(start.measuring_s for start in starts)
     per_start_s = measuring_s / len(starts) if starts else 0.0
@@ -351,7 +361,6 @@ def comparison(
         if not state.is_doubted:
             end = end_words(state.starts_at_best, len(starts), per_start_s, terms.most_starts)
             reason = f"{reason.replace(FAR, '')}; {end}"
-    b = arm_summary(starts, 1, configurations[1])
     if state.verdict == "failed" and b.status == "complete":
         b = structs.replace(b, status="infeasible", detail=state.reason)
     return Comparison(

@@ -22,7 +22,6 @@ from httpdyno.experiment.final import (
     final_reserve_s,
     withdrawn,
 )
-from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.rung_time import (
@@ -271,11 +270,7 @@ def _climb_one(
             may_lose_ratio=standing.may_lose_ratio,
         ),
     )
-    broken = limit_broken(result.b, study.objective) if result.verdict == "better" else ""
-    if broken:
-        session.watch(Notice(message=f"{step.label} is faster but not kept: {broken}"))
-        result = structs.replace(result, reason=f"{result.reason}; not kept: {broken}")
-    kept = result.verdict == "better" and not broken
+    kept = result.verdict == "better"
     return LadderStep(
         **change_of(study, step, arms),
         comparison=result,

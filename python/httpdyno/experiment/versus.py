@@ -9,8 +9,6 @@ against another.
 from collections.abc import Sequence
 from statistics import fmean
 
-from msgspec import structs
-
 from httpdyno.experiment.change import change_of
 from httpdyno.experiment.claim import claim
 from httpdyno.experiment.comparison import (
@@ -20,8 +18,7 @@ from httpdyno.experiment.comparison import (
     run_comparison,
     terms_of,
 )
-from httpdyno.experiment.event import Notice, Stage, StepDone
-from httpdyno.experiment.limit import limit_broken
+from httpdyno.experiment.event import Stage, StepDone
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, LadderStep, Plan, Step
@@ -138,15 +135,11 @@ def _with(done: Sequence[LadderStep], step: LadderStep) -> tuple[LadderStep, ...
 
 def _told(session: Session, step: Step, arms: Arms, result: Comparison) -> LadderStep:
     study = session.plan.study
-    broken = limit_broken(result.b, study.objective) if result.verdict == "better" else ""
-    if broken:
-        session.watch(Notice(message=f"{step.label} is better but not kept: {broken}"))
-        result = structs.replace(result, reason=f"{result.reason}; not kept: {broken}")
     return LadderStep(
         **change_of(study, step, arms),
         comparison=result,
         book_ratio=step.book_ratio,
-        kept=result.verdict == "better" and not broken,
+        kept=result.verdict == "better",
     )
 
 

@@ -208,6 +208,9 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     in one queue wait for the same."""
     loaded_requests: float = 0.0
     """Of how many requests."""
+    answer_gap_spread_ratio: float = 0.0
+    """Standard deviation over mean of the gaps between the ends of those on a thread: near 0 where
+    a server answers one after the other."""
     others_cpu_ratio: float = 0.0
     """CPU time on this machine that was not this process's over the measured part: 1 is a core.
     The server's is in it, if it is on this machine."""

@@ -172,5 +172,6 @@ def test_the_test_itself_has_no_request_more(capsys):
     assert n_seen > 60
     assert document["not_looked"] == ""
     assert document["look"]["answers"] > 10
-    assert {"limit", "reason"} <= document["bottleneck"].keys()
+    # Two connections of 5 ms each are no limit of the server's: nothing is said of what in it was.
+    assert document["limited_by"].startswith("server") or document["bottleneck"] is None
     assert "more of the same load" in seen.err

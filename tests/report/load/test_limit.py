@@ -6,7 +6,7 @@ from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck import bottleneck, of_the_server
 from httpdyno.model import (
     Behind,
     Evidence,
@@ -28,7 +28,7 @@ from httpdyno.report.load.text import load_text
 
 KINDS = (
     *("server", "server_or_connections", "rate", "client_cpu", "client_schedule", "connections"),
-    *("descriptors", "ports", "network"),
+    *("machine_cpu", "descriptors", "ports", "network"),
 )
 
 
@@ -125,6 +125,33 @@ def limited(by: str, **evidence: float) -> Measurement:
             "load from another machine",
         ),
         (
+            "machine_cpu",
+            CLOSED,
+            {
+                "client_cpu_ratio": 0.023,
+                "client_wait_ratio": 0.38,
+                "others_cpu_ratio": 1.7,
+                "idle_cpu_ratio": 0.2,
+            },
+            "this machine's CPUs: others, perhaps the server, used 1.7 of 2 cores, and this client "
+            "waited for one for 38 % of the time; load from another machine, or when this one is "
+            "idle",
+        ),
+        (
+            "server_or_connections",
+            OPEN,
+            {"waited_requests": 1530.0},
+            "the server or the number of connections: 1,530 requests waited for a free one of 50, "
+            "whether for each other in the server cannot be told: try more with `-c`",
+        ),
+        (
+            "rate",
+            OPEN,
+            {"offered_per_s": 100.0, "achieved_per_s": 80.0, "lateness_p99_s": 0.02},
+            "the load that was asked for: 80 % was answered in time, and no more slowly "
+            "than at first",
+        ),
+        (
             "client_schedule",
             OPEN,
             {"late_requests": 136.0, "client_cpu_ratio": 0.017},
@@ -185,7 +212,7 @@ def test_who_was_the_limit_is_said_with_its_evidence(
 @pytest.mark.parametrize("workload", [CLOSED, OPEN])
 def test_each_limit_has_words_even_without_any_evidence(by: str, workload: Workload) -> None:
     text = limit_text(limited(by), workload)
-    assert text.startswith(("the ", "this client's "))
+    assert text.startswith(("the ", "this client's ", "this machine's "))
     assert by not in text.split(":")[0] or "_" not in by
 
 
@@ -284,9 +311,25 @@ def test_what_a_replay_made_of_its_log_comes_first() -> None:
 
 def test_late_requests_are_no_doubt_where_the_server_made_them_wait() -> None:
     late = shop().measurement.lateness
-    for by, n in (("client_schedule", 1), ("server", 0), ("connections", 0)):
+    cases = {"client_schedule": 1, "server": 0, "connections": 0, "server_or_connections": 0}
+    for by, n in cases.items():
         measurement = structs.replace(limited(by), lateness=late)
         assert len(load_caveats(load_outcome(measurement, OPEN))) == n
+
+
+@pytest.mark.parametrize(
+    ("evidence", "workload", "kinds"),
+    [
+        ({"late_requests": 310.0}, OPEN, ["late"]),
+        ({"late_requests": 90.0, "waited_requests": 9.0}, OPEN, []),
+        ({"waited_requests": 11.0}, OPEN, ["waited"]),
+        ({"waited_requests": 11.0}, CLOSED, []),
+    ],
+)
+def test_a_rate_that_was_kept_says_what_its_latency_has_of_the_clients(evidence, workload, kinds):
+    measurement = limited("rate", due_requests=1000.0, **evidence)
+    caveats = load_caveats(load_outcome(measurement, workload))
+    assert [each.kind for each in caveats] == kinds
 
 
 LOOK = Look(
@@ -308,11 +351,12 @@ def told(outcome: LoadOutcome) -> str:
     return " ".join(plain_text(load_text(outcome)).split())
 
 
-def test_what_limited_the_server_itself_stands_beside_who_was_the_limit():
+def test_what_limited_the_server_itself_is_in_the_one_verdict():
     outcome = load_outcome(look=LOOK, bottleneck=bottleneck(LOOK))
     words = "a disk; of 4.0 busy workers 3.5 waited for a disk"
     text, page, document = told(outcome), shown(load_html(outcome)), load_json(outcome)
-    assert f"what limited it {words}" in text
+    assert f"limited by the server: {words}" in text
+    assert "what limited it" not in text
     assert "(seen in 700 ms more of the same load)" in text
     assert f"what may help {document['bottleneck']['advice']}" in text
     assert words in " ".join(page.split())
@@ -339,10 +383,28 @@ def test_cpu_time_of_a_look_says_whose_it_is_without():
 
 def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying():
     outcome = load_outcome(not_looked="it belongs to root")
-    assert "what limited it not looked at: it belongs to root" in told(outcome)
+    assert "the server not looked at: it belongs to root" in told(outcome)
     assert "not looked at: it belongs to root" in " ".join(shown(load_html(outcome)).split())
     assert load_json(outcome)["bottleneck"] is None
-    assert "what limited it" not in told(load_outcome())
+    assert "not looked at" not in told(load_outcome())
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "limit", "verdict"),
+    [
+        ("server", "disk", ("server", "disk")),
+        ("server_or_connections", "disk", ("server", "disk")),
+        ("server_or_connections", "nothing", ("server_or_connections", None)),
+        ("server_or_connections", "unknown", ("server_or_connections", "unknown")),
+        ("rate", "cpu", ("rate", None)),
+        ("machine_cpu", "cpu", ("machine_cpu", None)),
+        ("", "disk", ("", None)),
+    ],
+)
+def test_a_load_and_a_look_come_to_one_verdict(limited_by, limit, verdict):
+    found = structs.replace(bottleneck(LOOK), limit=limit)
+    said, inner = of_the_server(limited_by, found)
+    assert (said, inner.limit if inner else None) == verdict
 
 
 def test_a_run_queue_that_is_not_the_servers_own_is_told_beside_its_limit():

@@ -11,7 +11,12 @@
 //! two more things tell whether the server would do more if it were asked for more. Where service
 //! times hardly vary, even one first request says what an idle server takes. Where they vary, those
 //! who wait in one queue wait for the same things, so answers that come one after the other took
-//! alike; where nobody waits for anybody, they tell nothing of each other.
+//! alike; where nobody waits for anybody, they tell nothing of each other. So do a loop's answers
+//! where an open one asks for more than it gets.
+//!
+//! A server's first answer may be a cold one, and as late as all later ones are for their queue. Who
+//! answers one after the other answers at even gaps, though; those who need not wait come as they
+//! were sent.
 
 use super::ended::Ended;
 
@@ -36,6 +41,28 @@ pub(crate) struct Strain {
     few: u64,
     /// When it first were more.
     light_until_ns: u64,
+    /// When the latest answer under load ended; 0 before any did.
+    ended_ns: u64,
+    gaps: Gaps,
+}
+
+/// Gaps between the ends of answers under load, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gaps {
+    n: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Gaps {
+    /// Standard deviation over mean; 0 of none.
+    fn spread(&self) -> f64 {
+        if self.sum > 0.0 {
+            (self.n as f64 * self.squares / (self.sum * self.sum) - 1.0).max(0.0).sqrt()
+        } else {
+            0.0
+        }
+    }
 }
 
 /// Service times under load over those of an idle server.
@@ -52,6 +79,8 @@ pub(crate) struct Inflation {
     pub(crate) likeness: f64,
     /// Of how many.
     pub(crate) n_loaded: u64,
+    /// Standard deviation over mean of the gaps between their ends on a thread.
+    pub(crate) gap_spread: f64,
 }
 
 /// Of the connections: with all of them under way a server's queue is four times as long.
@@ -62,12 +91,14 @@ const MAX_FEW: u64 = 16;
 impl Strain {
     pub(super) fn new(n_requests: usize, n_connections: usize) -> Self {
         let few = ((n_connections as f64 * FEW_RATIO) as u64).clamp(1, MAX_FEW);
-        Self { times: vec![Times::default(); n_requests.max(1)], few, light_until_ns: u64::MAX }
+        let times = vec![Times::default(); n_requests.max(1)];
+        Self { times, few, light_until_ns: u64::MAX, ended_ns: 0, gaps: Gaps::default() }
     }
 
     pub(super) fn reset(&mut self) {
         self.times.fill(Times::default());
         self.light_until_ns = u64::MAX;
+        (self.ended_ns, self.gaps) = (0, Gaps::default());
     }
 
     /// So many are under way from now on.
@@ -97,6 +128,13 @@ impl Strain {
             times.squares += taken_s * taken_s;
             times.products += taken_s * before_s;
             times.latest_s = taken_s;
+            if self.ended_ns > 0 {
+                let gap_s = request.end_ns.saturating_sub(self.ended_ns) as f64 / 1e9;
+                self.gaps.n += 1;
+                self.gaps.sum += gap_s;
+                self.gaps.squares += gap_s * gap_s;
+            }
+            self.ended_ns = request.end_ns;
         }
     }
 
@@ -109,6 +147,9 @@ impl Strain {
             mine.squares += theirs.squares;
             mine.products += theirs.products;
         }
+        self.gaps.n += other.gaps.n;
+        self.gaps.sum += other.gaps.sum;
+        self.gaps.squares += other.gaps.squares;
     }
 
     pub(crate) fn inflation(&self) -> Inflation {
@@ -131,7 +172,7 @@ impl Strain {
         let ratio = if expected_ns > 0.0 { seen_ns / expected_ns } else { 0.0 };
         let spread = if n_loaded > 0 { (variance / n_loaded as f64).sqrt() } else { 0.0 };
         let likeness = if variance > 0.0 { (covariance / variance).clamp(-1.0, 1.0) } else { 0.0 };
-        Inflation { ratio, n_light, spread, likeness, n_loaded }
+        Inflation { ratio, n_light, spread, likeness, n_loaded, gap_spread: self.gaps.spread() }
     }
 }
 
@@ -207,6 +248,23 @@ mod tests {
         assert!(waiting.likeness > 0.3, "{waiting:?}");
         let even = steady(|| 1_000_000_000);
         assert!(even.spread < 1e-6 && even.n_loaded == 2000, "{even:?}");
+    }
+
+    #[test]
+    fn who_answers_one_after_the_other_answers_at_even_gaps() {
+        let ends = |gaps_ns: [u64; 4]| {
+            let mut strain = Strain::new(1, 4);
+            strain.take_up(0, 2);
+            let mut now_ns = 0;
+            for gap_ns in gaps_ns.into_iter().cycle().take(400) {
+                now_ns += gap_ns;
+                strain.end(&answered(0, now_ns, 0));
+            }
+            strain.inflation().gap_spread
+        };
+        assert!(ends([5_000_000; 4]) < 1e-6);
+        // Four of 20 ms each that were sent a millisecond apart.
+        assert!((ends([1_000_000, 1_000_000, 1_000_000, 17_000_000]) - 1.39).abs() < 0.02);
     }
 
     #[test]

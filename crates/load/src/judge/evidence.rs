@@ -58,6 +58,9 @@ pub struct Evidence {
     pub service_likeness_ratio: f64,
     /// Of how many requests.
     pub loaded_requests: f64,
+    /// Standard deviation over mean of the gaps between the ends of those on a thread: near 0 where
+    /// a server answers one after the other.
+    pub answer_gap_spread_ratio: f64,
     /// CPU time on this machine that was not this process's over the measured part: 1 is a core.
     /// The server's is in it, if it is on this machine.
     pub others_cpu_ratio: f64,
@@ -130,6 +133,7 @@ impl Evidence {
             service_spread_ratio: inflation.spread,
             service_likeness_ratio: inflation.likeness,
             loaded_requests: inflation.n_loaded as f64,
+            answer_gap_spread_ratio: inflation.gap_spread,
             others_cpu_ratio: of_measured(host.taken.others_ns),
             idle_cpu_ratio: of_measured(host.taken.idle_ns),
             offered_per_s: per_s(tally.measured_offered as f64),

@@ -6,10 +6,12 @@
 //!
 //! The rule; the first line that holds decides:
 //!
-//! 0. All requests were refused a connection: `nobody`. Nothing listens there, and there is no
-//!    throughput that anything could have limited.
-//! 1. A request failed for want of a file descriptor: `descriptors`; of a local port: `ports`.
+//! 0. A request failed for want of a file descriptor: `descriptors`; of a local port: `ports`.
 //!    Both are the client's own, and more would have carried more.
+//! 1. No right answer came: `nobody`, unless 2 says why. There is no throughput that anything could
+//!    have limited; what happened is in the errors. Open loop, and the rate was kept: `rate`.
+//!    Answers in the measured part fell short of what was offered by no more than those that were
+//!    under way, and [`FEW`]. Whoever was late or waited meanwhile limited latencies.
 //! 2. [`MOST`] of the time on connections went into connecting without an answer to the first
 //!    `SYN`, and the host's counters confirm it (full accept queues, dropped or repeated `SYN`s):
 //!    `network` in a closed loop. A client cannot bring that about by being slow, and the few
@@ -23,7 +25,9 @@
 //!    server in the same group is held back with it; what it can do by itself is not to be seen
 //!    then. It is held back by a stop, by a quota, or where the host of a virtual machine runs
 //!    others on its core: none of that is in the scheduler's account of a thread. What the host
-//!    takes does not decide alone, for it may have taken it from the server.
+//!    takes does not decide alone, for it may have taken it from the server. `machine_cpu`, if that
+//!    thread stood in the queue for longer than it ran or was held back, and this machine had less
+//!    than [`SPARE_CORE`] left: others used its CPUs up, the server maybe among them.
 //! 4. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
 //!    found no connection, or more was offered than achieved): if the client was short of CPU as
 //!    in 3, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
@@ -33,14 +37,17 @@
 //!    late as a segment that is sent again, no more than [`RARE`] of the answers are, and about as
 //!    many segments were: `network`. The counters are of the whole network namespace; so they
 //!    never decide alone.
-//! 6. Over [`FEW`] of the usual users' requests failed, and neither because the window ended nor
-//!    because they had waited for a connection for most of their patience: `server`.
+//! 6. Over [`FEW`] of the usual users' requests failed, and neither because the window ended, nor
+//!    because they had waited for a connection for most of their patience, nor for want of a TLS
+//!    session, which the client may have refused: `server`. Over [`FEW`] for want of that: `nobody`.
 //! 7. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
 //!    thought more than they waited: `rate`, the load asked for. More `connections` would carry
 //!    more, if there is evidence that they did not wait for each other in the server: service times
 //!    hardly vary and were those of the first requests, which met an idle server ([`IDLE_LIKE`]);
 //!    or they vary ([`VARYING`]) and say nothing of each other ([`ALIKE`]) over many of them
-//!    ([`ROUNDS`]). Who shares a CPU evenly shows neither way, so nobody beside the client may have
+//!    ([`ROUNDS`]). Service times that hardly vary say nothing where answers came at even gaps
+//!    ([`EVEN_GAPS`]), as of a server that answers one after the other, whose first answer was as
+//!    late as its queue makes the later ones. Who shares a CPU evenly shows neither way, so nobody beside the client may have
 //!    used [`A_CORE`] on this machine; but where others want it and service times are still
 //!    [`EVEN`], they are not made of CPU time. It is the `server` if they did wait for each other:
 //!    answers took [`QUEUEING`] times as long as of an idle server, or, where a core was left, just
@@ -49,11 +56,10 @@
 //!    `server_or_connections`.
 //! 8. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
 //!    or time while they did, and more than were late: a client that is late sends in bursts, which
-//!    take all connections. Then `server` if answers took longer the more were under way
-//!    ([`QUEUEING`]); else it answers as fast as it ever does, and more `connections` would carry
-//!    more.
+//!    take all connections. Then all connections were busy as in a closed loop, and the evidence of
+//!    7 tells `connections`, `server` and `server_or_connections`.
 //! 9. Open loop, answers in the measured part fell short of what was offered by [`BEHIND`], and
-//!    they took longer the more were under way: `server`, a queue grew inside it.
+//!    requests waited for each other by the evidence of 7: `server`, a queue grew inside it.
 //! 10. Else nobody was short, the `rate` was the limit.
 
 use serde::{Serialize, Serializer};
@@ -102,13 +108,19 @@ const ALIKE: f64 = 0.1;
 const ROUNDS: f64 = 20.0;
 /// Of a core, in CPU time of others. Who has used one up may be at its end.
 const A_CORE: f64 = 0.9;
+/// Standard deviation over mean of gaps between answers. Those of users who come at random have 1.
+const EVEN_GAPS: f64 = 0.3;
+/// Of a core that nobody used: less is none for another thread.
+const SPARE_CORE: f64 = 0.5;
+/// Standard deviations of how many are under way at an instant where they come and go at random.
+const ANY_MOMENT: f64 = 2.0;
 /// Of what was offered. More than a window's last answers, which come after its end.
 const BEHIND: f64 = 0.1;
 
 /// What kept the throughput from being higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// There was no server.
+    /// There was no throughput, or the two sides did not agree on any session.
     Nobody,
     /// The server under test.
     Server,
@@ -118,6 +130,8 @@ pub enum LimitedBy {
     Rate,
     /// The engine's threads had no CPU time left, or were not let run.
     ClientCpu,
+    /// The engine's threads stood in the queue for CPUs that others used up.
+    MachineCpu,
     /// The engine sent late though it had CPU time and connections.
     ClientSchedule,
     /// All connections were busy, and the server was not slow.
@@ -139,6 +153,7 @@ impl LimitedBy {
             Self::ServerOrConnections => "server_or_connections",
             Self::Rate => "rate",
             Self::ClientCpu => "client_cpu",
+            Self::MachineCpu => "machine_cpu",
             Self::ClientSchedule => "client_schedule",
             Self::Connections => "connections",
             Self::Descriptors => "descriptors",
@@ -176,8 +191,12 @@ pub(crate) struct Case<'a> {
     /// Requests of those that were given up because they waited for a connection, all the time
     /// or most of it.
     pub(crate) starved: u64,
-    /// Those that were refused a connection.
-    pub(crate) refused: u64,
+    /// Those that found no TLS session.
+    pub(crate) sessionless: u64,
+    /// Users with a usual line had so many right answers, in the lead-in too.
+    pub(crate) completed: u64,
+    /// How long the measured part was.
+    pub(crate) measured_s: f64,
     /// Anything came back from the server.
     pub(crate) is_answered: bool,
     pub(crate) evidence: &'a Evidence,
@@ -186,17 +205,20 @@ pub(crate) struct Case<'a> {
 /// Apply the rule.
 pub(crate) fn verdict(case: &Case) -> LimitedBy {
     let Case { is_open_loop, evidence, .. } = *case;
-    if case.refused > 0 && case.refused + case.starved >= case.failed && !case.is_answered {
-        return LimitedBy::Nobody;
-    }
     if evidence.no_descriptors > 0.0 {
         return LimitedBy::Descriptors;
     }
     if evidence.no_ports > 0.0 {
         return LimitedBy::Ports;
     }
-    if !is_open_loop && is_unanswered(evidence) {
+    if (!is_open_loop || case.completed == 0) && is_unanswered(evidence) {
         return LimitedBy::Network;
+    }
+    if case.completed == 0 {
+        return LimitedBy::Nobody;
+    }
+    if is_open_loop && is_kept(case) {
+        return LimitedBy::Rate;
     }
     if let Some(client) = if is_open_loop { late_client(case) } else { slow_client(case) } {
         return client;
@@ -205,26 +227,46 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
         return LimitedBy::Network;
     }
     let few = FEW * case.offered as f64;
-    if case.failed.saturating_sub(case.starved) as f64 > few {
+    if case.failed.saturating_sub(case.starved + case.sessionless) as f64 > few {
         return LimitedBy::Server;
     }
-    if !is_open_loop {
-        return match () {
-            () if case.busy_ratio < IDLE => LimitedBy::Rate,
-            () if has_room(evidence) => LimitedBy::Connections,
-            () if has_queue(evidence) => LimitedBy::Server,
-            () => LimitedBy::ServerOrConnections,
-        };
+    if case.sessionless as f64 > few {
+        return LimitedBy::Nobody;
     }
-    if waiting(case) > (FEW * case.due as f64).max(evidence.late_requests) {
-        return if is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Connections };
+    let is_out_of_connections = if is_open_loop {
+        waiting(case) > (FEW * case.due as f64).max(evidence.late_requests)
+    } else {
+        case.busy_ratio >= IDLE
+    };
+    match () {
+        () if is_out_of_connections && has_room(evidence) => LimitedBy::Connections,
+        () if is_out_of_connections && has_queue(evidence) => LimitedBy::Server,
+        () if is_out_of_connections => LimitedBy::ServerOrConnections,
+        () if is_open_loop && is_behind(evidence) && has_queue(evidence) => LimitedBy::Server,
+        () => LimitedBy::Rate,
     }
-    if is_behind(evidence) && is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Rate }
+}
+
+/// Whether an open loop had what it asked for, but for what was under way when it ended.
+fn is_kept(case: &Case) -> bool {
+    let Case { evidence, offered, .. } = *case;
+    let missing = (evidence.offered_per_s - evidence.achieved_per_s) * case.measured_s;
+    let under_way = evidence.busy_connections + ANY_MOMENT * evidence.busy_connections.sqrt();
+    missing <= under_way + FEW * offered as f64
 }
 
 /// The client in a closed loop.
 fn slow_client(case: &Case) -> Option<LimitedBy> {
-    is_short(case).then_some(LimitedBy::ClientCpu)
+    is_short(case).then(|| short_of_cpu(case.evidence))
+}
+
+/// Whether others used up what the client was short of.
+fn short_of_cpu(evidence: &Evidence) -> LimitedBy {
+    let is_crowded = evidence.client_wait_ratio
+        > evidence.client_cpu_ratio.max(held_back_ratio(evidence))
+        && evidence.idle_cpu_ratio < SPARE_CORE
+        && !is_core_left(evidence);
+    if is_crowded { LimitedBy::MachineCpu } else { LimitedBy::ClientCpu }
 }
 
 /// The client in an open loop: what it lacked matters only where something came of it.
@@ -235,13 +277,13 @@ fn late_client(case: &Case) -> Option<LimitedBy> {
         return None;
     }
     if is_short(case) {
-        return Some(LimitedBy::ClientCpu);
+        return Some(short_of_cpu(evidence));
     }
     if late <= MANY_LATE * due || late <= waiting(case) {
         return None;
     }
     let is_explained = evidence.client_wait_ratio + held_back_ratio(evidence) >= SOME;
-    Some(if is_explained { LimitedBy::ClientCpu } else { LimitedBy::ClientSchedule })
+    Some(if is_explained { short_of_cpu(evidence) } else { LimitedBy::ClientSchedule })
 }
 
 fn is_short(case: &Case) -> bool {
@@ -289,21 +331,24 @@ fn is_queueing(evidence: &Evidence) -> bool {
     evidence.service_inflation_ratio >= QUEUEING + noise
 }
 
-/// Whether the server would have done more at a time, by all that a closed loop can see.
+/// Whether the server would have done more at a time, by all that a loop with no connection idle
+/// can see.
 fn has_room(evidence: &Evidence) -> bool {
     let inflation = evidence.service_inflation_ratio;
     if inflation <= 0.0 || is_queueing(evidence) {
         return false;
     }
     let idle_like = inflation * (1.0 + light_noise(evidence));
-    let is_idle_like = idle_like < IDLE_LIKE && inflation > 1.0 / IDLE_LIKE;
+    let is_idle_like = idle_like < IDLE_LIKE
+        && inflation > 1.0 / IDLE_LIKE
+        && evidence.answer_gap_spread_ratio >= EVEN_GAPS;
     let is_independent = has_likeness(evidence)
         && evidence.service_likeness_ratio + likeness_noise(evidence) < ALIKE;
     let is_even = evidence.service_spread_ratio < EVEN;
     is_idle_like && (is_core_left(evidence) || is_even) || is_independent && is_core_left(evidence)
 }
 
-/// Whether requests waited for each other in the server, by all that a closed loop can see.
+/// Whether requests waited for each other in the server, by the same.
 fn has_queue(evidence: &Evidence) -> bool {
     if is_queueing(evidence) {
         return true;

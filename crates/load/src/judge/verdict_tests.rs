@@ -13,11 +13,12 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> Lim
         achieved_per_s: 500.0,
         service_inflation_ratio: if is_open_loop { 1.0 } else { 5.0 },
         unloaded_requests: 16.0,
+        answer_gap_spread_ratio: 1.0,
         ..Evidence::default()
     };
     let mut failed = Ending::default();
     change(&mut evidence, &mut failed);
-    let Ending { failed, starved, refused, is_silent } = failed;
+    let Ending { failed, starved, sessionless, is_silent } = failed;
     let is_answered = !is_silent;
     let busy_ratio = evidence.busy_ratio;
     verdict(&Case {
@@ -27,7 +28,9 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> Lim
         due: 1000,
         busy_ratio,
         starved,
-        refused,
+        sessionless,
+        completed: 1000 - failed,
+        measured_s: 2.0,
         is_answered,
         evidence: &evidence,
     })
@@ -37,7 +40,7 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> Lim
 struct Ending {
     failed: u64,
     starved: u64,
-    refused: u64,
+    sessionless: u64,
     is_silent: bool,
 }
 
@@ -49,6 +52,14 @@ fn open(change: impl Fn(&mut Evidence)) -> LimitedBy {
     limit(true, |evidence, _| change(evidence))
 }
 
+/// An open loop that had 440 a second of the 500 that it asked for.
+fn short(change: impl Fn(&mut Evidence)) -> LimitedBy {
+    open(|e| {
+        e.achieved_per_s = 440.0;
+        change(e);
+    })
+}
+
 #[test]
 fn in_a_closed_loop_it_is_the_server_unless_somebody_else_was_short() {
     assert_eq!(closed(|_| ()), LimitedBy::Server);
@@ -57,24 +68,41 @@ fn in_a_closed_loop_it_is_the_server_unless_somebody_else_was_short() {
     assert_eq!(closed(|e| e.client_cpu_ratio = 0.95), LimitedBy::ClientCpu);
     assert_eq!(limit(false, |_, f| f.failed = 500), LimitedBy::Server);
     assert_eq!(closed(|e| e.busy_ratio = 0.3), LimitedBy::Rate, "users who think");
-    let nobody_answers = |e: &mut Evidence, f: &mut Ending| {
-        (e.busy_ratio, f.failed) = (0.0, 1000);
-    };
-    assert_eq!(limit(false, nobody_answers), LimitedBy::Server);
 }
 
 #[test]
-fn where_nothing_listens_nobody_is_the_limit() {
+fn where_nothing_right_came_nobody_is_the_limit_but_who_ran_out_of_something() {
     for is_open_loop in [false, true] {
-        let told = |refused, is_silent| {
+        let told = |failed, change: fn(&mut Evidence)| {
             limit(is_open_loop, |e, f| {
-                (e.client_cpu_ratio, e.waited_requests) = (1.0, 500.0);
-                *f = Ending { failed: 1000, refused, is_silent, ..Ending::default() };
+                (e.client_cpu_ratio, e.waited_requests, e.achieved_per_s) = (1.0, 500.0, 0.0);
+                (e.client_stolen_ratio, e.client_ready_ratio) = (0.27, 0.66);
+                *f = Ending { failed, ..Ending::default() };
+                change(e);
             })
         };
-        assert_eq!(told(1000, true), LimitedBy::Nobody, "{is_open_loop}");
-        assert_ne!(told(1000, false), LimitedBy::Nobody, "it answered before");
-        assert_ne!(told(500, true), LimitedBy::Nobody, "others got further");
+        assert_eq!(told(1000, |_| ()), LimitedBy::Nobody, "{is_open_loop}");
+        assert_eq!(told(999, |_| ()), LimitedBy::ClientCpu, "one answer was right");
+        assert_eq!(told(1000, |e| e.no_ports = 9.0), LimitedBy::Ports);
+        assert_eq!(told(1000, |e| e.no_descriptors = 9.0), LimitedBy::Descriptors);
+        let unconnected = |e: &mut Evidence| {
+            (e.unanswered_connect_ratio, e.syn_retransmits) = (0.9, 9.0);
+        };
+        assert_eq!(told(1000, unconnected), LimitedBy::Network);
+    }
+}
+
+#[test]
+fn a_session_that_the_two_did_not_agree_on_is_not_the_servers_fault() {
+    for is_open_loop in [false, true] {
+        let told = |failed, sessionless| {
+            limit(is_open_loop, |e, f| {
+                e.achieved_per_s = 400.0;
+                *f = Ending { failed, sessionless, ..Ending::default() };
+            })
+        };
+        assert_eq!(told(200, 200), LimitedBy::Nobody, "{is_open_loop}");
+        assert_eq!(told(200, 100), LimitedBy::Server, "others failed, too");
     }
 }
 
@@ -89,6 +117,18 @@ fn in_a_closed_loop_it_is_the_connections_where_there_is_evidence_that_nobody_wa
     };
     assert_eq!(told(1.01, 0.03, 0.9, 0.1), LimitedBy::Connections, "constant, as when idle");
     assert_eq!(told(1.30, 0.03, 0.9, 0.1), LimitedBy::Server, "a few waited");
+    for is_open_loop in [false, true] {
+        let at_even_gaps = limit(is_open_loop, |e, _| {
+            (e.service_inflation_ratio, e.service_spread_ratio) = (0.93, 0.03);
+            (e.achieved_per_s, e.waited_requests) = (200.0, 500.0);
+            e.answer_gap_spread_ratio = 0.02;
+        });
+        assert_eq!(
+            at_even_gaps,
+            LimitedBy::ServerOrConnections,
+            "one after the other, and a cold one first"
+        );
+    }
     assert_eq!(
         told(0.50, 0.03, 0.9, 0.1),
         LimitedBy::ServerOrConnections,
@@ -127,22 +167,6 @@ fn in_a_closed_loop_it_is_the_connections_where_there_is_evidence_that_nobody_wa
         LimitedBy::ServerOrConnections,
         "what begins together ends together for a while"
     );
-}
-
-#[test]
-fn a_client_that_was_away_is_not_what_a_server_that_never_answers_waited_for() {
-    for is_open_loop in [false, true] {
-        let told = |is_silent| {
-            limit(is_open_loop, |e, f| {
-                // What it found when it came to look were connections that had been taken.
-                (e.client_stolen_ratio, e.client_ready_ratio) = (0.27, 0.66);
-                *f = Ending { failed: 800, is_silent, ..Ending::default() };
-                (e.waited_requests, e.achieved_per_s) = (500.0, 0.0);
-            })
-        };
-        assert_eq!(told(true), LimitedBy::Server, "{is_open_loop}");
-        assert_eq!(told(false), LimitedBy::ClientCpu, "{is_open_loop}");
-    }
 }
 
 #[test]
@@ -189,13 +213,49 @@ fn in_an_open_loop_it_is_the_rate_unless_somebody_was_short() {
     assert_eq!(open(|_| ()), LimitedBy::Rate);
     assert_eq!(open(|e| e.client_cpu_ratio = 1.0), LimitedBy::Rate, "it spins before due times");
     assert_eq!(open(|e| e.client_frozen_ratio = 0.2), LimitedBy::Rate, "nobody noticed");
-    assert_eq!(open(|e| e.late_requests = 90.0), LimitedBy::Rate, "the usual unrest");
-    assert_eq!(open(|e| e.late_requests = 110.0), LimitedBy::ClientSchedule);
-    assert_eq!(open(|e| e.waited_requests = 11.0), LimitedBy::Connections);
+    assert_eq!(short(|e| e.late_requests = 90.0), LimitedBy::Rate, "the usual unrest");
+    assert_eq!(short(|e| e.late_requests = 110.0), LimitedBy::ClientSchedule);
+    assert_eq!(short(|e| e.waited_requests = 11.0), LimitedBy::Connections);
     let bursts = |e: &mut Evidence| (e.waited_requests, e.late_requests) = (11.0, 30.0);
-    assert_eq!(open(bursts), LimitedBy::Rate);
-    assert_eq!(limit(true, |_, f| f.failed = 11), LimitedBy::Server);
+    assert_eq!(short(bursts), LimitedBy::Rate);
+    assert_eq!(limit(true, fails), LimitedBy::Server);
     assert_eq!(open(|e| e.no_ports = 1.0), LimitedBy::Ports);
+}
+
+fn fails(evidence: &mut Evidence, ending: &mut Ending) {
+    (evidence.achieved_per_s, ending.failed) = (490.0, 20);
+}
+
+#[test]
+fn a_rate_that_was_kept_is_the_limit_whoever_was_late() {
+    let late = |achieved_per_s, busy| {
+        open(|e| {
+            (e.late_requests, e.waited_requests, e.client_wait_ratio) = (900.0, 300.0, 0.6);
+            (e.achieved_per_s, e.busy_connections) = (achieved_per_s, busy);
+        })
+    };
+    assert_eq!(late(500.0, 4.0), LimitedBy::Rate);
+    assert_eq!(late(491.0, 4.0), LimitedBy::Rate, "18 of 1,000: a hundredth, and the last ones");
+    assert_eq!(late(485.0, 4.0), LimitedBy::ClientCpu);
+    assert_eq!(late(485.0, 16.0), LimitedBy::Rate, "so many were under way all the time");
+    assert_eq!(late(400.0, 50.0), LimitedBy::ClientCpu, "a queue grew");
+}
+
+#[test]
+fn cpus_that_others_used_up_are_not_the_clients() {
+    for is_open_loop in [false, true] {
+        let told = |cpu, wait, others, idle| {
+            limit(is_open_loop, |e, _| {
+                (e.client_cpu_ratio, e.client_wait_ratio) = (cpu, wait);
+                (e.others_cpu_ratio, e.idle_cpu_ratio) = (others, idle);
+                (e.client_ready_ratio, e.late_requests) = (0.7, 400.0);
+                e.achieved_per_s = 300.0;
+            })
+        };
+        assert_eq!(told(0.023, 0.4, 1.7, 0.1), LimitedBy::MachineCpu, "{is_open_loop}");
+        assert_eq!(told(0.6, 0.4, 1.2, 0.1), LimitedBy::ClientCpu, "it used more than it lost");
+        assert_eq!(told(0.1, 0.85, 1.0, 0.9), LimitedBy::ClientCpu, "another core was free");
+    }
 }
 
 #[test]
@@ -210,10 +270,11 @@ fn a_late_client_is_named_with_what_it_lacked() {
         let told = open(|e| {
             (e.client_cpu_ratio, e.client_wait_ratio) = (cpu, wait);
             (e.client_frozen_ratio, e.late_requests) = (frozen, 300.0);
+            e.achieved_per_s = 440.0;
         });
         assert_eq!(told, limited_by, "{cpu} {wait} {frozen}");
     }
-    let stolen = open(|e| (e.client_stolen_ratio, e.late_requests) = (0.06, 300.0));
+    let stolen = short(|e| (e.client_stolen_ratio, e.late_requests) = (0.06, 300.0));
     assert_eq!(stolen, LimitedBy::ClientCpu);
 }
 
@@ -252,21 +313,23 @@ fn a_wait_for_connections_is_the_servers_fault_only_if_it_is_the_slower_for_it()
     for (inflation, n_unloaded, limited_by) in [
         (4.0, 16.0, LimitedBy::Server),
         (2.5, 16.0, LimitedBy::Server),
-        (1.2, 16.0, LimitedBy::Connections),
-        (0.0, 0.0, LimitedBy::Connections),
-        // A single request tells little.
-        (3.0, 1.0, LimitedBy::Connections),
+        (1.1, 16.0, LimitedBy::Connections),
+        // There were none to compare with, or they were cold ones.
+        (0.0, 0.0, LimitedBy::ServerOrConnections),
+        (0.5, 16.0, LimitedBy::ServerOrConnections),
         (4.0, 1.0, LimitedBy::Server),
     ] {
         let told = limit(true, |e, f| {
-            e.waited_requests = 500.0;
+            (e.waited_requests, e.achieved_per_s) = (500.0, 300.0);
             (e.service_inflation_ratio, e.unloaded_requests) = (inflation, n_unloaded);
             // Given up while they waited: no fault of the server by itself.
             (f.failed, f.starved) = (200, 200);
         });
         assert_eq!(told, limited_by, "{inflation} by {n_unloaded}");
     }
-    let starved = |_: &mut Evidence, f: &mut Ending| (f.failed, f.starved) = (11, 11);
+    let starved = |e: &mut Evidence, f: &mut Ending| {
+        (e.achieved_per_s, f.failed, f.starved) = (490.0, 20, 20);
+    };
     assert_eq!(limit(true, starved), LimitedBy::Connections);
 }
 
@@ -288,7 +351,7 @@ fn the_network_is_named_by_our_own_connections_and_the_hosts_counters_together()
             let told = limit(is_open_loop, |evidence, failed| {
                 unconnected(evidence);
                 confirm(evidence);
-                failed.failed = 50;
+                (evidence.achieved_per_s, failed.failed) = (475.0, 50);
             });
             assert_eq!(told, LimitedBy::Network);
         }

@@ -11,7 +11,7 @@ from httpdyno.advice.bottleneck.difference import (
 from httpdyno.advice.bottleneck.memory import memory_differences
 from httpdyno.advice.bottleneck.other_size import OtherSize, with_other_sizes
 from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
-from httpdyno.advice.bottleneck.verdict import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck, of_the_server
 
 __all__ = [
     "FIGURE_NAMES",
@@ -22,6 +22,7 @@ __all__ = [
     "differences",
     "memory_differences",
     "named",
+    "of_the_server",
     "remark_on",
     "unmoved_calls",
     "with_other_sizes",

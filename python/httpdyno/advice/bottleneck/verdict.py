@@ -25,16 +25,20 @@ _MUCH = 0.6
 """Of the cores that are busy, or that it may use: who has so much of them is at their limit."""
 _CLIENT = {
     "client_cpu": "its threads had no CPU time left",
+    "machine_cpu": "others had the CPUs that its threads waited for",
     "client_schedule": "it sent late",
     "descriptors": "it ran out of open files",
     "ports": "it ran out of local ports",
 }
-_STARVED = frozenset({"client_cpu", "client_schedule"})
+_STARVED = frozenset({"client_cpu", "machine_cpu", "client_schedule"})
 """Those that come also of what others take."""
 _OTHERS, _LOST = 0.1, 0.05
 """Cores, and a part of a thread's time: one who looks and the kernel itself take less."""
 _ENOUGH = frozenset({"rate", "connections"})
 """The client's own words for a server that could have done more."""
+_SERVER, _EITHER = "server", "server_or_connections"
+_NOT_OF_IT = frozenset({"nothing", "load_generator"})
+"""Limits that say nothing of what in a server was short."""
 
 
 def bottleneck(look: Look) -> Bottleneck:
@@ -49,6 +53,21 @@ def bottleneck(look: Look) -> Bottleneck:
     why = seen_text(facts) if facts.has_workers else f"{facts.none_text}{hidden_text(look)}"
     found = next((each for each in told if each is not None), None) or unknown(why)
     return structs.replace(found, answer_time=facts.answer_time)
+
+
+def of_the_server(limited_by: str, found: Bottleneck) -> tuple[str, Bottleneck | None]:
+    """Return one verdict of a load's and of a look's: who was the limit, and what of a server.
+
+    Only where a load says that it was, or may have been, the server a look says what of it. Of one
+    that had room under more of the same load it says nothing.
+
+    Args:
+        limited_by: By the load's own evidence.
+        found: By a look at the server.
+    """
+    if limited_by not in {_SERVER, _EITHER} or found.limit in _NOT_OF_IT:
+        return limited_by, None
+    return limited_by if found.limit == "unknown" else _SERVER, found
 
 
 def _load_generator(facts: Facts) -> Bottleneck | None:

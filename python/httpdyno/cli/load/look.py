@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck import bottleneck, of_the_server
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import HttpdynoError
@@ -26,7 +26,7 @@ def with_look(
     """Return a test's outcome with a look at the server that it loaded, where that runs here.
 
     Args:
-        outcome: What was measured, which stays as it is.
+        outcome: What was measured, which stays as it is but for who was the limit.
         plan: How.
         stretches_s: How long a look may take, and another where that was too short; at least one.
         is_over: Whether an end is asked for: then there is no look.
@@ -50,9 +50,14 @@ def with_look(
     if doubt := doubt_of(look, plan.address, stretches_s):
         hint = "" if is_asked else " (`--look` asks for more)"
         return structs.replace(outcome, not_looked=f"{doubt}{hint}")
+    limited_by, found = of_the_server(outcome.measurement.limited_by, bottleneck(look))
+    measurement = outcome.measurement
+    if limited_by != measurement.limited_by:
+        measurement = structs.replace(measurement, limited_by=limited_by)
     return structs.replace(
         outcome,
+        measurement=measurement,
         look=look,
-        bottleneck=bottleneck(look),
+        bottleneck=found,
         behind=behind_now(roots, look.backends),
     )

@@ -11,6 +11,10 @@ from httpdyno.units import format_duration, format_percent
 
 MANY_LATE_S = 0.001
 """From here the client's own delay is worth a word."""
+MANY_LATE_RATIO = 0.1
+"""Of the requests, sent later than that though a connection was free."""
+MANY_WAITED_RATIO = 0.01
+"""Of the requests, that were due when no connection was free: percentiles to p99 have them."""
 MUCH_FROZEN_RATIO = 0.005
 """Of the time, in which the client's threads did not run though they were asked to: it takes away
 from any p99.5 and above."""
@@ -29,6 +33,10 @@ _WEIGHTY = (
     *("replay_left_out", "replay_malformed", "retries"),
     *("unsteady", "no_interval", "replay_whole_seconds"),
 )
+_NO_CONNECTION = frozenset({"server", "server_or_connections", "connections"})
+"""Verdicts that say why requests went out late."""
+_CROWDED = frozenset({"client_cpu", "machine_cpu"})
+"""Verdicts that say what the client waited for."""
 _SPREAD = {
     "even": "were laid evenly over it",
     "random": "were laid over it at random",
@@ -44,8 +52,8 @@ def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
         own.append(Caveat(kind="unsteady", message=reason))
     elif reason := no_interval_text(outcome):
         own.append(Caveat(kind="no_interval", message=reason))
-    if outcome.measurement.lateness.counts and outcome.workload.is_open_loop:
-        own += _late(outcome)
+    if outcome.workload.is_open_loop:
+        own += [*_late(outcome), *_waited(outcome)]
     return (*_of_entrance(outcome), *_of_log(outcome), *own)
 
 
@@ -92,16 +100,34 @@ def _told(found: Iterable[tuple[str, str] | None]) -> list[tuple[str, str]]:
     return [each for each in found if each is not None]
 
 
-def _late(outcome: LoadOutcome) -> list[Caveat]:
-    lateness = outcome.measurement.lateness
-    late_s = quantile_s(lateness, 0.5)
-    if late_s < MANY_LATE_S or outcome.measurement.limited_by in {"server", "connections"}:
-        return []
-    message = (
-        f"half of the requests were sent {format_duration(late_s)} late or later; "
-        "this client is near its limit"
+def _late(outcome: LoadOutcome) -> Iterator[Caveat]:
+    measurement = outcome.measurement
+    if measurement.limited_by in _NO_CONNECTION:
+        return
+    late_s = quantile_s(measurement.lateness, 0.5) if measurement.lateness.counts else 0.0
+    evidence = measurement.evidence
+    n_late, n_due = evidence.late_requests, evidence.due_requests
+    if late_s >= MANY_LATE_S:
+        late = f"half of the requests were sent {format_duration(late_s)} late or later"
+    elif n_late > MANY_LATE_RATIO * n_due:
+        share = format_percent(n_late / n_due)
+        late = f"{share} of the requests were sent over {format_duration(MANY_LATE_S)} late"
+    else:
+        return
+    yield Caveat(kind="late", message=f"{late}; this client is near its limit")
+
+
+def _waited(outcome: LoadOutcome) -> Iterator[Caveat]:
+    """Yield that connections were few for a rate that was kept."""
+    evidence = outcome.measurement.evidence
+    n_waited, n_due = evidence.waited_requests, evidence.due_requests
+    if outcome.measurement.limited_by != "rate" or n_waited <= MANY_WAITED_RATIO * n_due:
+        return
+    yield Caveat(
+        kind="waited",
+        message=f"{plural(round(n_waited), 'request')} waited for a free connection, which is in "
+        "the latency; allow more with `-c`",
     )
-    return [Caveat(kind="late", message=message)]
 
 
 def _frozen(measurement: Measurement) -> tuple[str, str] | None:
@@ -128,7 +154,7 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
 
 def _shared(measurement: Measurement) -> tuple[str, str] | None:
     ratio = measurement.evidence.client_wait_ratio
-    if ratio < MUCH_WAIT_RATIO or measurement.limited_by == "client_cpu":
+    if ratio < MUCH_WAIT_RATIO or measurement.limited_by in _CROWDED:
         return None
     return (
         "shared_cores",
@@ -139,7 +165,7 @@ def _shared(measurement: Measurement) -> tuple[str, str] | None:
 
 def _stolen(measurement: Measurement) -> tuple[str, str] | None:
     ratio = measurement.evidence.client_stolen_ratio
-    if ratio < MUCH_STOLEN_RATIO or measurement.limited_by == "client_cpu":
+    if ratio < MUCH_STOLEN_RATIO or measurement.limited_by in _CROWDED:
         return None
     return (
         "stolen",

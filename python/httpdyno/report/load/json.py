@@ -24,7 +24,7 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import readable
 from httpdyno.report.load.distribution import DEVIATION, censored_service_time, figures
 from httpdyno.report.load.headline import n_after_end
-from httpdyno.report.load.limit import limit_text
+from httpdyno.report.load.limit import verdict_text
 from httpdyno.report.load.precision import summary_of
 from httpdyno.report.load.tables import PHASES, portion_censored, request_names
 from httpdyno.report.load.threshold import judgements
@@ -236,7 +236,7 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         series=_series(measurement),
         provenance=_provenance(outcome),
         model=model_name(outcome.workload),
-        limited_by_text=limit_text(measurement, outcome.workload),
+        limited_by_text=verdict_text(outcome),
         is_interrupted=outcome.is_interrupted,
         censored=count(measurement.censored),
         at_least={

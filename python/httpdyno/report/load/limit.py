@@ -6,7 +6,12 @@ from msgspec import structs
 
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
 from httpdyno.report.shared.behind_text import behind_text
-from httpdyno.report.shared.bottleneck import RUN_QUEUE, WHAT_LIMITED, run_queue_text, verdict_rows
+from httpdyno.report.shared.bottleneck import (
+    RUN_QUEUE,
+    WHAT_MAY_HELP,
+    run_queue_text,
+    seen_words,
+)
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
 
@@ -15,19 +20,23 @@ _WHO = {
     "server_or_connections": "the server or the number of connections",
     "rate": "the load that was asked for",
     "client_cpu": "this client's CPU",
+    "machine_cpu": "this machine's CPUs",
     "client_schedule": "this client's schedule",
     "connections": "the number of connections",
     "descriptors": "this client's limit of open files",
     "ports": "this client's local ports",
     "network": "the network stack",
 }
-_CPU_TIME = "CPU time"
+_CPU_TIME, _THE_SERVER = "CPU time", "the server"
 _MENTIONED = 0.01
 """Of the time or of the requests: less explains nothing."""
 _WAITED_FOR = 0.5
 """Of the answers: where more lie ready when the client comes to look, they wait for the client."""
 _SPARE_CORE = 0.5
 """Of a core of this machine that nobody used: less is none for another thread."""
+_KEPT = 0.9
+"""Of what was offered: who answers less in time has more under way each time."""
+_PUNCTUAL_S = 0.001
 _UNITS = {"_s": format_duration, "_per_s": format_rate}
 
 
@@ -36,8 +45,24 @@ def who(limited_by: str) -> str:
     return _WHO.get(limited_by, limited_by.replace("_", " "))
 
 
+def verdict_text(outcome: LoadOutcome) -> str:
+    """Return who was limiting and why, in a server that was looked at what of it.
+
+    `the server: a disk; of 4.0 busy workers 3.5 waited for a disk (seen in 700 ms more of the same
+    load); 49.2 of 50 connections waited for it, while this client used 6.1 % of a core`.
+    """
+    text = limit_text(outcome.measurement, outcome.workload)
+    if outcome.look is None or outcome.bottleneck is None:
+        return text
+    name, _, reason = text.partition(": ")
+    inner = seen_words(outcome.look, outcome.bottleneck, of="more of the same load")
+    if outcome.bottleneck.limit == "unknown":
+        return f"{text}; what of the server {inner}"
+    return f"{name}: {inner}; {reason}" if reason else f"{name}: {inner}"
+
+
 def limit_text(measurement: Measurement, workload: Workload) -> str:
-    """Return who was limiting and why; empty where nobody knows.
+    """Return who was limiting and why, empty where nobody was.
 
     `the server: 49.2 of 50 connections waited for it, while this client used 6.1 % of a core`.
     """
@@ -50,18 +75,19 @@ def limit_text(measurement: Measurement, workload: Workload) -> str:
 
 
 def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
-    """Yield what limited the server itself, what may help, and whom its CPU time is without.
+    """Yield what may help a server that was the limit, and whom its CPU time is without.
 
     Or why nobody looked at it.
     """
-    if outcome.look is not None and outcome.bottleneck is not None:
-        yield from verdict_rows(outcome.look, outcome.bottleneck, of="more of the same load")
+    if outcome.look is not None:
+        if outcome.bottleneck is not None and outcome.bottleneck.advice:
+            yield WHAT_MAY_HELP, outcome.bottleneck.advice
         if text := run_queue_text(outcome.look):
             yield RUN_QUEUE, text
         if outcome.behind:
             yield _CPU_TIME, f"without {behind_text(outcome.behind)}"
     elif outcome.not_looked:
-        yield WHAT_LIMITED, f"not looked at: {outcome.not_looked}"
+        yield _THE_SERVER, f"not looked at: {outcome.not_looked}"
 
 
 def evidence_rows(evidence: Evidence) -> list[tuple[str, str]]:
@@ -142,6 +168,10 @@ def _rate(measurement: Measurement, workload: Workload) -> str:
         why = "users paused for longer than they waited" if workload.users.think.mean_s > 0 else few
         return f"{why}; {busy} of the connections were busy"
     late_s = measurement.evidence.lateness_p99_s
+    if (achieved := _achieved(measurement)) < _KEPT:
+        return f"{format_percent(achieved)} was answered in time, and no more slowly than at first"
+    if late_s > _PUNCTUAL_S:
+        return "the server kept up"
     punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
     return f"the server kept up and this client had CPU to spare{punctual if late_s > 0 else ''}"
 
@@ -155,6 +185,18 @@ def _client_cpu(measurement: Measurement, workload: Workload) -> str:
     if measurement.evidence.idle_cpu_ratio >= _SPARE_CORE:
         more = f"use more `--threads`, or {more}"
     return f"its busiest thread {seen}, so the server could do more than this shows; {more}"
+
+
+def _machine_cpu(measurement: Measurement, workload: Workload) -> str:
+    evidence = measurement.evidence
+    used = evidence.others_cpu_ratio
+    n_cores = max(1, round(used + evidence.idle_cpu_ratio + evidence.client_cpu_ratio))
+    waited = format_percent(evidence.client_wait_ratio)
+    return (
+        f"others, perhaps the server, used {used:.1f} of {plural(n_cores, 'core')}, and this "
+        f"client waited for one for {waited} of the time; load from another machine, or when this "
+        "one is idle"
+    )
 
 
 def _client_schedule(measurement: Measurement, workload: Workload) -> str:
@@ -183,10 +225,14 @@ def _connections(measurement: Measurement, workload: Workload) -> str:
 
 
 def _server_or_connections(measurement: Measurement, workload: Workload) -> str:
+    told = "whether for each other in the server cannot be told: try more with `-c`"
+    if workload.is_open_loop:
+        n_waited = plural(round(measurement.evidence.waited_requests), "request")
+        return f"{n_waited} waited for a free one of {workload.connections:,}, {told}"
     busy = measurement.evidence.busy_connections
     return (
         f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
-        "average; whether for each other in the server cannot be told: try more with `-c`"
+        f"average; {told}"
     )
 
 
@@ -229,6 +275,7 @@ _BECAUSE: dict[str, Callable[[Measurement, Workload], str]] = {
     "server_or_connections": _server_or_connections,
     "rate": _rate,
     "client_cpu": _client_cpu,
+    "machine_cpu": _machine_cpu,
     "client_schedule": _client_schedule,
     "connections": _connections,
     "descriptors": _descriptors,

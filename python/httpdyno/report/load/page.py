@@ -10,7 +10,7 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
 from httpdyno.report.load.distribution import figure, missing_percentiles, time_text
 from httpdyno.report.load.headline import is_good, offer_text, verdict_line
-from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows, who
+from httpdyno.report.load.limit import evidence_rows, server_rows, verdict_text, who
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.tables import (
     PHASES,
@@ -27,7 +27,6 @@ from httpdyno.report.load.tables import (
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.shared import latency_curve
-from httpdyno.report.shared.bottleneck import WHAT_LIMITED, limit_word
 from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING
@@ -111,13 +110,11 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
 
 
 def _limits(outcome: LoadOutcome) -> list[dict[str, str]]:
-    """Return who was the limit, then what limited the server itself: a word, and what says so."""
+    """Return who was the limit, a word and what says so, then what may help the server."""
     limited_by = outcome.measurement.limited_by
-    text = limit_text(outcome.measurement, outcome.workload) or "nobody knows"
+    text = verdict_text(outcome) or "nobody"
     rows = [("limited by", who(limited_by) if limited_by else text, text)]
-    found = outcome.bottleneck
-    words = {WHAT_LIMITED: limit_word(found)} if found else {}
-    rows += [(name, words.get(name, ""), value) for name, value in server_rows(outcome)]
+    rows += [(name, "", value) for name, value in server_rows(outcome)]
     # The colon, or what else parts the word from its reason, stays with the word.
     ends = [len(word) + bool(word) for _, word, _ in rows]
     return [

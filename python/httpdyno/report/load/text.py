@@ -13,7 +13,7 @@ from httpdyno.report.load.caveat import by_weight, load_caveats
 from httpdyno.report.load.distribution import missing_percentiles
 from httpdyno.report.load.headline import is_good, offer_text, redirect_hint, verdict_line
 from httpdyno.report.load.histogram_text import distribution_text, sparkline
-from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
+from httpdyno.report.load.limit import evidence_rows, server_rows, verdict_text
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.tables import (
     Grid,
@@ -136,8 +136,7 @@ def _note(text: str) -> list[RenderableType]:
 
 def _facts(outcome: LoadOutcome, *, is_verbose: bool) -> Table:
     table = _plain_table()
-    limit = limit_text(outcome.measurement, outcome.workload)
-    if limit:
+    if limit := verdict_text(outcome):
         table.add_row("limited by", Text(limit))
     for name, value in server_rows(outcome):
         table.add_row(name, Text(value))

@@ -53,11 +53,16 @@ def verdict_rows(
         found: What that says.
         of: What it was that it was looked at in.
     """
-    parts = (limit_word(found), reason_text(found), answer_time_text(found.answer_time))
-    seen = f"seen in {format_duration(look.seconds)} {of}"
-    yield WHAT_LIMITED, f"{'; '.join(each for each in parts if each)} ({seen})"
+    yield WHAT_LIMITED, seen_words(look, found, of=of)
     if found.advice:
         yield WHAT_MAY_HELP, found.advice
+
+
+def seen_words(look: Look, found: Bottleneck, *, of: str) -> str:
+    """Return a limit, what says so, and in how much of what it was seen."""
+    parts = (limit_word(found), reason_text(found), answer_time_text(found.answer_time))
+    seen = f"seen in {format_duration(look.seconds)} {of}"
+    return f"{'; '.join(each for each in parts if each)} ({seen})"
 
 
 def run_queue_text(look: Look) -> str:

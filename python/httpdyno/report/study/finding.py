@@ -197,7 +197,6 @@ def _came_out(step: LadderStep) -> str:
     if step.kept:
         return "kept"
     words = {
-        "better": "better but beyond a limit",
         "equivalent": "without a difference",
         "inconclusive": "undecided",
     }
