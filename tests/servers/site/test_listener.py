@@ -20,6 +20,7 @@ SOCKET = Listener(address="unix:/run/shop.sock")
         ("unix:/run/shop.sock", (PLAIN, SOCKET), SOCKET),
         ("3000", (), Listener(address="127.0.0.1:3000")),
         ("127.0.0.1:3000", (), Listener(address="127.0.0.1:3000")),
+        ("unix:/run/own.sock", (), Listener(address="unix:/run/own.sock")),
     ],
 )
 def test_the_loaded_listener(asked, listeners, expected):

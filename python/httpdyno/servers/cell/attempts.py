@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from httpdyno.foreign_text import kept_text, readable, visible
+from httpdyno.servers.address import place_of
 from httpdyno.servers.calls import listener as calls
 from httpdyno.servers.calls import refusal
 from httpdyno.servers.calls.asked import Reach, reaches, writes
@@ -152,10 +153,13 @@ class Attempts:
                 note = notes.get((kind, to), _Note("refused", ()))
                 names = dict.fromkeys((*note.names, *([name] if name else ())))
                 notes[kind, to] = note._replace(names=tuple(names))
+        own = {place_of(to) for (_, to), note in notes.items() if note.verdict == "own"}
         return tuple(
             _shown(f"{kind} {to}".lstrip() + _asked(note.names))
             for (kind, to), note in notes.items()
-            if note.verdict == verdict and not (verdict == "refused" and to in _NAME_SERVICE)
+            if note.verdict == verdict
+            # Its own sockets by another path, before anybody listened there.
+            and not (verdict == "refused" and (to in _NAME_SERVICE or place_of(to) in own))
         )
 
     def _follow(self, process: ServerProcess) -> None:

@@ -29,7 +29,7 @@ def loaded_listener(site: Site, listeners: Sequence[Listener]) -> Listener:
             return each
     if site.listener.isdigit():
         return Listener(address=f"127.0.0.1:{site.listener}")
-    if not listeners and _port(site.listener).isdigit():
+    if not listeners and (_port(site.listener).isdigit() or site.listener.startswith(f"{UNIX}/")):
         # Of a program that says nothing of it, who named it knows.
         return Listener(address=site.listener)
     raise UsageError(
