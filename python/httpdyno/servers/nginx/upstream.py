@@ -38,7 +38,7 @@ class Pool:
 def target_of(text: str) -> Target:
     """Return what the argument of a `…_pass` names."""
     scheme, found, rest = text.partition("://")
-    if not found:
+    if not found or text.startswith("unix:"):
         scheme, rest = "", text
     if rest.startswith("unix:"):
         path, _, uri = rest.removeprefix("unix:").partition(":")
