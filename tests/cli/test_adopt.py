@@ -6,6 +6,7 @@ from httpdyno.advice.proposal import KnobProposal, Proposals
 from httpdyno.cli import adopt
 from httpdyno.cli.adopt_told import told_attempts, told_proposals
 from httpdyno.cli.app import run
+from httpdyno.errors import AdapterError
 
 WHY = "no private copy can be kept apart here: a wall needs Landlock"
 
@@ -33,6 +34,18 @@ def test_where_no_copy_can_be_kept_apart_the_ways_out_are_told(main, capsys, mon
     assert WHY in said
     assert "--isolation open" in said
     assert "httpdyno doctor" in said
+
+
+def test_each_copy_may_take_as_long_to_start_as_was_said(main, monkeypatch):
+    asked: list[float] = []
+
+    def gathered(members, *_):
+        asked.extend(each.ready_timeout_s for each in members)
+        raise AdapterError("far enough")
+
+    monkeypatch.setattr(adopt, "gather_running", gathered)
+    assert run(["adopt", main, "--start-timeout", "1m"]) == 3
+    assert asked == [60]
 
 
 @pytest.mark.parametrize(

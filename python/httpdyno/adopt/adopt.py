@@ -146,22 +146,21 @@ def adopt(
     own_address = _own_front(gathered, site, request)
     load = _workload(request.offer, site)
     asked = Asked(load)
-    report = rehearse_site(
-        server,
-        spec,
-        load,
-        asked,
-        burst_s=request.burst_s,
-        pools=PoolLooks(
-            gathered.members,
-            request.wanted.memory_bytes,
-            {
-                found.member.name: own.pools(found)
-                for found in gathered.members
-                if (own := request.own.get(found.member.name))
-            },
-        ),
+    pools = PoolLooks(
+        gathered.members,
+        request.wanted.memory_bytes,
+        {
+            found.member.name: own.pools(found)
+            for found in gathered.members
+            if (own := request.own.get(found.member.name))
+        },
     )
+    try:
+        report = rehearse_site(server, spec, load, asked, burst_s=request.burst_s, pools=pools)
+    except AdapterError as error:
+        if gathered.outside:
+            error.hint = unreached(gathered)
+        raise
     tell(_told(report))
     if own_address:
         tell(_compared_with_own(asked, own_address, load, asks=request.asks_running))
@@ -199,6 +198,14 @@ def adopt(
         proposals=proposals,
         n_files=n_files,
         remarks=remarks,
+    )
+
+
+def unreached(gathered: Gathered) -> str:
+    """Return what a copy cannot reach, each with why and the way out."""
+    why = gathered.why_outside
+    return "; ".join(
+        f"`{each.to}` is out of its reach, {why[each.to]}" for each in gathered.outside
     )
 
 

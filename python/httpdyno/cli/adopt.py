@@ -2,17 +2,19 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace as replaced
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
-from httpdyno.adopt.gather import gather, gather_running
-from httpdyno.adopt.listening import with_listener
+from httpdyno.adopt.behind import Behind
+from httpdyno.adopt.gather import Gathered, gather, gather_running
+from httpdyno.adopt.listening import front_at, with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.cli.adopt_told import (
@@ -35,6 +37,7 @@ from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
+from httpdyno.servers.site.snapshot import Found as Read
 from httpdyno.servers.source.find import Found, find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
@@ -48,7 +51,7 @@ EXAMPLE = """Examples:
   httpdyno adopt -- .venv/bin/gunicorn shop.wsgi
 """
 
-_BUDGET = "10m"
+_BUDGET, _START = "10m", "20s"
 _ISOLATIONS = ("auto", "cell", "wall", "open")
 _ALLOWED = ("stale", "loss", "inline", "links")
 _NO_COPY = (
@@ -151,6 +154,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "otherwise.",
         ),
     ] = False,
+    start_timeout: Annotated[
+        str,
+        typer.Option(
+            "--start-timeout", metavar="TIME", help="How long each copy may take to start."
+        ),
+    ] = _START,
     isolation: Annotated[
         str,
         typer.Option(
@@ -179,7 +188,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
-    members = _named_apart([each.member for each in named])
+    start_s = duration_s(start_timeout)
+    behind = Behind(machine, start_s)
+    members = _named_apart([replaced(each.member, ready_timeout_s=start_s) for each in named])
     unknown = [member.kind for member in members if member.kind not in adapters]
     if unknown:
         known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
@@ -199,7 +210,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         n_cpus=len(os.sched_getaffinity(0)),
     )
     if dry_run:
-        gathered = gather(members, adapters, None)
+        gathered = gather(members, adapters, None, behind)
         check_wanted(gathered, wanted, adapters)
         site = site_of(gathered, asked)
         folder = adopted_folder(output, site)
@@ -212,10 +223,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     make_seat = seat_maker(asked.isolation)
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint=_NO_COPY)
-    gathered = gather_running(members, adapters, make_seat)
-    if not (asked.listener or gathered.members[0].survey.listeners):
-        front = with_listener(gathered.members[0], adapters, make_seat, before)
-        gathered = replace(gathered, members=(front, *gathered.members[1:]))
+    gathered = gather_running(members, adapters, make_seat, behind)
+    gathered = _listening(
+        gathered, asked, lambda it: with_listener(it, adapters, make_seat, before)
+    )
     site = site_of(gathered, asked)
     folder = adopted_folder(output, site)
     check_new(folder)
@@ -228,7 +239,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         connections=connections,
         is_tls=loaded.is_tls,
     )
-    tell_found(gathered)
+    tell_found(gathered, [words for each in named for words in each.notes])
     request = Request(
         folder=folder,
         site=asked,
@@ -238,7 +249,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget),
         before=before,
         wanted=wanted,
-        own=own_servers(gathered, named, machine),
+        own=own_servers(gathered, [*named, *behind.found], machine),
         asks_running=ask_running,
     )
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
@@ -252,6 +263,22 @@ def command(  # noqa: PLR0913 - one parameter for each option
 def adopted_folder(output: str | None, site: Site) -> Path:
     """Return the folder of the study that is made of a site: the one that was asked for, if any."""
     return Path(output) if output else study_folder(site.host or site.members[0].name)
+
+
+def _listening(gathered: Gathered, asked: Site, seen: Callable[[Read], Read]) -> Gathered:
+    """Return the site with where its front listens, where no configuration says it.
+
+    Args:
+        gathered: The site.
+        asked: What of it was asked for.
+        seen: Looks where a front listens.
+    """
+    front = gathered.members[0]
+    if not front.survey.listeners and asked.listener.startswith("unix:"):
+        front = front_at(front, loaded_listener(asked, ()))
+    elif not (asked.listener or front.survey.listeners):
+        front = seen(front)
+    return replace(gathered, members=(front, *gathered.members[1:]))
 
 
 def _found(words: Sequence[str], machine: Machine) -> Found:
