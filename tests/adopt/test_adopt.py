@@ -22,6 +22,7 @@ from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.ask import questions
 from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
+from httpdyno.experiment.planning import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
@@ -144,14 +145,14 @@ def test_without_requests_the_ready_path_is_asked_for_and_called_a_guess(theirs,
 
 
 @in_cells
-def test_where_nothing_is_proposed_it_is_said_what_was_wrong_and_what_can_be_named(
+def test_where_nothing_is_proposed_its_study_is_written_and_what_can_be_named_is_said(
     theirs, tmp_path
 ):
-    with pytest.raises(UsageError, match="no rule knows") as refused:
-        adopted(theirs, tmp_path / "shop", "/", "/missing", levels=())
-    assert refused.value.hint.startswith("GET /missing is not as expected: ")
-    assert "`--knob NAME=LEVEL,…`; there are front:answer" in refused.value.hint
-    assert not (tmp_path / "shop").exists()
+    result, _ = adopted(theirs, tmp_path / "shop", "/", levels=())
+    assert "`--knob NAME=LEVEL,…`: there are front:answer" in result.remarks[-1]
+    study = load_study(tmp_path / "shop", lambda _: {}, infos)
+    assert study.knobs == ()
+    assert make_plan(study, seed=1).steps == ()
 
 
 @in_cells

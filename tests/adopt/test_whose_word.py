@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root's word is w
 
 EVE = 65533
 WAITS = "import os, sys; {}; print('up', flush=True); sys.stdin.read()"
-HERS = {"LD_PRELOAD": "/home/eve/evil.so", "PASSWORD": "guessed"}
+HERS = {"LD_PRELOAD": "/srv/eve/evil.so", "PASSWORD": "guessed"}
 
 
 @contextmanager

@@ -169,11 +169,6 @@ def adopt(
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
     proposals = propose(gathered, infos, report, request.offer, request.wanted, servers=request.own)
-    if not proposals.tried:
-        raise UsageError(
-            "no rule knows of anything worth trying in this site",
-            hint=_way_out(report, proposals, infos),
-        )
     text = StudyText(
         name=folder.name,
         title=f"{site.host or folder.name}, as {described(site.members)} serve it"
@@ -197,7 +192,7 @@ def adopt(
         report=report,
         proposals=proposals,
         n_files=n_files,
-        remarks=remarks,
+        remarks=remarks if proposals.tried else (*remarks, _nothing_to_try(infos)),
     )
 
 
@@ -222,12 +217,10 @@ def check_new(folder: Path) -> None:
         )
 
 
-def _way_out(report: RehearsalReport, proposals: Proposals, infos: Iterable[str]) -> str:
-    """Return what can be tried by name, after what was seen that may be why nothing else is."""
-    words = [f"GET {each.path} is not as expected: {each.words}" for each in report.wrong]
-    words += [f"`{each.name}`: {each.blocked}" for each in proposals.listed]
-    by_name = f"name what to try, `--knob NAME=LEVEL,…`; there are {', '.join(sorted(infos))}"
-    return "; ".join([*words, by_name])
+def _nothing_to_try(infos: Iterable[str]) -> str:
+    """Say that no knob is proposed, and which can be named."""
+    there = f"there are {', '.join(sorted(infos))}"
+    return f"no rule knows of anything worth trying; name it, `--knob NAME=LEVEL,…`: {there}"
 
 
 def _write(

@@ -81,8 +81,13 @@ def show_adopted(adopted: Adopted, gathered: Gathered) -> None:
         say(line)
     if report.wrong:
         say(f"mend that first: what is asked for stands in {adopted.folder}/study.toml")
-    else:
+    elif proposals.tried:
         say(f"next: httpdyno tune {adopted.folder}")
+    else:
+        say(
+            f"next: put a `[[knobs]]` into {adopted.folder}/study.toml, or serve its copy: "
+            f"httpdyno study serve {adopted.folder}"
+        )
 
 
 def told_proposals(proposals: Proposals) -> Iterator[str]:
