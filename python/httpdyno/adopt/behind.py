@@ -16,7 +16,7 @@ from httpdyno.servers.source.contained import bounded, foreseen
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import listening_at
 from httpdyno.servers.source.machine import Machine
-from httpdyno.servers.source.program import own_command
+from httpdyno.servers.source.program import as_command
 from httpdyno.servers.unit import service_at
 
 Listening = Callable[[str, str], Member | str]
@@ -66,8 +66,12 @@ class Behind:
         if why := next(self._why_none(to, servers, user), ""):
             return why
         found = servers[0]
+        try:
+            member = self._as_member(found)
+        except AdapterError as error:
+            return f"{named(servers)} listens there, and {error}: {error.hint}"
         self.found.append(found)
-        return self._as_member(found)
+        return member
 
     def _why_none(self, to: str, servers: tuple[Found, ...], user: str) -> Iterator[str]:
         """Yield why what listens does not become a member by itself."""
@@ -99,8 +103,4 @@ class Behind:
         member = structs.replace(found.member, ready_timeout_s=self._start_timeout_s)
         if root is None or any(each.kind == member.kind for each in self._machine.adapters):
             return member
-        # Of a kind that nobody knows more of, how it was started is all there is.
-        command = own_command(root.arguments, root.folder, root.program)
-        return structs.replace(
-            member, name=member.name, kind=command.kind, main="", command=command.command
-        )
+        return as_command(member)

@@ -40,6 +40,7 @@ from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import Found as Read
 from httpdyno.servers.source.find import Found, find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.program import as_command
 from httpdyno.servers.source.words import parse_source
 from httpdyno.units import duration_s
 
@@ -190,11 +191,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
     start_s = duration_s(start_timeout)
     behind = Behind(machine, start_s)
-    members = _named_apart([replaced(each.member, ready_timeout_s=start_s) for each in named])
-    unknown = [member.kind for member in members if member.kind not in adapters]
-    if unknown:
-        known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
-        raise AdapterError(f"{unknown[0]} cannot be adopted yet", hint=f"what can: {known}")
+    own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
+    members = _named_apart([replaced(each, ready_timeout_s=start_s) for each in own])
     asked = Site(
         members=(),
         isolation=_isolation(isolation),

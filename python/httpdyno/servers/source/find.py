@@ -45,6 +45,8 @@ from httpdyno.servers.unit_file import UnitFacts
 
 _LIMIT_BYTES = 1 << 20
 _SERVICE = ".service"
+_WITHOUT_FILE = frozenset({"command", "gunicorn", "node", "uvicorn"})
+"""Kinds that a command line configures."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,7 +197,8 @@ def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
     if member is None:
         if path.is_file() and os.access(path, os.X_OK):
             return (_of_command(CommandSource((text,), path.parent), machine),)
-        kinds = sorted({adapter.kind for adapter in machine.adapters} | {"nginx", "apache"})
+        known = {adapter.kind for adapter in machine.adapters} | {"nginx", "apache"}
+        kinds = sorted(known - _WITHOUT_FILE)
         raise UsageError(
             f"`{path}` is no main configuration file of a server that is known here",
             hint=f"name the main file of {', '.join(kinds)}, or the server itself: `pid:1234`",
