@@ -1,5 +1,8 @@
 """What `httpdyno adopt` refuses, and what it says of what a copy tried."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from httpdyno.advice.proposal import KnobProposal, Proposals
@@ -46,6 +49,14 @@ def test_each_copy_may_take_as_long_to_start_as_was_said(main, monkeypatch):
     monkeypatch.setattr(adopt, "gather_running", gathered)
     assert run(["adopt", main, "--start-timeout", "1m"]) == 3
     assert asked == [60]
+
+
+@pytest.mark.real_server("nginx")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
+def test_who_speaks_the_proxy_protocol_is_refused_at_once(main, capsys):
+    Path(main).write_text("events {}\nhttp { server { listen 8080 proxy_protocol; } }\n")
+    assert run(["adopt", main]) == 2
+    assert f"`0.0.0.0:8080` speaks the PROXY protocol ({main}:2)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

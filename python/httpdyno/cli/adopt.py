@@ -32,9 +32,9 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Member, SideCommand, Site
+from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
-from httpdyno.servers.site.isolation import enter_for, seat_maker
+from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import Found as Read
@@ -229,6 +229,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     folder = adopted_folder(output, site)
     check_new(folder)
     loaded = loaded_listener(site, gathered.members[0].survey.listeners)
+    if loaded.is_proxied and isinstance(make_seat, CellMaker):  # a wall's copy is without it
+        raise _proxied(loaded)
     ready_path, ready_status = _ready(ready)
     offer = offered(
         paths=get or [],
@@ -277,6 +279,15 @@ def _listening(gathered: Gathered, asked: Site, seen: Callable[[Read], Read]) ->
     elif not (asked.listener or front.survey.listeners):
         front = seen(front)
     return replace(gathered, members=(front, *gathered.members[1:]))
+
+
+def _proxied(loaded: Listener) -> UsageError:
+    at = f" ({loaded.origin.file}:{loaded.origin.line})" if loaded.origin else ""
+    return UsageError(
+        f"`{loaded.address}` speaks the PROXY protocol{at}, which the load does not",
+        hint="name another address, `--listener`, or one of the configuration without "
+        "`proxy_protocol`; `--isolation wall` leaves it out of its copies",
+    )
 
 
 def _found(words: Sequence[str], machine: Machine) -> Found:

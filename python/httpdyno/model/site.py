@@ -110,6 +110,8 @@ class Listener(Record, frozen=True):
     address: str
     """`0.0.0.0:80`, `[::]:443` or `unix:/path`."""
     is_tls: bool = False
+    is_proxied: bool = False
+    """Whether each connection begins with the PROXY protocol, as those of load balancers do."""
     names: tuple[str, ...] = ()
     """Hosts that are served there, the default one first."""
     origin: Origin | None = None
