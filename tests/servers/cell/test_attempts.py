@@ -133,6 +133,23 @@ def test_a_copys_own_socket_is_its_own_by_whatever_links(outside):
 
 
 @needs_wall
+def test_behind_a_wall_who_looks_before_he_listens_there_tries_nothing():
+    binds = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect_ex(sys.argv[1]); "
+        "s.bind(sys.argv[1]); s.listen(); s.connect_ex(sys.argv[2])"
+    )
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_wall(place, CellWish())
+        assert isinstance(seat, WallSeat), seat
+        own, nobody = (str(place.copy_memory_folder / name) for name in ("own", "nobody"))
+        with closing(seat), Attempts(seat) as attempts:
+            said = seat.run(["/usr/bin/python3", "-S", "-c", binds, own, nobody], environment={})
+            assert (said.exit_code, said.errors) == (0, "")
+            assert attempts.refused() == ("unix:/dev/shm/nobody",)
+
+
+@needs_wall
 def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside):
     with new_run_root() as root:
         seat = open_wall(
