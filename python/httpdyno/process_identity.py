@@ -9,6 +9,9 @@ Source: pid_namespaces(7), time_namespaces(7); proc(5) for `stat`.
 
 import os
 import socket
+import stat
+import struct
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from httpdyno.boot import boot_id
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own, which sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""
 _ENDED = (b"Z", b"X")
+_AT_SECURE = 23
+_PAIR = struct.Struct("@LL")
 
 
 class Life(Enum):
@@ -100,6 +105,36 @@ def stat_fields(pid: int) -> list[bytes] | None:
         return None
     # The second field is the name in parentheses, which may itself contain anything.
     return stat[stat.rfind(b")") + 2 :].split()
+
+
+def has_gained_rights(pid: int, proc: Path = Path("/proc")) -> bool:
+    """Return whether a program's own rights (setuid) made a process who it is, so far as is seen.
+
+    What called it chose its command line, its environment and what it holds, and need not be him.
+    Of root's processes that is said, too, where it cannot be seen. Source: getauxval(3).
+    """
+    known: dict[int, int] = {}
+    with suppress(OSError, struct.error):
+        known = dict(_PAIR.iter_unpack((proc / str(pid) / "auxv").read_bytes()))
+    if 0 in process_users(pid, proc):
+        return known.get(_AT_SECURE) != 0
+    if not known.get(_AT_SECURE):
+        return False
+    try:
+        # Capabilities of a file leave its user who he is.
+        return bool((proc / str(pid) / "exe").stat().st_mode & (stat.S_ISUID | stat.S_ISGID))
+    except OSError:
+        return True
+
+
+def process_users(pid: int, proc: Path = Path("/proc")) -> frozenset[int]:
+    """Return who a process is, by number: real, effective and saved; empty where it is gone."""
+    with suppress(OSError):
+        for line in (proc / str(pid) / "status").read_bytes().splitlines():
+            name, _, numbers = line.partition(b":")
+            if name == b"Uid":
+                return frozenset(map(int, numbers.split()))
+    return frozenset()
 
 
 def sees_own_processes() -> bool:

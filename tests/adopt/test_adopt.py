@@ -17,10 +17,13 @@ from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.rehearsal import folders_of
+from httpdyno.adopt.study_text import Offer, StudyText
+from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.ask import questions
 from httpdyno.experiment.answer.coding import accepted
 from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
+from httpdyno.experiment.planning import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
@@ -141,14 +144,14 @@ def test_without_requests_the_ready_path_is_asked_for_and_called_a_guess(theirs,
 
 
 @in_cells
-def test_where_nothing_is_proposed_it_is_said_what_was_wrong_and_what_can_be_named(
+def test_where_nothing_is_proposed_its_study_is_written_and_what_can_be_named_is_said(
     theirs, tmp_path
 ):
-    with pytest.raises(UsageError, match="no rule knows") as refused:
-        adopted(theirs, tmp_path / "shop", "/", "/missing", levels=())
-    assert refused.value.hint.startswith("GET /missing is not as expected: ")
-    assert "`--knob NAME=LEVEL,…`; there are front:answer" in refused.value.hint
-    assert not (tmp_path / "shop").exists()
+    result, _ = adopted(theirs, tmp_path / "shop", "/", levels=())
+    assert "`--knob NAME=LEVEL,…`: there are front:answer" in result.remarks[-1]
+    study = load_study(tmp_path / "shop", lambda _: {}, infos)
+    assert study.knobs == ()
+    assert make_plan(study, seed=1).steps == ()
 
 
 @in_cells
@@ -214,6 +217,27 @@ def test_the_smallest_folders_that_hold_what_was_written(written, ignored, expec
     assert folders_of(written, ignored) == expected
 
 
+def test_what_its_copies_need_besides_stands_in_the_study():
+    own = {"A": 'say "1"', "PATH": "/srv/bin"}
+    member = Member(
+        name="shop", kind="command", command=("shop",), environment=own, ready_timeout_s=45
+    )
+    text = StudyText(
+        name="shop",
+        title="shop",
+        about="",
+        site=Site(members=(member,), listener="8080"),
+        ready_path="/",
+        ready_status=None,
+        offer=Offer(requests=(), connections=1),
+        proposals=Proposals(tried=(), listed=()),
+        infos={},
+        budget_s=60,
+    )
+    table = tomllib.loads(text.written())["site"]["members"][0]
+    assert (table["environment"], table["ready_timeout"]) == (own, "45s")
+
+
 @in_cells
 class TestWhereAProgramListens:
     """One whose files do not say it: it is started, and seen."""
@@ -233,8 +257,24 @@ class TestWhereAProgramListens:
 
     def test_one_that_ends_says_why(self, theirs):
         theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
-        with pytest.raises(AdapterError, match="ends before it listens anywhere: toy: answer"):
+        with pytest.raises(
+            AdapterError, match="not listen anywhere yet, and it exited with code 1: toy: answer"
+        ):
             with_listener(self.found(theirs), TOY, cells())
+
+    def test_who_opens_no_port_listens_at_its_unix_socket(self, theirs):
+        path = theirs.parent / "data/front.sock"
+        seen = with_listener(self.found(theirs, f"unix = {path}\n"), TOY, cells())
+        assert [each.address for each in seen.survey.listeners] == [f"unix:{path}"]
+
+    def test_it_is_waited_for_as_long_as_was_said_and_no_longer(self, theirs):
+        theirs.write_text(theirs.read_text() + "calls = 192.0.2.1\n")
+        found = self.found(theirs)
+        slow = structs.replace(found.member, ready_timeout_s=0.05)
+        found = Found(member=slow, files=found.files, survey=found.survey)
+        with pytest.raises(UsageError, match=r"listened nowhere within 0\.05 s") as failed:
+            with_listener(found, TOY, cells())
+        assert "`--start-timeout 1m` waits longer" in (failed.value.hint or "")
 
     def test_several_ports_are_named_and_one_must_be_chosen(self, theirs):
         with pytest.raises(UsageError, match=r"0\.0\.0\.0:8080, 0\.0\.0\.0:8081"):

@@ -66,3 +66,75 @@ def test_one_that_nobody_named_and_cannot_be_read_is_passed_over(member):
 )
 def test_who_comes_to_a_listener(listener, address, expected):
     assert reaches(Listener(address=listener), address) is expected
+
+
+@pytest.mark.parametrize(
+    ("scheme", "path"),
+    [("unix:", "/run/a.sock"), ("unix:", "//run/a.sock"), ("unix:", "/var/run/a.sock")],
+)
+def test_a_socket_is_one_place_by_whatever_path_it_is_named(scheme, path, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var/run").symlink_to("../run")
+    listener = Listener(address=f"unix:{tmp_path}/run/a.sock")
+    slashes = "//" * path.startswith("//")
+    assert reaches(listener, f"{scheme}{slashes}{tmp_path}/{path.lstrip('/')}")
+    assert not reaches(listener, f"{scheme}{tmp_path}/other/{path.lstrip('/')}")
+
+
+def names(found):
+    return [each.member.name for each in found.members]
+
+
+def test_who_listens_at_a_backend_is_a_member_and_not_who_is_configured_to(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000")
+    runs = member("runs", "port = 9000")  # its file does not say where it listens
+    usual = member("usual", "port = 8000")
+    found = gather([front], {"toy": Toy(usually=(usual,))}, None, lambda to, user: runs)
+    assert names(found) == ["front", "runs"]
+    assert found.members[1].member.serves == ("127.0.0.1:8000",)
+    assert (found.outside, found.notes) == ((), ())
+
+
+def test_who_is_only_configured_to_listen_there_is_told(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000")
+    found = gather([front], {"toy": Toy(usually=(member("app", "port = 8000"),))}, None)
+    assert names(found) == ["front", "app"]
+    assert "app is a member since its package has it listen at 127.0.0.1:8000" in found.notes
+
+
+def test_one_that_listens_at_two_backends_is_one_member(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000", "backend = 127.0.0.1:8001")
+    runs = member("runs", "port = 9000")
+    found = gather([front], {"toy": Toy()}, None, lambda to, user: runs)
+    assert names(found) == ["front", "runs"]
+    assert found.members[1].member.serves == ("127.0.0.1:8000", "127.0.0.1:8001")
+
+
+def test_a_member_that_is_called_as_another_one_gets_a_name_of_its_own(member, tmp_path):
+    front = member("app", "port = 80", "backend = 127.0.0.1:8000")
+    (tmp_path / "other").mkdir()
+    behind = tmp_path / "other/app.toy"
+    behind.write_text("port = 8000\n")
+    runs = Member(name="app", kind="toy", main=str(behind))
+    assert names(gather([front], {"toy": Toy()}, None, lambda to, user: runs)) == ["app", "app-2"]
+
+
+@pytest.mark.parametrize(
+    ("who", "words"),
+    [
+        ("", "nobody listens there: start it, or name it by `--with`"),
+        ("node 812 listens there, in a container", "node 812 listens there, in a container"),
+    ],
+)
+def test_what_is_out_of_reach_is_told_with_the_reason(who, words, member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000")
+    found = gather([front], {"toy": Toy()}, None, lambda to, user: who)
+    assert found.why_outside == {"127.0.0.1:8000": words}
+
+
+def test_who_listens_there_and_cannot_be_read_is_outside(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000")
+    found = gather([front], {"toy": Toy()}, None, lambda to, user: member("broken"))
+    assert names(found) == ["front"]
+    assert found.why_outside["127.0.0.1:8000"].startswith("broken listens there, and cannot be")

@@ -1,11 +1,15 @@
 """What `httpdyno adopt` refuses, and what it says of what a copy tried."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from httpdyno.advice.proposal import KnobProposal, Proposals
 from httpdyno.cli import adopt
 from httpdyno.cli.adopt_told import told_attempts, told_proposals
 from httpdyno.cli.app import run
+from httpdyno.errors import AdapterError
 
 WHY = "no private copy can be kept apart here: a wall needs Landlock"
 
@@ -33,6 +37,26 @@ def test_where_no_copy_can_be_kept_apart_the_ways_out_are_told(main, capsys, mon
     assert WHY in said
     assert "--isolation open" in said
     assert "httpdyno doctor" in said
+
+
+def test_each_copy_may_take_as_long_to_start_as_was_said(main, monkeypatch):
+    asked: list[float] = []
+
+    def gathered(members, *_):
+        asked.extend(each.ready_timeout_s for each in members)
+        raise AdapterError("far enough")
+
+    monkeypatch.setattr(adopt, "gather_running", gathered)
+    assert run(["adopt", main, "--start-timeout", "1m"]) == 3
+    assert asked == [60]
+
+
+@pytest.mark.real_server("nginx")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
+def test_who_speaks_the_proxy_protocol_is_refused_at_once(main, capsys):
+    Path(main).write_text("events {}\nhttp { server { listen 8080 proxy_protocol; } }\n")
+    assert run(["adopt", main]) == 2
+    assert f"`0.0.0.0:8080` speaks the PROXY protocol ({main}:2)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

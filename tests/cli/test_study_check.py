@@ -8,7 +8,8 @@ from httpdyno.cli import study_check
 from httpdyno.cli.app import run
 from httpdyno.experiment.answer.rehearsed import WAY_OUT, UnlikeRehearsalError
 from httpdyno.experiment.one_start import Answered, OneStart
-from httpdyno.model import Effective
+from httpdyno.model import Effective, Measurement, StartRecord, WindowRecord
+from httpdyno.model.telemetry import Telemetry
 
 WORDS = (
     "wrong response: a copy of bookmarks answers otherwise than in its rehearsal of 2026-11-27: "
@@ -55,3 +56,33 @@ def test_scripts_get_it_as_a_sentence(unlike, capsys):
     assert run(["study", "check", "bookmarks", "--json", "-"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["unlike_rehearsal"], found["start_s"]) == (WORDS, None)
+
+
+def window(arm):
+    wrong = Measurement(
+        opened_s=0.0,
+        measured_s=0.5,
+        total_s=0.6,
+        offered=624,
+        completed=312,
+        errors={"wrong_status": 312},
+        statuses={"200": 312, "429": 312},
+    )
+    return WindowRecord(
+        comparison=0, start=0, block=0, arm=arm, measurement=wrong, telemetry=Telemetry(cpu_s=0.1)
+    )
+
+
+def test_what_answers_once_and_not_under_load_does_not_pass(unlike, capsys, monkeypatch):
+    record = StartRecord(
+        comparison=0,
+        start=0,
+        began_at="",
+        duration_s=3.0,
+        statuses=("complete", "complete"),
+        windows=(window(0), window(1)),
+    )
+    monkeypatch.setattr(study_check, "start_of_two", lambda *_, **__: record)
+    assert run(["study", "check", "bookmarks"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "under load it did not hold: the workload got status 429 in 312 of 624 requests" in said

@@ -210,8 +210,10 @@ def test_what_root_reads_cannot_be_writable(tmp_path, place, variables, name):
 
 
 def test_last_words_are_few_and_short():
-    text = "\n".join(["first", "", *(f"line {n}" for n in range(9)), "x" * 999, ""])
+    text = "\n".join(["first", "", *(f"line {n}" for n in "abcdefghi"), "x" * 999, ""])
     lines = last_lines(text).splitlines()
-    assert lines[:4] == ["line 5", "line 6", "line 7", "line 8"]
+    assert lines[:4] == ["line f", "line g", "line h", "line i"]
     assert lines[4] == "x" * 300
     assert last_lines("\n \n") == ""
+    again = "09:21:17 *297 connect() failed\n09:21:17 ready\n09:21:18 *299 connect() failed"
+    assert last_lines(again) == "09:21:17 ready\n09:21:18 *299 connect() failed"

@@ -4,8 +4,24 @@ from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.source.process import unit_of
-from httpdyno.servers.unit import unit, unit_files, with_said
-from httpdyno.servers.unit_file import UnitFacts, drop_in_folders, environment_file, unit_facts
+from httpdyno.servers.unit import (
+    command_of,
+    service_at,
+    service_of,
+    unit,
+    unit_files,
+    variables_of,
+    with_said,
+)
+from httpdyno.servers.unit_file import (
+    UnitFacts,
+    drop_in_folders,
+    environment_file,
+    expanded,
+    socket_service,
+    socket_streams,
+    unit_facts,
+)
 
 SHOP = r"""
 [Unit]
@@ -48,7 +64,8 @@ def test_a_unit_says_how_its_service_is_started():
         user="shop",
         group="shop",
         folder="/srv/shop",
-        environment_names=("DATABASE_URL", "DEBUG", "TWO WORDS", "TZ", "LANG"),
+        environment_names=("DATABASE_URL", "DEBUG", "TWO WORDS"),
+        passed_names=("TZ", "LANG"),
         environment_files=("-/srv/absent.env", "/srv/shop.env"),
         limits=(("LimitNOFILE", "65536"), ("MemoryMax", "512M")),
         has_reload=True,
@@ -160,3 +177,73 @@ def test_environment_files_are_read_as_systemd_does():
         "E": "x=y",
         "F": "it's",
     }
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("$OPTS", ("--workers", "1", "a b")),
+        ("${ONE}", ("x y",)),
+        ("--bind=${ONE}:80", ("--bind=x y:80",)),
+        ("$NONE", ()),
+        ("${NONE}", ("",)),
+        ("$$OPTS", ("$OPTS",)),
+        ("a$OPTS", ("a$OPTS",)),
+    ],
+)
+def test_variables_stand_in_a_command_line_as_systemd_puts_them(word, words):
+    variables = {"OPTS": "--workers 1 'a b'", "ONE": "x y"}
+    assert expanded(("/bin/shop", word), variables) == ("/bin/shop", *words)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "filled"),
+    [
+        ("a-b@c-d.service", "%p %i %I %j %f %N %n", "a-b c-d c/d b /c/d a-b@c-d a-b@c-d.service"),
+        ("x@a\\x2db.service", "%I %%", "a-b %"),
+        ("shop.service", "%t %S %C %L %E", "/run /var/lib /var/cache /var/log /etc"),
+        ("shop.service", "%h %u %z", "/root root %z"),
+    ],
+)
+def test_specifiers_are_filled_in(name, text, filled):
+    facts = unit_facts(name, [("u", f"[Service]\nExecStart=/a {text}\n")])
+    assert facts.command == ("/a", *filled.split())
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """Return folders with a service that takes its arguments from a file, and has a socket."""
+    units = tmp_path / "units"
+    units.mkdir()
+    for name, text in {
+        "shop.service": "[Service]\nExecStart=/bin/shop $OPTS ${PORT}\n"
+        f"Environment=PORT=1 GONE=x\nEnvironmentFile={tmp_path}/*.env\n"
+        "PassEnvironment=NOBODY_HAS_IT\nUnsetEnvironment=GONE\n",
+        "shop.socket": "[Socket]\nListenStream=/run/%p.sock\nListenStream=8000\n",
+        "other.socket": "[Socket]\nListenStream=127.0.0.1:9\nService=shop.service\n",
+    }.items():
+        (units / name).write_text(text)
+    (tmp_path / "a.env").write_text('OPTS="--workers 1 \\\n--threads 2"\n; no\nPORT=2\n')
+    return (str(units),)
+
+
+def test_what_a_unit_reads_is_in_its_command_line(shop):
+    facts = unit("shop.service", shop)
+    assert command_of(facts, shop) == ("/bin/shop", "--workers", "1", "--threads", "2", "2")
+    assert facts.environment_names == ("PORT", "OPTS")
+    assert set(variables_of("shop.service", shop)) == {"PORT", "OPTS"}
+
+
+def test_a_service_has_the_sockets_that_its_socket_unit_opens(shop):
+    assert unit("shop.service", shop).sockets == ("unix:/run/shop.sock", "[::]:8000")
+    assert service_of("shop.socket", shop) == "shop.service"
+    assert service_of("other.socket", shop) == "shop.service"
+    assert service_of("shop.service", shop) == "shop.service"
+    ats = ("unix:///run/shop.sock", "127.0.0.1:8000", "127.0.0.1:9", "127.0.0.1:80", "unix:/run/x")
+    assert [service_at(at, shop) for at in ats] == [*["shop.service"] * 3, "", ""]
+
+
+@given(st.text())
+def test_any_text_of_a_socket_is_read_without_an_error(text):
+    assert isinstance(socket_streams("x.socket", [f"[Socket]\n{text}"]), tuple)
+    assert socket_service("x.socket", [text])

@@ -146,22 +146,21 @@ def adopt(
     own_address = _own_front(gathered, site, request)
     load = _workload(request.offer, site)
     asked = Asked(load)
-    report = rehearse_site(
-        server,
-        spec,
-        load,
-        asked,
-        burst_s=request.burst_s,
-        pools=PoolLooks(
-            gathered.members,
-            request.wanted.memory_bytes,
-            {
-                found.member.name: own.pools(found)
-                for found in gathered.members
-                if (own := request.own.get(found.member.name))
-            },
-        ),
+    pools = PoolLooks(
+        gathered.members,
+        request.wanted.memory_bytes,
+        {
+            found.member.name: own.pools(found)
+            for found in gathered.members
+            if (own := request.own.get(found.member.name))
+        },
     )
+    try:
+        report = rehearse_site(server, spec, load, asked, burst_s=request.burst_s, pools=pools)
+    except AdapterError as error:
+        if gathered.outside:
+            error.hint = unreached(gathered)
+        raise
     tell(_told(report))
     if own_address:
         tell(_compared_with_own(asked, own_address, load, asks=request.asks_running))
@@ -170,11 +169,6 @@ def adopt(
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
     proposals = propose(gathered, infos, report, request.offer, request.wanted, servers=request.own)
-    if not proposals.tried:
-        raise UsageError(
-            "no rule knows of anything worth trying in this site",
-            hint=_way_out(report, proposals, infos),
-        )
     text = StudyText(
         name=folder.name,
         title=f"{site.host or folder.name}, as {described(site.members)} serve it"
@@ -198,7 +192,15 @@ def adopt(
         report=report,
         proposals=proposals,
         n_files=n_files,
-        remarks=remarks,
+        remarks=remarks if proposals.tried else (*remarks, _nothing_to_try(infos)),
+    )
+
+
+def unreached(gathered: Gathered) -> str:
+    """Return what a copy cannot reach, each with why and the way out."""
+    why = gathered.why_outside
+    return "; ".join(
+        f"`{each.to}` is out of its reach, {why[each.to]}" for each in gathered.outside
     )
 
 
@@ -215,12 +217,10 @@ def check_new(folder: Path) -> None:
         )
 
 
-def _way_out(report: RehearsalReport, proposals: Proposals, infos: Iterable[str]) -> str:
-    """Return what can be tried by name, after what was seen that may be why nothing else is."""
-    words = [f"GET {each.path} is not as expected: {each.words}" for each in report.wrong]
-    words += [f"`{each.name}`: {each.blocked}" for each in proposals.listed]
-    by_name = f"name what to try, `--knob NAME=LEVEL,…`; there are {', '.join(sorted(infos))}"
-    return "; ".join([*words, by_name])
+def _nothing_to_try(infos: Iterable[str]) -> str:
+    """Say that no knob is proposed, and which can be named."""
+    there = f"there are {', '.join(sorted(infos))}"
+    return f"no rule knows of anything worth trying; name it, `--knob NAME=LEVEL,…`: {there}"
 
 
 def _write(

@@ -1,18 +1,20 @@
 """From one server that was named to the site that it is the front of.
 
-A backend that another server of this machine answers at makes that server a member: it is part of
-what is measured, and its copy is what the front's copy reaches. All other backends are outside, and
-a copy cannot reach them.
+Who listens at a backend's address becomes a member: it is part of what is measured, and its copy
+is what the front's copy reaches. Where nobody listens, that is who is configured to by its package.
+All other backends are outside, and a copy cannot reach them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from httpdyno.adopt.behind import Listening, nobody
 from httpdyno.errors import AdapterError
 from httpdyno.model import Backend, Listener, Member
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.address import place_of
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import Seat, SiteAdapter
@@ -25,6 +27,7 @@ from httpdyno.servers.source.contained import bounded, foreseen
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
 
+_NOBODY = "nobody listens there: start it, or name it by `--with`"
 _PATIENCE_S = 30.0
 """CPU time to read a server that somebody named; of the largest sites it is a second or two."""
 
@@ -39,10 +42,17 @@ class Gathered:
     """What it connects to and no member answers at."""
     caveats: tuple[str, ...] = ()
     """In what copies of it are not what it is, in words."""
+    why_outside: Mapping[str, str] = field(default_factory=dict)
+    """Address of what is outside → why, with the way out."""
+    notes: tuple[str, ...] = ()
+    """What was taken for granted of its members, in words."""
 
 
 def gather(
-    named: Sequence[Member], adapters: Mapping[str, SiteAdapter], seat: Seat | None
+    named: Sequence[Member],
+    adapters: Mapping[str, SiteAdapter],
+    seat: Seat | None,
+    listening: Listening = nobody,
 ) -> Gathered:
     """Read the members that were named, and those that their backends lead to.
 
@@ -50,31 +60,75 @@ def gather(
         named: Front to back.
         adapters: By kind.
         seat: Where programs of theirs may run; None: from their files alone.
+        listening: Says who listens at a backend.
 
     Raises:
         AdapterError: A configuration cannot be read, or the server itself refuses it.
     """
-    waiting = list(named)
-    found: list[Found] = []
+    # Those that were named come first; only what they leave open is looked for.
+    found = [look_at(each, adapters, seat) for each in named]
     candidates: list[Found] | None = None
-    while waiting:
-        each = look_at(waiting.pop(0), adapters, seat)
-        found.append(each)
-        if waiting:
+    why: dict[str, str] = {}
+    notes: list[str] = []
+    while opened := next((each for each in _open(found) if each[1].to not in why), None):
+        namer, backend = opened
+        who = listening(backend.to, namer.member.user)
+        if isinstance(who, Member):
+            at = next((k for k, e in enumerate(found) if _is_same(e.member, who)), None)
+            if at is not None:
+                found[at] = _at(backend, found[at])
+                continue
+            try:
+                found.append(_at(backend, look_at(_renamed(who, found), adapters, seat)))
+            except AdapterError as error:
+                why[backend.to] = f"{who.name} listens there, and cannot be a member: {error}"
             continue
-        # Those that were named come first; only what they leave open is looked for.
-        for backend in _open(found):
-            if candidates is None:
-                candidates = _usual(adapters)
-            new = next((other for other in candidates if _answers(other, backend)), None)
-            if new is not None and new.member not in waiting:
-                waiting.append(new.member)
-    outside = {backend.to: backend for backend in _open(found)}
-    return Gathered(members=_with_served(found), outside=tuple(outside.values()))
+        if not who and candidates is None:
+            candidates = _usual(adapters)
+        rests = [] if who else [e for e in candidates or () if _answers(e, backend)]
+        if not rests:
+            why[backend.to] = who or _NOBODY
+            continue
+        member = _renamed(rests[0].member, found)
+        found.append(_at(backend, look_at(member, adapters, seat)))
+        notes.append(f"{member.name} is a member since its package has it listen at {backend.to}")
+    outside = {backend.to: backend for _, backend in _open(found)}
+    return Gathered(
+        members=_with_served(found),
+        outside=tuple(outside.values()),
+        why_outside=why,
+        notes=tuple(notes),
+    )
+
+
+def _renamed(member: Member, found: Sequence[Found]) -> Member:
+    """Return the member with a name that no other one has."""
+    names = {each.member.name for each in found}
+    free = (f"{member.name}-{k}" for k in range(2, 2 + len(names)))
+    name = next(name for name in (member.name, *free) if name not in names)
+    return structs.replace(member, name=name)
+
+
+def _is_same(one: Member, other: Member) -> bool:
+    """Whether both are one server, whatever they are called here."""
+    return (one.kind, one.main, one.command, one.folder) == (
+        *(other.kind, other.main, other.command, other.folder),
+    )
+
+
+def _at(backend: Backend, found: Found) -> Found:
+    """Return who is known to answer at a backend, as one that listens there."""
+    if _answers(found, backend):
+        return found
+    listeners = (*found.survey.listeners, Listener(address=backend.to))
+    return replace(found, survey=structs.replace(found.survey, listeners=listeners))
 
 
 def gather_running(
-    named: Sequence[Member], adapters: Mapping[str, SiteAdapter], make_seat: SeatMaker
+    named: Sequence[Member],
+    adapters: Mapping[str, SiteAdapter],
+    make_seat: SeatMaker,
+    listening: Listening = nobody,
 ) -> Gathered:
     """Gather where the servers' own tests can be run, so that it is they who say what is in force.
 
@@ -91,7 +145,7 @@ def gather_running(
         if begun.kind == "cell" and begun.is_root:
             as_read = Gathered(members=(), outside=())
         else:
-            as_read = gather(named, adapters, None)
+            as_read = gather(named, adapters, None, listening)
         made = stand_ins(found.files for found in as_read.members)
         if begun.kind != "cell":
             return _with(made, as_read)
@@ -101,7 +155,7 @@ def gather_running(
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
         try:
-            return _with(made, gather(named, adapters, seat))
+            return _with(made, gather(named, adapters, seat, listening))
         finally:
             seat.close()
 
@@ -135,7 +189,7 @@ def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | No
 
 def reaches(listener: Listener, address: str) -> bool:
     """Whether who connects to `address` comes to this listener."""
-    if listener.address == address:
+    if place_of(listener.address) == place_of(address):
         return True
     if address.startswith("unix:") or listener.address.startswith("unix:"):
         return False
@@ -156,10 +210,10 @@ def _usual(adapters: Mapping[str, SiteAdapter]) -> list[Found]:
     return found
 
 
-def _open(found: Sequence[Found]) -> list[Backend]:
-    """Return the backends that no member answers at."""
+def _open(found: Sequence[Found]) -> list[tuple[Found, Backend]]:
+    """Return the backends that no member answers at, each with who names it."""
     return [
-        backend
+        (each, backend)
         for each in found
         for backend in each.survey.backends
         if not any(_answers(other, backend) for other in found)

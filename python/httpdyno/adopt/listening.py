@@ -1,5 +1,6 @@
 """Where a program listens of which nobody says it: it is started alone in a cell, and seen."""
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.model import ChangeSet, Configuration, Listener, ServerSpec, SideCommand, Site
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.model import ChangeSet, Configuration, Listener, Member, ServerSpec, SideCommand, Site
+from httpdyno.servers.adapter import NotRunning, exited_words
+from httpdyno.servers.address import unix_address
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.command.site import WAY_OUT
 from httpdyno.servers.process import ServerProcess
@@ -18,11 +20,12 @@ from httpdyno.servers.site.beside import Beside, copy_environment, copy_variable
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE
 from httpdyno.servers.site.snapshot import Found
-from httpdyno.servers.source.listening import listening_sockets
+from httpdyno.servers.source.listening import ListeningSocket, listening_sockets
 
-_WAIT_S = 20.0
 _SETTLE_S = 0.3
 """A program that opens one port may open another one right after."""
+_SETTLE_UNIX_S = 2.0
+"""Who has opened no port for so long after a unix socket is taken to listen there alone."""
 _POLL_S = 0.02
 
 
@@ -74,38 +77,68 @@ def with_listener(
                 output_to=launch.output_to,
             )
             try:
-                listeners = _seen(process, seat.network)
+                listeners = _seen(process, seat.network, member)
             finally:
                 process.stop()
         finally:
             seat.close()
     if len(listeners) != 1:
         raise _unknown(f"it listens at {', '.join(listeners)}")
-    survey = structs.replace(found.survey, listeners=(Listener(address=listeners[0]),))
-    return Found(member=member, files=found.files, survey=survey)
+    return front_at(found, Listener(address=listeners[0]))
 
 
-def _seen(process: ServerProcess, network: str) -> list[str]:
-    deadline_s = time.monotonic() + _WAIT_S
-    while time.monotonic() < deadline_s:
+def front_at(found: Found, listener: Listener) -> Found:
+    """Return a member of which nobody knows where it listens, as one that listens there."""
+    survey = structs.replace(found.survey, listeners=(listener,))
+    return Found(member=found.member, files=found.files, survey=survey)
+
+
+def _seen(process: ServerProcess, network: str, member: Member) -> list[str]:
+    patience_s = member.ready_timeout_s
+    deadline_s = time.monotonic() + patience_s
+    unix_s = None
+    while (now_s := time.monotonic()) < deadline_s:
         if not process.is_alive():
-            words = process.last_words().strip()
-            raise AdapterError(f"it ends before it listens anywhere: {words}")
-        if _listening(network):
+            raise AdapterError(
+                "it does not listen anywhere yet, and "
+                + exited_words(process.exit_code, process.last_words().strip())
+            )
+        if _ports(network):
             time.sleep(_SETTLE_S)
-            return _listening(network)
+            return _ports(network)
+        # A program may have sockets of its own before it opens its port.
+        if paths := _paths(network, member.folder):
+            unix_s = unix_s or now_s
+            if now_s - unix_s > _SETTLE_UNIX_S:
+                return paths
         time.sleep(_POLL_S)
-    raise _unknown(f"it listened nowhere within {_WAIT_S:g} s")
+    raise _unknown(
+        f"it listened nowhere within {patience_s:g} s",
+        "`--start-timeout 1m` waits longer; `--listener 8080` or `--listener unix:/PATH` names it",
+    )
 
 
-def _listening(network: str) -> list[str]:
+def _ports(network: str) -> list[str]:
     """Return the addresses that somebody listens at in a network namespace, a port once.
 
     It is that of the cell: the process itself may not have entered it yet.
     """
-    sockets = listening_sockets(Path(network).parent.parent / "net")
-    by_port = {each.port: each.address for each in reversed(sockets) if each.port}
+    by_port = {each.port: each.address for each in reversed(_sockets(network)) if each.port}
     return [by_port[port] for port in sorted(by_port)]
+
+
+def _paths(network: str, folder: str) -> list[str]:
+    """Return the unix sockets that somebody listens at in a network namespace."""
+    paths = [each.host for each in _sockets(network) if not each.port]
+    return [
+        unix_address(os.path.join(folder or "/", path))  # noqa: PTH118 - `..` stays as it is
+        for path in paths
+        if not path.startswith("@")
+    ]
+
+
+def _sockets(network: str) -> tuple[ListeningSocket, ...]:
+    return listening_sockets(Path(network).parent.parent / "net")
 
 
 def _unknown(why: str, hint: str = "") -> UsageError:

@@ -31,6 +31,7 @@ from httpdyno.telemetry.account import account_of
 _READY_S = 20.0
 _MOST_WORDS = 20
 _ERROR = 400
+_TOO_SLOW = "`--start-timeout 1m` waits longer for it; `ready_timeout` in its study"
 _SAME_RATIO = 0.05
 _SAFE = ("GET", "HEAD")
 
@@ -151,6 +152,7 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
         if isinstance(running, NotRunning):
             raise _not_up(running, watched)
         try:
+            # Each member may ask for more.
             effective = running.await_ready(_READY_S)
             if isinstance(effective, NotRunning):
                 raise _not_up(effective, watched, running.addresses)
@@ -234,5 +236,7 @@ def _not_up(
     why = f"\nit tried what a copy may not: {', '.join(refused)}" if refused else ""
     return AdapterError(
         f"a private copy does not come up as found: {outcome.detail}{why}",
-        hint="what does not start as it is cannot be tuned",
+        hint=_TOO_SLOW
+        if outcome.status == "hung"
+        else "what does not start as it is cannot be tuned",
     )

@@ -1,5 +1,6 @@
 """The study file of a site: what a person reads first, and changes. Pure."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,6 +16,8 @@ _OBJECTIVE = [
 """Where workers wait, what saves CPU does not show in throughput: it is kept where it is proven to
 lose little of that."""
 
+_USUAL_START_S = 20.0
+"""What a study that says nothing has as `ready_timeout`."""
 _COSTS = {"live": "takes effect at once", "reload": "a reload", "restart": "a restart"}
 
 
@@ -136,8 +139,13 @@ def _member(member: Member) -> list[str]:
         "environment_names": member.environment_names,
         "environment_from": member.environment_from,
         "serves": member.serves,
+        "ready_timeout": ""
+        if member.ready_timeout_s == _USUAL_START_S
+        else f"{member.ready_timeout_s:g}s",
     }
-    return ["[[site.members]]", *toml_lines(keys)]
+    pairs = (f"{json.dumps(k)} = {toml_value(v)}" for k, v in member.environment.items())
+    own = [f"environment = {{ {', '.join(pairs)} }}"] if member.environment else []
+    return ["[[site.members]]", *toml_lines(keys), *own]
 
 
 def _request(request: RequestSpec) -> list[str]:

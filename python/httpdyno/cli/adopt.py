@@ -2,17 +2,19 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace as replaced
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
-from httpdyno.adopt.gather import gather, gather_running
-from httpdyno.adopt.listening import with_listener
+from httpdyno.adopt.behind import Behind
+from httpdyno.adopt.gather import Gathered, gather, gather_running
+from httpdyno.adopt.listening import front_at, with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.cli.adopt_told import (
@@ -31,13 +33,15 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Member, SideCommand, Site
+from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
-from httpdyno.servers.site.isolation import enter_for, seat_maker
+from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
+from httpdyno.servers.site.snapshot import Found as Read
 from httpdyno.servers.source.find import Found, find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.program import as_command
 from httpdyno.servers.source.words import parse_source
 from httpdyno.units import duration_s
 
@@ -49,7 +53,7 @@ EXAMPLE = """Examples:
   httpdyno adopt -- .venv/bin/gunicorn shop.wsgi
 """
 
-_BUDGET = "10m"
+_BUDGET, _START = "10m", "20s"
 _ISOLATIONS = ("auto", "cell", "wall", "open")
 _ALLOWED = ("stale", "loss", "inline", "links")
 _NO_COPY = (
@@ -158,6 +162,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "otherwise.",
         ),
     ] = False,
+    start_timeout: Annotated[
+        str,
+        typer.Option(
+            "--start-timeout", metavar="TIME", help="How long each copy may take to start."
+        ),
+    ] = _START,
     isolation: Annotated[
         str,
         typer.Option(
@@ -187,11 +197,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
-    members = _named_apart([each.member for each in named])
-    unknown = [member.kind for member in members if member.kind not in adapters]
-    if unknown:
-        known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
-        raise AdapterError(f"{unknown[0]} cannot be adopted yet", hint=f"what can: {known}")
+    start_s = duration_s(start_timeout)
+    behind = Behind(machine, start_s)
+    own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
+    members = _named_apart([replaced(each, ready_timeout_s=start_s) for each in own])
     asked = Site(
         members=(),
         isolation=_isolation(isolation),
@@ -207,7 +216,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         n_cpus=len(os.sched_getaffinity(0)),
     )
     if dry_run:
-        gathered = gather(members, adapters, None)
+        gathered = gather(members, adapters, None, behind)
         check_wanted(gathered, wanted, adapters)
         site = site_of(gathered, asked)
         folder = adopted_folder(output, site)
@@ -220,14 +229,16 @@ def command(  # noqa: PLR0913 - one parameter for each option
     make_seat = seat_maker(asked.isolation)
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint=_NO_COPY)
-    gathered = gather_running(members, adapters, make_seat)
-    if not (asked.listener or gathered.members[0].survey.listeners):
-        front = with_listener(gathered.members[0], adapters, make_seat, before)
-        gathered = replace(gathered, members=(front, *gathered.members[1:]))
+    gathered = gather_running(members, adapters, make_seat, behind)
+    gathered = _listening(
+        gathered, asked, lambda it: with_listener(it, adapters, make_seat, before)
+    )
     site = site_of(gathered, asked)
     folder = adopted_folder(output, site)
     check_new(folder)
     loaded = loaded_listener(site, gathered.members[0].survey.listeners)
+    if loaded.is_proxied and isinstance(make_seat, CellMaker):  # a wall's copy is without it
+        raise _proxied(loaded)
     ready_path, ready_status = _ready(ready)
     offer = offered(
         paths=get or [],
@@ -237,7 +248,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         is_tls=loaded.is_tls,
         headers=[header_of(each) for each in header or []],
     )
-    tell_found(gathered)
+    tell_found(gathered, [words for each in named for words in each.notes])
     request = Request(
         folder=folder,
         site=asked,
@@ -247,7 +258,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget),
         before=before,
         wanted=wanted,
-        own=own_servers(gathered, named, machine),
+        own=own_servers(gathered, [*named, *behind.found], machine),
         asks_running=ask_running,
     )
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
@@ -261,6 +272,31 @@ def command(  # noqa: PLR0913 - one parameter for each option
 def adopted_folder(output: str | None, site: Site) -> Path:
     """Return the folder of the study that is made of a site: the one that was asked for, if any."""
     return Path(output) if output else study_folder(site.host or site.members[0].name)
+
+
+def _listening(gathered: Gathered, asked: Site, seen: Callable[[Read], Read]) -> Gathered:
+    """Return the site with where its front listens, where no configuration says it.
+
+    Args:
+        gathered: The site.
+        asked: What of it was asked for.
+        seen: Looks where a front listens.
+    """
+    front = gathered.members[0]
+    if not front.survey.listeners and asked.listener.startswith("unix:"):
+        front = front_at(front, loaded_listener(asked, ()))
+    elif not (asked.listener or front.survey.listeners):
+        front = seen(front)
+    return replace(gathered, members=(front, *gathered.members[1:]))
+
+
+def _proxied(loaded: Listener) -> UsageError:
+    at = f" ({loaded.origin.file}:{loaded.origin.line})" if loaded.origin else ""
+    return UsageError(
+        f"`{loaded.address}` speaks the PROXY protocol{at}, which the load does not",
+        hint="name another address, `--listener`, or one of the configuration without "
+        "`proxy_protocol`; `--isolation wall` leaves it out of its copies",
+    )
 
 
 def _found(words: Sequence[str], machine: Machine) -> Found:

@@ -15,24 +15,25 @@ from httpdyno.model import Site, level_text
 from httpdyno.servers.site.snapshot import version_of
 
 
-def tell_found(gathered: Gathered) -> None:
-    """Say on stderr what the site is made of, before anything is started."""
+def tell_found(gathered: Gathered, notes: Sequence[str] = ()) -> None:
+    """Say on stderr what the site is made of, and what was noticed of it, before any start."""
     for found in gathered.members:
         member = found.member
         files = f", {_counted(len(found.files.texts), 'file')}" if found.files.texts else ""
         what = member.main or " ".join(member.command) or member.name
         tell(f"{version_of(found.survey)}: {what}{files}")
-    for words in _noticed(gathered):
+    for words in (*notes, *_noticed(gathered)):
         tell(f"note: {words}")
     for words in gathered.caveats:
         tell(f"caveat: {words}")
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
-        tell(f"out of reach for a copy: {backend.to}{where}")
+        tell(f"out of reach for a copy: {backend.to}{where}: {gathered.why_outside[backend.to]}")
 
 
 def _noticed(gathered: Gathered) -> Iterator[str]:
     """Yield what the owner should know of the configuration, and where it stands."""
+    yield from gathered.notes
     for found in gathered.members:
         for notice in found.survey.notices:
             at = notice.origin
@@ -54,7 +55,7 @@ def show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
         say(f"note         {words}")
     say(f"loads        {site.listener}{f' as {site.host}' if site.host else ''}, in a copy")
     for backend in gathered.outside:
-        say(f"out of reach {backend.to}")
+        say(f"out of reach {backend.to}: {gathered.why_outside[backend.to]}")
 
 
 def show_adopted(adopted: Adopted, gathered: Gathered) -> None:
@@ -80,8 +81,13 @@ def show_adopted(adopted: Adopted, gathered: Gathered) -> None:
         say(line)
     if report.wrong:
         say(f"mend that first: what is asked for stands in {adopted.folder}/study.toml")
-    else:
+    elif proposals.tried:
         say(f"next: httpdyno tune {adopted.folder}")
+    else:
+        say(
+            f"next: put a `[[knobs]]` into {adopted.folder}/study.toml, or serve its copy: "
+            f"httpdyno study serve {adopted.folder}"
+        )
 
 
 def told_proposals(proposals: Proposals) -> Iterator[str]:

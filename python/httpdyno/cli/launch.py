@@ -213,6 +213,11 @@ def _new_plan(request: Request) -> Plan:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
     study = deciding_by(_opened(request, request.study), request.metric)
     study = also_telling(study, request.also)
+    if not study.knobs:
+        raise UsageError(
+            f"study {study.name} has nothing to try: it names no knob",
+            hint="put a `[[knobs]]` with a name and levels into it; `httpdyno knobs` lists them",
+        )
     check_loads(study)
     return make_plan(study, seed=seed_or_new(request.seed), budget_s=_budget_s(request))
 

@@ -76,14 +76,15 @@ def serve(
             [address, *more] = up.running.addresses
             network = up.running.networks[0]
             path = opened.workload.requests[0].path
-            url = f"{'https' if opened.server.is_tls else 'http'}://{address}{path}"
+            load = opened.load_of(configuration)
+            is_tls = opened.server.is_tls or load.tls is not None
+            url = f"{'https' if is_tls else 'http'}://{address}{path}"
             if outputs.json is not None:
                 told = {"url": url, "pids": list(up.running.root_pids)}
                 told |= {"addresses": list(up.running.addresses), "network": network}
                 outputs.write_json({**told, "effective": up.effective.values})
             if outputs.has_text:
                 say(url)
-            load = opened.load_of(configuration)
             if words := not_rehearsed(opened) or difference_now(up.running, opened, load):
                 tell(words)
             # What reads it through a pipe is to have it while the server is there.

@@ -38,7 +38,8 @@ class Member(Record, frozen=True):
     environment_names: tuple[str, ...] = ()
     """Variables of its service; their values are read when it is started, and never stored."""
     environment_from: str = ""
-    """Where the values are read: `unit:NAME`, or the path of an environment file."""
+    """Where the values are read: `unit:NAME`, `pid:NUMBER@START` or the path of an environment
+    file."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     """Variables that its copies have besides; `{run}` is the folder of a copy's own."""
     serves: tuple[str, ...] = ()
@@ -109,6 +110,8 @@ class Listener(Record, frozen=True):
     address: str
     """`0.0.0.0:80`, `[::]:443` or `unix:/path`."""
     is_tls: bool = False
+    is_proxied: bool = False
+    """Whether each connection begins with the PROXY protocol, as those of load balancers do."""
     names: tuple[str, ...] = ()
     """Hosts that are served there, the default one first."""
     origin: Origin | None = None

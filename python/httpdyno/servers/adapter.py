@@ -92,6 +92,17 @@ class NotRunning:
     """The server's own words, shortened to what matters."""
 
 
+def exited_words(exit_code: int | None, words: str) -> str:
+    """Return how a server ended that was to go on, with its own last words."""
+    how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
+    if exit_code == 0:
+        how += (
+            ", so it went into the background or had nothing to serve; have it stay in the "
+            "foreground (`-D`, `-F`, `--no-daemon`)"
+        )
+    return f"it exited with {how}: {words}".rstrip(": \n")
+
+
 class Running(Protocol):
     """A server that was spawned. Owns its process groups until `stop` returned."""
 

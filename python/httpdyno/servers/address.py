@@ -16,6 +16,8 @@ from httpdyno.servers.network import within
 SOCKET_PATH_BYTES = 107
 """Of a unix socket's path at most, without the byte that ends it (unix(7))."""
 _UNIX = "unix:"
+_HELD = "/proc/self/fd/"
+"""A socket that this process holds."""
 
 
 def unix_address(path: str) -> str:
@@ -52,6 +54,16 @@ def _connected(address: str, timeout_s: float) -> socket.socket:
     return connection
 
 
+def place_of(address: str) -> str:
+    """Return an address as all have it who mean the same: of a unix socket its path without links.
+
+    `/var/run` is a link to `/run` on most systems, and configurations name either.
+    """
+    path = address.removeprefix(_UNIX)
+    is_file = address.startswith(_UNIX) and not path.startswith("@")
+    return unix_address(os.path.realpath(path)) if is_file else address
+
+
 @contextmanager
 def _socket_at(path: str) -> Iterator[str]:
     """Give a path that leads to the socket at another one.
@@ -59,13 +71,24 @@ def _socket_at(path: str) -> Iterator[str]:
     In another process's mounts the kernel would follow a whole link from our own root, to a socket
     that is none of that process's.
     """
-    if not path.startswith("/proc/"):
+    if not path.startswith("/proc/") or path.startswith(_HELD):
         yield path
         return
+    with held_socket(path) as handle:
+        yield f"{_HELD}{handle}"
+
+
+@contextmanager
+def held_socket(path: str) -> Iterator[int]:
+    """Hold the socket at a path, whoever changes that meanwhile.
+
+    Raises:
+        OSError: There is none, or a link on the way is not to be followed.
+    """
     with held(path) as found:
         if not stat.S_ISSOCK(found.info().st_mode):
             raise OSError(errno.ENOTSOCK, os.strerror(errno.ENOTSOCK), path)
-        yield f"/proc/self/fd/{found.handle}"
+        yield found.handle
 
 
 def host_header(address: str) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import structs
 
 from httpdyno.model import Configuration, Effective, ServerSpec, SideCommand, level_text
-from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.adapter import NotRunning, Place, exited_words
 from httpdyno.servers.limit_group import LimitGroups, hit_words
 from httpdyno.servers.limit_values import effective_limits
 from httpdyno.servers.listening import listening
@@ -276,8 +276,7 @@ class Instance:
         exit_code = self._process.exit_code
         if self._insight.refusal(exit_code, words):
             return NotRunning(status="refused", detail=words)
-        how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
-        return NotRunning(status="crashed", detail=f"it exited with {how}: {words}".strip())
+        return NotRunning(status="crashed", detail=exited_words(exit_code, words))
 
     def _without_folders(self, effective: Effective) -> Effective:
         """Write the instance's own folders as in diffs, so that starts can be compared."""

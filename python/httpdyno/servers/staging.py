@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from httpdyno.servers.user_namespace import acting_user
 _PREPARE_S = 20.0
 """As long as a server may take to come up."""
 _TEMPORARY = "tmp"
+_NUMBER = re.compile(r"\d+")
 INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 """What servers get of httpdyno's own environment. No more, so that a shell variable such as
 GUNICORN_CMD_ARGS cannot change what is measured."""
@@ -318,6 +320,12 @@ def _ends(process: ServerProcess, patience: Patience) -> bool:
 
 
 def last_lines(text: str, *, n_lines: int = 5) -> str:
-    """Return the last lines that say something, each cut to a readable length."""
+    """Return the last lines that say something, each cut to a readable length.
+
+    Of those that differ in numbers alone, such as times and ports, the last one stands for all.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return "\n".join(line[:300] for line in lines[-n_lines:])
+    unlike: dict[str, str] = {}
+    for line in reversed(lines):
+        unlike.setdefault(_NUMBER.sub("", line), line[:300])
+    return "\n".join([*unlike.values()][:n_lines][::-1])

@@ -4,19 +4,25 @@
 """
 
 import os
+import pwd
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from glob import glob, has_magic
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.runnable import PATH, said_by
+from httpdyno.servers.address import place_of
 from httpdyno.servers.unit_file import (
     UnitFacts,
     drop_in_folders,
     environment_file,
+    expanded,
+    socket_service,
+    socket_streams,
     template_of,
     unit_facts,
     unit_variables,
@@ -45,8 +51,79 @@ def unit(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> UnitFacts:
     facts = _as_written(name, folders)
     present = _present(facts)
     names = [*facts.environment_names, *(each for path in present for each in _names_in(path))]
-    facts = replace(facts, environment_files=present, environment_names=tuple(dict.fromkeys(names)))
+    names += [each for each in facts.passed_names if each in _of_manager()]
+    facts = replace(
+        facts,
+        sockets=_sockets(facts, folders),
+        folder=_home(facts.user) if facts.folder == "~" else facts.folder,
+        environment_files=present,
+        environment_names=tuple(e for e in dict.fromkeys(names) if e not in facts.unset_names),
+    )
     return with_said(facts, _show(name))
+
+
+def _sockets(facts: UnitFacts, folders: Sequence[str]) -> tuple[str, ...]:
+    """Return where systemd listens for a service; nowhere where its socket unit cannot be read."""
+    own = f"{facts.name.removesuffix('.service')}.socket"
+    found: list[str] = []
+    for name in facts.socket_units or (own,):
+        with suppress(AdapterError):
+            texts = [_content(path) for path in unit_files(name, folders)]
+            found += socket_streams(name, texts)
+    return tuple(found)
+
+
+def service_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> str:
+    """Return the service that a unit starts: its own name but for that of a socket.
+
+    Raises:
+        AdapterError: A file of it cannot be read.
+    """
+    files = unit_files(name, folders) if name.endswith(".socket") else ()
+    return socket_service(name, [_content(path) for path in files]) if files else name
+
+
+def service_at(address: str, folders: Sequence[str] = UNIT_FOLDERS) -> str:
+    """Return the service for which systemd listens at an address; empty where no unit says it."""
+    where = _end(address)
+    for folder in folders:
+        for file in sorted(Path(folder).glob("*.socket")):
+            with suppress(AdapterError):
+                streams = socket_streams(file.name, [_content(str(file))])
+                if where in map(_end, streams):
+                    return service_of(file.name, folders)
+    return ""
+
+
+def _end(address: str) -> str:
+    """Return what of an address tells listeners of one machine apart: the port, or the place."""
+    return place_of(address) if "/" in address else address.rpartition(":")[2]
+
+
+def _home(user: str) -> str:
+    with suppress(KeyError):
+        return pwd.getpwnam(user or "root").pw_dir
+    return "/"
+
+
+def _of_manager() -> Mapping[str, str]:
+    """Return the variables of the system's manager; none where this user may not know them."""
+    with suppress(OSError):
+        entries = Path("/proc/1/environ").read_bytes().decode(errors=_AS_BYTES).split("\0")
+        return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    return {}
+
+
+def command_of(facts: UnitFacts, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
+    """Return a unit's command line with its variables in it, as all may see it once it runs.
+
+    Where a file of them may not be read, they stay as they stand there.
+    """
+    if not any("$" in word for word in facts.command):
+        return facts.command
+    with suppress(AdapterError):
+        return expanded(facts.command, variables_of(facts.name, folders))
+    return facts.command
 
 
 def _as_written(name: str, folders: Sequence[str]) -> UnitFacts:
@@ -64,10 +141,16 @@ def _as_written(name: str, folders: Sequence[str]) -> UnitFacts:
 def _present(facts: UnitFacts) -> tuple[str, ...]:
     """Return its environment files without those that may be missing and are."""
     return tuple(
-        path.removeprefix("-")
-        for path in facts.environment_files
-        if not path.startswith("-") or is_there(Path(path[1:]))
+        path
+        for each in facts.environment_files
+        for path in _matching(each.removeprefix("-"))
+        if not each.startswith("-") or is_there(Path(path))
     )
+
+
+def _matching(path: str) -> Sequence[str]:
+    """Return the files that a name with wildcards stands for, or the only one."""
+    return sorted(glob(path)) if has_magic(path) else [path]  # noqa: PTH207 - of a text
 
 
 def variables_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> dict[str, str]:
@@ -77,10 +160,12 @@ def variables_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> dict[str, 
         AdapterError: As `unit`; or an environment file of it cannot be read.
     """
     facts = _as_written(name, folders)
-    found = unit_variables(name, [_content(path, _AS_BYTES) for path in facts.files])
+    manager = _of_manager() if facts.passed_names else {}
+    found = {each: manager[each] for each in facts.passed_names if each in manager}
+    found |= unit_variables(name, [_content(path, _AS_BYTES) for path in facts.files])
     for path in _present(facts):
         found |= environment_file(_content(path, _AS_BYTES))
-    return found
+    return {each: value for each, value in found.items() if each not in facts.unset_names}
 
 
 def variable_files(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
@@ -90,7 +175,8 @@ def variable_files(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[st
         AdapterError: As `unit`.
     """
     facts = _as_written(name, folders)
-    return (*facts.files, *(path.removeprefix("-") for path in facts.environment_files))
+    named = (each.removeprefix("-") for each in facts.environment_files)
+    return (*facts.files, *(path for each in named for path in _matching(each)))
 
 
 def _names_in(path: str) -> Iterable[str]:

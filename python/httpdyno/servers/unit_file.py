@@ -1,9 +1,11 @@
 """A systemd unit's own text and its drop-ins: how its service is started. Pure.
 
-Only what stands in the text: specifiers that the text itself answers are filled in, variables of
-its environment are not. Their values are nobody's business but a start's (`unit_variables`).
+Only what stands in the text: specifiers that the text itself answers are filled in, and those that
+are the same on every machine; variables of its environment are not. Their values are nobody's
+business but a start's (`unit_variables`), and its command line's (`expanded`), which all may see.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,10 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-_PREFIXES = "@-:+!"
+_PREFIXES = "@-:+!|"
 """What may stand before a program of `ExecStart`."""
+_WHOLE = re.compile(r"\$([A-Za-z_]\w*)")
+_BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}|\$\$")
 
-_LISTS = frozenset({"ExecStart", "Environment", "EnvironmentFile", "PassEnvironment"})
+_LISTS = frozenset(
+    (
+        *("ExecStart", "Environment", "EnvironmentFile", "PassEnvironment", "UnsetEnvironment"),
+        *("ListenStream", "Sockets"),
+    )
+)
 """Settings that add up until an empty one."""
 
 
@@ -33,6 +42,14 @@ class UnitFacts:
     environment_names: tuple[str, ...] = ()
     environment_files: tuple[str, ...] = ()
     """Without those that may be missing and are."""
+    passed_names: tuple[str, ...] = ()
+    """Variables that it has from its manager, where that has them."""
+    unset_names: tuple[str, ...] = ()
+    """Variables that it has not, whoever sets them."""
+    sockets: tuple[str, ...] = ()
+    """Where systemd listens for it, and hands it the sockets: `ListenStream` as it stands there."""
+    socket_units: tuple[str, ...] = ()
+    """The units that say so, where its own text names them."""
     limits: tuple[tuple[str, str], ...] = ()
     """Such as (`LimitNOFILE`, `65536`), as they stand there."""
     has_reload: bool = False
@@ -42,6 +59,22 @@ class UnitFacts:
     """0 where nobody says it."""
 
 
+_OF_THE_SYSTEM = {
+    "t": "/run",
+    "S": "/var/lib",
+    "C": "/var/cache",
+    "L": "/var/log",
+    "E": "/etc",
+    "T": "/tmp",  # noqa: S108 - not written
+    "V": "/var/tmp",  # noqa: S108
+    "h": "/root",
+    "s": "/bin/sh",
+    "u": "root",
+    "U": "0",
+    "g": "root",
+    "G": "0",
+}
+"""Specifiers of units of the system's own manager, which root runs."""
 _LIMITS = ("LimitNOFILE", "LimitNPROC", "MemoryMax", "MemoryHigh", "CPUQuota", "TasksMax")
 
 
@@ -54,8 +87,6 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
     """
     settings = _settings(text for _, text in texts)
     commands = [_command(line) for line in settings.get("ExecStart", [])]
-    names = [*_variables(settings, name)]
-    names += [word for line in settings.get("PassEnvironment", []) for word in line.split()]
     return UnitFacts(
         name=name,
         files=tuple(path for path, _ in texts),
@@ -63,14 +94,42 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
         user=_filled(_last(settings, "User"), name),
         group=_filled(_last(settings, "Group"), name),
         folder=_filled(_last(settings, "WorkingDirectory").lstrip("-"), name),
-        environment_names=tuple(dict.fromkeys(names)),
+        environment_names=tuple(_variables(settings, name)),
+        passed_names=tuple(w for line in settings.get("PassEnvironment", []) for w in line.split()),
+        unset_names=tuple(
+            word.partition("=")[0]
+            for line in settings.get("UnsetEnvironment", [])
+            for word in _words(line)
+        ),
         environment_files=tuple(
             _filled(line, name) for line in settings.get("EnvironmentFile", [])
+        ),
+        socket_units=tuple(
+            _filled(word, name) for line in settings.get("Sockets", []) for word in line.split()
         ),
         limits=tuple((each, _last(settings, each)) for each in _LIMITS if _last(settings, each)),
         has_reload=bool(_last(settings, "ExecReload"))
         or _last(settings, "Type") == "notify-reload",
     )
+
+
+def socket_streams(name: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return where a socket unit listens, as servers are told: `0.0.0.0:80`, `unix:/run/shop`."""
+    said = _settings(texts, "[Socket]").get("ListenStream", [])
+    return tuple(_stream(_filled(line, name)) for line in said)
+
+
+def socket_service(name: str, texts: Iterable[str]) -> str:
+    """Return the service that a socket unit starts."""
+    said = _last(_settings(texts, "[Socket]"), "Service")
+    return _filled(said, name) or f"{_stem_and_suffix(name)[0]}.service"
+
+
+def _stream(text: str) -> str:
+    if text.startswith(("/", "@")):
+        return f"unix:{text}"
+    # Alone a port is one of IPv6, which takes those of IPv4 too (systemd.socket(5)).
+    return f"[::]:{text}" if text.isdigit() else text
 
 
 def unit_variables(name: str, texts: Iterable[str]) -> dict[str, str]:
@@ -89,12 +148,29 @@ def _variables(settings: Mapping[str, list[str]], name: str) -> dict[str, str]:
     return {variable: _filled(value, name) for variable, _, value in pairs}
 
 
+def expanded(command: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a command line with its variables as systemd puts them in.
+
+    `$NAME` as a word of its own becomes the words of its value, `${NAME}` its value; what nobody
+    sets is empty. Source: systemd.service(5), Command Lines.
+    """
+    words: list[str] = list(command[:1])
+    for word in command[1:]:
+        if whole := _WHOLE.fullmatch(word):
+            words += _words(variables.get(whole[1], ""))
+        else:
+            words.append(
+                _BRACED.sub(lambda use: variables.get(use[1], "") if use[1] else "$", word)
+            )
+    return tuple(words)
+
+
 def environment_file(text: str) -> dict[str, str]:
     """Return the variables of an environment file, as systemd reads it."""
     found = {}
-    for line in text.splitlines():
-        name, separator, value = line.strip().partition("=")
-        if separator and name and not name.startswith(("#", ";")):
+    for line in _lines(text, joint=""):
+        name, separator, value = line.partition("=")
+        if separator and name:
             found[name.strip()] = _unquoted(value.strip())
     return found
 
@@ -131,21 +207,21 @@ def _stem_and_suffix(name: str) -> tuple[str, str]:
     return name.removesuffix(suffix), suffix
 
 
-def _settings(texts: Iterable[str]) -> dict[str, list[str]]:
+def _settings(texts: Iterable[str], of: str = "[Service]") -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for text in texts:
         section = ""
         for line in _lines(text):
             if line.startswith("["):
                 section = line
-            elif section == "[Service]" and "=" in line:
+            elif section == of and "=" in line:
                 name, _, value = (part.strip() for part in line.partition("="))
                 kept = found.get(name, []) if name in _LISTS and value else []
                 found[name] = [*kept, value] if value else []
     return found
 
 
-def _lines(text: str) -> Iterable[str]:
+def _lines(text: str, joint: str = " ") -> Iterable[str]:
     """Yield whole lines: continued ones put together, comments left out also between those."""
     whole = ""
     for line in text.splitlines():
@@ -153,7 +229,7 @@ def _lines(text: str) -> Iterable[str]:
         if stripped.startswith(("#", ";")) or (not stripped and not whole):
             continue
         if stripped.endswith("\\"):
-            whole += f"{stripped[:-1]} "
+            whole += f"{stripped[:-1]}{joint}"
             continue
         yield whole + stripped
         whole = ""
@@ -187,11 +263,35 @@ def _words(line: str) -> list[str]:
 
 
 def _filled(text: str, name: str) -> str:
-    """Return a text with the specifiers that the unit's own name answers."""
+    """Return a text with the specifiers that the unit's own name answers, or its being a system's.
+
+    Source: systemd.unit(5), Specifiers.
+    """
     if "%" not in text:
         return text
     stem, _ = _stem_and_suffix(name)
     prefix, _, instance = stem.partition("@")
-    values = {"n": name, "N": stem, "p": prefix, "i": instance, "I": instance, "%": "%"}
-    values["j"] = prefix.rpartition("-")[2]
+    last = prefix.rpartition("-")[2]
+    values = {
+        **_OF_THE_SYSTEM,
+        "n": name,
+        "N": stem,
+        "p": prefix,
+        "i": instance,
+        "j": last,
+        "%": "%",
+        "P": _unescaped(prefix),
+        "I": _unescaped(instance),
+        "J": _unescaped(last),
+        "f": "/" + _unescaped(instance or prefix).lstrip("/"),
+        "H": os.uname().nodename,
+        "l": os.uname().nodename.partition(".")[0],
+        "v": os.uname().release,
+    }
     return re.sub("%(.)", lambda found: values.get(found[1], found[0]), text)
+
+
+def _unescaped(text: str) -> str:
+    """Return a part of a unit's name as what it was made of: `a-b` for `a/b`."""
+    text = text.replace("-", "/")
+    return re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), text)

@@ -194,7 +194,8 @@ def configuration_from(text: str, study: Study) -> Configuration:
         if not equals or name not in configuration.values:
             raise UsageError(
                 f"`{part}` sets no knob of study {study.name}; expected KNOB=VALUE",
-                hint=nearest(name, [*configuration.values, *candidates]) or f"Its knobs: {known}.",
+                hint=nearest(name, [*configuration.values, *candidates])
+                or (f"Its knobs: {known}." if known else "Put a `[[knobs]]` into it first."),
             )
         configuration = configuration.replaced(name, _level(name, written, study.knob(name).start))
     return configuration

@@ -41,9 +41,10 @@ def study_knobs(
     """Return the knobs, each with its whole name and its start.
 
     Raises:
-        StudyFileError: One of them makes no sense, or there are none.
+        StudyFileError: One of them makes no sense, or there are none. An adopted site may wait for
+            some: its load, its answers and its copy are there already.
     """
-    if not tables:
+    if not tables and not settings.is_site:
         raise wrong("knobs", [], "at least one [[knobs]]")
     knobs: list[Knob] = []
     for index, table in enumerate(tables):

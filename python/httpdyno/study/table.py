@@ -174,8 +174,8 @@ class StudyFile(Record, frozen=True):
     """A word, for commands and reports."""
     title: str
     """What the study is about, in a line."""
-    knobs: tuple[KnobTable, ...]
-    """What may be changed, in the order in which a ladder tries it."""
+    knobs: tuple[KnobTable, ...] = ()
+    """What may be changed, in the order in which a ladder tries it. A site may have none yet."""
     server: ServerTable | None = None
     """A server that is made for each start from the files of the study."""
     companions: tuple[CompanionTable, ...] = ()

@@ -184,7 +184,8 @@ class MemberTable(Record, frozen=True):
     environment_names: tuple[str, ...] = ()
     """Variables of its service; values are read when it is started, and never stored."""
     environment_from: str = ""
-    """Where the values are read: `unit:NAME`, or the path of an environment file."""
+    """Where the values are read: `unit:NAME`, `pid:NUMBER@START` or the path of an environment
+    file."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     """Variables that its copies have besides, with their values; `{run}` is a folder of the copy's
     own, as in `{run}/shop.sqlite`."""

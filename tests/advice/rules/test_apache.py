@@ -61,6 +61,23 @@ FIRES = [
         "each deeper one",
     ),
     (
+        "overrides",
+        folder("/", "AllowOverride None")
+        + HOST.format("")
+        + "Alias /app /srv/app\n"
+        + folder("/srv/app", "AllowOverride All"),
+        ("alias",),
+        "for each request `.htaccess` is looked for in 1 folder of the path to /srv/app, and in "
+        "each deeper one",
+    ),
+    (
+        "link-checks",
+        "Alias /app /srv/app\n" + folder("/srv/app", "Options SymLinksIfOwnerMatch"),
+        ("alias",),
+        "`SymLinksIfOwnerMatch` for /srv/app: each request looks whether one of the 3 folders of "
+        "the path, or what lies below, is a link",
+    ),
+    (
         "link-checks",
         folder("/srv", "Options Indexes") + HOST.format(""),
         (),

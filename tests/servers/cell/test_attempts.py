@@ -114,6 +114,41 @@ def test_a_socket_of_the_copys_own_place_is_no_attempt_before_anybody_listens(ou
             assert attempts.refused() == (f"unix:{outside}/status.sock",)
 
 
+@needs_root
+def test_a_copys_own_socket_is_its_own_by_whatever_links(outside):
+    (outside / "link").symlink_to(outside)
+    binds = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect_ex(sys.argv[1]); "
+        "s.bind(sys.argv[2]); s.listen(); socket.socket(socket.AF_UNIX).connect(sys.argv[2])"
+    )
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_cell(place, CellWish(writes=(str(outside),)))
+        assert isinstance(seat, CellSeat), seat
+        with closing(seat), Attempts(seat) as attempts:
+            ways = [f"{outside}/link/own", f"{outside}/own"]
+            said = seat.run(["/usr/bin/python3", "-S", "-c", binds, *ways], environment={})
+            assert (said.exit_code, said.errors) == (0, "")
+            assert attempts.refused() == ()
+
+
+@needs_wall
+def test_behind_a_wall_who_looks_before_he_listens_there_tries_nothing():
+    binds = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect_ex(sys.argv[1]); "
+        "s.bind(sys.argv[1]); s.listen(); s.connect_ex(sys.argv[2])"
+    )
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_wall(place, CellWish())
+        assert isinstance(seat, WallSeat), seat
+        own, nobody = (str(place.copy_memory_folder / name) for name in ("own", "nobody"))
+        with closing(seat), Attempts(seat) as attempts:
+            said = seat.run(["/usr/bin/python3", "-S", "-c", binds, own, nobody], environment={})
+            assert (said.exit_code, said.errors) == (0, "")
+            assert attempts.refused() == ("unix:/dev/shm/nobody",)
+
+
 @needs_wall
 def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside):
     with new_run_root() as root:

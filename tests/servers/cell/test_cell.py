@@ -318,6 +318,18 @@ def test_who_may_write_is_as_on_the_site(cells, session_folder):
     assert [each.output for each in copies] == [real, real], copies
 
 
+def test_where_a_server_writes_the_file_that_says_which_process_it_is_is_not_seen(
+    cells, session_folder
+):
+    folder = session_folder / "srv"
+    (folder / "deeper").mkdir(parents=True)
+    for path in (folder / "shop.pid", folder / "shop.db"):
+        path.write_text("1")
+    seen = cells(writes=[str(folder)]).run(["/bin/ls", str(folder)], environment={})
+    assert seen.output.split() == ["deeper", "shop.db"]
+    assert (folder / "shop.pid").read_text() == "1"
+
+
 def test_what_matches_a_pattern_later_is_not_seen(cells, own_folders):
     folder = own_folders / "site"
     for name in ("conf.d", "empty", "sites/a", "sites/b"):

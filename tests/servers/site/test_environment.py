@@ -1,3 +1,4 @@
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -5,8 +6,13 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
+from httpdyno.process_identity import stat_fields
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.site.environment import member_environment, own_variables
+from httpdyno.servers.site.environment import (
+    member_environment,
+    own_variables,
+    process_source,
+)
 from httpdyno.servers.unit import variables_of
 
 PLACE = Place(folder=Path("/place"), memory_folder=Path("/memory"))
@@ -93,3 +99,33 @@ def test_a_units_variables_are_its_own(shop_unit):
 def test_no_file_of_this_folder_is_a_source(source, shop_unit):
     with pytest.raises(AdapterError, match="environment of app"):
         of_source(source, "B")
+
+
+@pytest.fixture
+def process():
+    """Yield a process with variables: its number, and when it started."""
+    command = ["/bin/sleep", "60"]
+    with subprocess.Popen(command, env={"A": "of it", "B": "2"}) as started:
+        fields = stat_fields(started.pid) or []
+        yield started.pid, int(fields[19])
+        started.kill()
+
+
+def test_variables_of_a_process_are_its_own(process, monkeypatch):
+    monkeypatch.setenv("A", "of the caller")
+    assert of_source(process_source(*process), "A") == {"A": "of it"}
+
+
+@pytest.mark.parametrize("change", [(0, 1), (1 << 22, 0)])
+def test_a_process_that_is_gone_gives_nothing_nor_does_a_later_one(change, process, monkeypatch):
+    monkeypatch.setenv("A", "of the caller")
+    source = process_source(process[0] + change[0], process[1] + change[1])
+    assert of_source(source, "A") == {"A": "of the caller"}
+    with pytest.raises(AdapterError, match="needs `B`"):
+        of_source(source, "B")
+
+
+def test_a_terminals_variables_are_no_settings(monkeypatch):
+    monkeypatch.delenv("SSH_TTY", raising=False)
+    member = Member(name="app", kind="command", environment_names=("SSH_TTY", "XDG_SEAT", "PATH"))
+    assert set(own_variables(member)) <= {"XDG_SEAT", "PATH"}

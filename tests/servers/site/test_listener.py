@@ -6,6 +6,7 @@ from httpdyno.servers.site.listener import loaded_listener, reached_at
 
 TLS = Listener(address="0.0.0.0:443", is_tls=True)
 PLAIN = Listener(address="[::]:80")
+PROXIED = Listener(address="[::]:80", is_proxied=True)
 OTHER = Listener(address="10.0.0.1:8080")
 SOCKET = Listener(address="unix:/run/shop.sock")
 
@@ -15,11 +16,14 @@ SOCKET = Listener(address="unix:/run/shop.sock")
     [
         ("", (TLS, PLAIN), PLAIN),
         ("", (TLS,), TLS),
+        ("", (PROXIED, TLS), TLS),
+        ("", (PROXIED,), PROXIED),
         ("443", (PLAIN, TLS), TLS),
         ("10.0.0.1:8080", (PLAIN, OTHER), OTHER),
         ("unix:/run/shop.sock", (PLAIN, SOCKET), SOCKET),
         ("3000", (), Listener(address="127.0.0.1:3000")),
         ("127.0.0.1:3000", (), Listener(address="127.0.0.1:3000")),
+        ("unix:/run/own.sock", (), Listener(address="unix:/run/own.sock")),
     ],
 )
 def test_the_loaded_listener(asked, listeners, expected):

@@ -2,8 +2,10 @@
 
 import dataclasses
 import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.servers.site.toy import Toy
@@ -133,6 +135,28 @@ class TestInCells:
                 for arm in arms:
                     arm.stop()
         assert "answer = 1" in theirs.read_text()
+
+    def test_two_copies_at_one_unix_socket_each_with_its_own_answer(self, theirs):
+        path = theirs.parent / "data/front.sock"
+        theirs.write_text(f"{theirs.read_text()}unix = {path}\n")
+        server = site_of(theirs)
+        with socket.socket(socket.AF_UNIX) as others, new_run_root() as root:
+            others.bind(str(path))  # as theirs, which runs
+            others.listen()
+            arms = [
+                server.spawn(SPEC, theirs.parent, answer(value), root.new_place("arm"))
+                for value in ("1", "2")
+            ]
+            try:
+                for arm, value in zip(arms, ("1", "2"), strict=True):
+                    ready = arm.await_ready(READY_S)
+                    assert isinstance(ready, Effective), ready
+                    assert asked(arm).body == f"{value} toy.example".encode()
+            finally:
+                for arm in arms:
+                    arm.stop()
+            paths = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+            assert not any("front.sock" in each for each in paths)
 
     def test_what_a_copy_writes_stays_in_its_cell(self, theirs):
         server = site_of(theirs)

@@ -61,6 +61,11 @@ import threading
 if "second" in settings:
     second = http.server.ThreadingHTTPServer(("0.0.0.0", int(settings["second"])), Handler)
     threading.Thread(target=second.serve_forever, daemon=True).start()
+if "unix" in settings:
+    import socketserver
+    class Unix(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+        daemon_threads = True
+    Unix(settings["unix"], Handler).serve_forever()
 http.server.ThreadingHTTPServer(("0.0.0.0", int(settings["port"])), Handler).serve_forever()
 """
 
@@ -131,10 +136,12 @@ class Toy:
         values = {each.name: each for each in readings}
         if "port" not in values:
             return NotRunning(status="refused", detail="toy: no port")
+        where = f"unix:{values['unix'].text}" if "unix" in values else ""
+        where = where or f"0.0.0.0:{values['port'].text}"
         return Survey(
             version=self.version,
             readings=tuple(readings),
-            listeners=(Listener(address=f"0.0.0.0:{values['port'].text}", names=("toy.example",)),),
+            listeners=(Listener(address=where, names=("toy.example",)),),
             backends=tuple(
                 Backend(to=each.text, protocol="http", origin=each.origin)
                 for each in readings

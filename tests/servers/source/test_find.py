@@ -13,12 +13,13 @@ import pytest
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
+from httpdyno.registry import site_adapters
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.source.find import Found, configured, find, sole
 from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group, unit_of
-from httpdyno.servers.source.words import ProcessSource, UnitSource, parse_source
+from httpdyno.servers.source.words import CommandSource, ProcessSource, UnitSource, parse_source
 from httpdyno.servers.unit_file import UnitFacts
 
 PREFORK = """
@@ -214,15 +215,62 @@ def test_a_process_is_of_its_user_whatever_a_unit_of_that_name_says(
     assert each.member.user == user
 
 
-@pytest.mark.parametrize(("runs_as", "given"), [("eve", ("SAME",)), ("", ("PASSWORD", "SAME"))])
-def test_another_users_process_is_given_no_value_by_its_name(runs_as, given, tmp_path, monkeypatch):
+def test_what_a_process_has_its_copy_has_from_that_process(tmp_path, monkeypatch):
     monkeypatch.setenv("PASSWORD", "of the caller")
-    monkeypatch.setenv("SAME", "as there")
     (tmp_path / "11").mkdir()
-    (tmp_path / "11/environ").write_bytes(b"PASSWORD=\0SAME=as there\0")
-    root = replace(process(11, 1, "shopd"), user=runs_as)
+    (tmp_path / "11/environ").write_bytes(b"PASSWORD=\0PATH=/bin\0")
+    root = replace(process(11, 1, "shopd"), user="eve", start_ticks=7)
     [each] = find(ProcessSource(11), machine_of(root, adapters=[Shop()], proc=tmp_path))
-    assert each.member.environment_names == given
+    assert each.member.environment_names == ("PASSWORD", "PATH")
+    assert each.member.environment_from == "pid:11@7"
+
+
+@pytest.mark.parametrize(("more", "source"), [(b"", "unit:shop.service"), (b"C=3\0", "pid:11@7")])
+def test_of_a_unit_that_says_them_all_variables_are_the_units(more, source, tmp_path, monkeypatch):
+    (tmp_path / "11").mkdir()
+    (tmp_path / "11/environ").write_bytes(b"A=1\0INVOCATION_ID=x\0" + more)
+    group = SHOP_UNIT.format("")
+    root = replace(process(11, 1, "shopd", groups=group), unit=unit_of(group), start_ticks=7)
+    facts = UnitFacts(name="shop.service", files=("/u",), environment_names=("A",))
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    [each] = find(ProcessSource(11), machine_of(root, adapters=[Shop()], proc=tmp_path))
+    assert each.member.environment_from == source
+
+
+@pytest.mark.parametrize("how", ["unit", "command"])
+def test_who_starts_apache_by_its_control_script_means_apache(how, tmp_path, monkeypatch):
+    (tmp_path / "sbin").mkdir()
+    for name in ("apachectl", "apache2"):
+        (tmp_path / "sbin" / name).touch(mode=0o755)
+    command = (f"{tmp_path}/sbin/apachectl", "start")
+    facts = UnitFacts(name="web.service", files=("/u",), command=command)
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    variables = {"APACHE_CONFDIR": str(tmp_path)}
+    monkeypatch.setattr("httpdyno.servers.source.find.variables_of", lambda _: variables)
+    monkeypatch.setenv("APACHE_CONFDIR", str(tmp_path))
+    source = UnitSource("web.service") if how == "unit" else CommandSource(command, tmp_path)
+    [each] = find(source, Machine(processes={}, adapters=site_adapters()))
+    assert (each.member.kind, each.member.main) == ("apache", f"{tmp_path}/apache2.conf")
+    assert each.member.unit == ("web.service" if how == "unit" else "")
+
+
+def test_a_socket_that_systemd_hands_a_server_its_copy_opens_itself(tmp_path, monkeypatch):
+    program = f"{tmp_path}/gunicorn"
+    facts = UnitFacts(
+        name="shop.service",
+        files=("/u",),
+        command=(program, "-w", "2", "-b", "127.0.0.1:1", "shop:app"),
+        sockets=("unix:/run/shop.sock",),
+    )
+    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    monkeypatch.setattr("httpdyno.servers.source.find.variables_of", lambda _: {})
+    [each] = find(UnitSource("shop.service"), Machine(processes={}, adapters=site_adapters()))
+    assert each.member.command == (
+        *(program, "-w", "2", "shop:app", "--bind", "unix:/run/shop.sock"),
+    )
+    assert each.notes == ()
+    other = replace(each, member=Member(name="shopd", kind="command"))
+    assert "systemd hands shopd its socket, unix:/run/shop.sock" in other.notes[0]
 
 
 USERS_UNIT = "0::/user.slice/user-7.slice/user@7.service/app.slice/shop.service\n"
@@ -243,7 +291,7 @@ def test_a_unit_of_a_users_own_manager_is_not_the_systems(source, tmp_path, monk
     if isinstance(source, UnitSource):  # the system's own, which does not run
         assert (each.root, each.member.environment_names) == (None, ("PASSWORD",))
     else:
-        assert (each.member.unit, each.member.environment_names) == ("", ())
+        assert (each.member.unit, each.member.environment_from) == ("", "pid:11@0")
 
 
 def test_one_users_processes_are_looked_at_for_so_long_in_all(tmp_path):

@@ -144,11 +144,13 @@ def dpkg(tmp_path):
     info.mkdir()
     (info / "nginx.list").write_text("/.\n/usr/sbin\n/usr/sbin/nginx\n")
     (info / "nginx-doc.list").write_text("/.\n/usr/share/doc/usr/sbin/nginx\n")
+    (info / "ruby.list").write_text("/usr/bin/ruby\n")
     (info / "nodejs:amd64.list").write_text("/usr/bin/node\n")
     (tmp_path / "status").write_text(
         "Package: nginx-doc\nVersion: 9\n\n"
         "Package: nginx\nStatus: installed\nVersion: 1:1.22.1-9+deb12u1\nDescription: x\n\n"
-        "Package: nodejs\nVersion: 20.20.2-1nodesource1\n"
+        "Package: nodejs\nVersion: 20.20.2-1nodesource1\n\n"
+        "Package: ruby\nVersion: 1:3.1\nReplaces: irb, rdoc\nProvides: rubygems\n"
     )
     return tmp_path
 
@@ -158,6 +160,7 @@ def dpkg(tmp_path):
     [
         ("/usr/sbin/nginx", "1.22.1"),
         ("/usr/bin/node", "20.20.2"),
+        ("/usr/bin/ruby", "3.1"),
         ("/usr/sbin/ngin", ""),
         ("/opt/nginx", ""),
         ("/usr/bin/[x", ""),

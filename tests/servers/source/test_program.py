@@ -1,6 +1,8 @@
 import pytest
 
-from httpdyno.servers.source.program import plain_member, said_version
+from httpdyno.errors import AdapterError
+from httpdyno.model import Member
+from httpdyno.servers.source.program import as_command, plain_member, said_version
 
 FPM = "/etc/php/8.2/fpm/php-fpm.conf"
 
@@ -48,3 +50,20 @@ def test_servers_are_known_by_their_programs(program, arguments, kind, main):
 def test_puma_says_its_version():
     assert said_version(["puma 6.4.2 (tcp://0.0.0.0:9292) [shop]"]) == "6.4.2"
     assert said_version(["node"]) == ""
+
+
+def test_a_kind_that_nobody_can_copy_is_the_command_that_it_is():
+    words = ("haproxy", "-f", "h.cfg")
+    member = plain_member("/usr/sbin/haproxy", words, "/srv")
+    assert member is not None
+    found = as_command(member)
+    assert (found.name, found.kind, found.main, found.command, found.folder) == (
+        *("haproxy", "command", "", words, "/srv"),
+    )
+
+
+@pytest.mark.parametrize("words", [(), ("puma 6.0.2 (tcp://127.0.0.1:9292) [shop]",)])
+def test_of_one_that_wrote_over_its_command_line_it_must_be_said(words):
+    member = Member(name="puma", kind="puma", command=words)
+    with pytest.raises(AdapterError, match="how puma is started is not known"):
+        as_command(member)

@@ -139,9 +139,11 @@ def _rows(server: Server, now_s: float) -> Iterator[tuple[str, str]]:
             "serves",
             "; ".join(f"→ {to} ({by})" if by else f"→ {to}" for to, by in server.backends),
         )
-    for log in survey.logs if survey else ():
-        is_named = len(log.log_format) <= _LONGEST_NAME
-        yield "log", f"{log.path}  {log.log_format if is_named else 'own format'}"
+    # Each scope that names a log has it once more.
+    logs = dict.fromkeys((e.path, e.log_format) for e in (survey.logs if survey else ()))
+    for path, log_format in logs:
+        is_named = len(log_format) <= _LONGEST_NAME
+        yield "log", f"{path}  {log_format if is_named else 'own format'}"
     if settings := _settings(server):
         yield "set", settings
     yield from _bounds(server)

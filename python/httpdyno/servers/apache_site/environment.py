@@ -1,6 +1,5 @@
 """The variables that Apache's configuration is read with: Debian keeps them in `envvars`."""
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
@@ -8,6 +7,7 @@ from pathlib import PurePosixPath
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.environment import readable_variables
 
 _SETS = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)")
 _VARIABLE = re.compile(r"\$\{([^}]+)\}")
@@ -42,9 +42,8 @@ def written_variables(text: str, member: Member) -> dict[str, str]:
 
 
 def own_variables(member: Member) -> dict[str, str]:
-    """Return the variables that its service gives it, as far as this process has them."""
-    found = {"PATH": PATH, "LANG": "C"}
-    return found | {n: os.environ[n] for n in member.environment_names if n in os.environ}
+    """Return the variables that its service gives it, as far as they can be read."""
+    return {"PATH": PATH, "LANG": "C"} | readable_variables(member)
 
 
 def sourced_variables(member: Member, seat: Seat) -> dict[str, str]:

@@ -61,7 +61,12 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     version = asked.output.partition("\n")[0].removeprefix("Server version:").strip()
     if not call.can_dump:
         return _survey(walk, files, _written(walk, version, _NO_INFO))
-    said = seat.run(call.dumping(), environment=call.environment, user=member.user)
+    said = seat.run(
+        call.dumping(),
+        environment=call.environment,
+        user=member.user,
+        timeout_s=member.ready_timeout_s,
+    )
     if said.exit_code != 0:
         # What it prints before it refuses is no part of what it says.
         return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")

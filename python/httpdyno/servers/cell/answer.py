@@ -47,7 +47,10 @@ def said_by(
     for file in (errors, output):
         file.unlink(missing_ok=True)
     if not has_ended:
-        raise AdapterError(f"`{' '.join(command)}` did not end within {timeout_s:g} s")
+        raise AdapterError(
+            f"`{' '.join(command)}` did not end within {timeout_s:g} s",
+            hint="`adopt --start-timeout 1m` gives it longer, in a study `ready_timeout`",
+        )
     if said.exit_code == NOT_RUN and said.errors.startswith("cannot run "):
         raise AdapterError(said.errors.strip())
     return said

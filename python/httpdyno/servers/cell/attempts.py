@@ -11,6 +11,7 @@ tells no calls.
 import os
 import select
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from httpdyno.foreign_text import kept_text, readable, visible
+from httpdyno.servers.address import place_of
 from httpdyno.servers.calls import listener as calls
 from httpdyno.servers.calls import refusal
 from httpdyno.servers.calls.asked import Reach, reaches, writes
@@ -26,6 +28,7 @@ from httpdyno.servers.calls.caller import Caller
 from httpdyno.servers.calls.filter import here
 from httpdyno.servers.calls.listener import Call
 from httpdyno.servers.cell.bounds import Bounds
+from httpdyno.servers.cell.cover import is_below
 from httpdyno.servers.cell.judge import (
     Verdict,
     is_connected,
@@ -93,6 +96,8 @@ class Attempts:
         is_seen = seat.kind == "cell" and not self._is_brief
         self._packets = Packets(seat.network) if is_seen else None
         self._notes: dict[tuple[str, str], _Note] = {}
+        self._missed: dict[tuple[str, str], str] = {}
+        """Unix sockets where nobody was, by the paths that they have for us."""
         self._complaint = ""
         self._processes: list[ServerProcess] = []
         self._listeners: list[int] = []
@@ -146,17 +151,31 @@ class Attempts:
     def _told(self, verdict: Verdict) -> tuple[str, ...]:
         # Who was answered may have tried something just before, that is still being noted.
         with self._lock:
-            notes = dict(self._notes)
+            notes, missed = dict(self._notes), dict(self._missed)
         if self._packets is not None:
             for (kind, to), name in self._packets.refused().items():
                 note = notes.get((kind, to), _Note("refused", ()))
                 names = dict.fromkeys((*note.names, *([name] if name else ())))
                 notes[kind, to] = note._replace(names=tuple(names))
+        own = {place_of(to) for (_, to), note in notes.items() if note.verdict == "own"}
+        # Who looks whether anybody is there before he listens there himself, as php-fpm.
+        own |= {place_of(to) for (_, to), path in missed.items() if self._is_own_socket(path)}
         return tuple(
             _shown(f"{kind} {to}".lstrip() + _asked(note.names))
             for (kind, to), note in notes.items()
-            if note.verdict == verdict and not (verdict == "refused" and to in _NAME_SERVICE)
+            if note.verdict == verdict
+            # Its own sockets by another path, before anybody listened there.
+            and not (verdict == "refused" and (to in _NAME_SERVICE or place_of(to) in own))
         )
+
+    def _is_own_socket(self, path: str) -> bool:
+        """Whether there is a socket now that only the copy can have put there."""
+        folders = [os.path.realpath(each) for each in self._seat.bounds().folders]
+        if self._seat.kind == "cell" or not any(is_below(path, each) for each in folders):
+            return False
+        with suppress(OSError):
+            return stat.S_ISSOCK(os.lstat(path).st_mode)
+        return False
 
     def _follow(self, process: ServerProcess) -> None:
         """Listen to a process that was started; called in the thread that started it."""
@@ -236,6 +255,9 @@ class Attempts:
                 yield reach, stack.enter_context(closing(shared)) if shared else None
             else:
                 self._note(self._key(reach), verdict, reach.name)
+                if verdict == "refused" and reach.to.text.startswith("unix:/"):
+                    own = caller.own_file(caller.absolute(reach.to.host))
+                    self._missed[self._key(reach)] = os.path.realpath(own)
 
     def _note(self, key: tuple[str, str], verdict: Verdict, name: str = "") -> None:
         """Note one; what was reached once was reached, and what is its own is not told."""

@@ -1,7 +1,7 @@
 """What of the host matters for a cell: what is mounted where, and which sockets can be reached."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,9 +55,13 @@ def sockets() -> list[str]:
     return []
 
 
-def pid_files() -> Iterator[str]:
-    """Yield the files that say which process runs; a copy would take that for itself."""
-    waiting = [(_PID_FILES_UNDER, 1)]
+def pid_files(folders: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the files that say which process runs; a copy would take that for itself.
+
+    Args:
+        folders: Where a server is known to write, besides `/run`.
+    """
+    waiting = [(_PID_FILES_UNDER, 1), *((Path(each), _PID_FILE_DEPTH) for each in folders)]
     while waiting:
         folder, depth = waiting.pop()
         with suppress(OSError), os.scandir(folder) as entries:

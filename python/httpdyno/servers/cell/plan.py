@@ -308,7 +308,7 @@ class _Planner:
         that is to listen at its path may not find one there.
         """
         steps: list[Step] = []
-        for path in (*sockets(), *pid_files()):
+        for path in (*sockets(), *pid_files(self._wish.writes)):
             real = real_parent(path)
             is_own = any(is_below(real, each) for each in (*self._own, SHARED_MEMORY))
             if real in doors or is_own:

@@ -253,8 +253,8 @@ class WallSeat:
         return next(iter(known), hosts[0]), port
 
     def _socket(self, path: str) -> str:
-        theirs = os.path.normpath("/" + path.lstrip("/"))
-        found = Path(self.path(path))
+        theirs = os.path.realpath("/" + path.lstrip("/"))  # by whatever links theirs are led there
+        found = Path(self.path(theirs))
         if len(os.fsencode(found)) > SOCKET_PATH_BYTES:
             folder = min(self.folder, self.memory_folder, key=lambda each: len(os.fsencode(each)))
             found = folder / "u" / f"{len(self._sockets)}.sock"

@@ -26,12 +26,19 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.command.foreground import in_foreground
 from httpdyno.servers.command.program import interpreter
 from httpdyno.servers.command.seen import SOURCE, process_texts
 from httpdyno.servers.command.site_knob import VARIABLES, changes_of, knobs_of, readings_of
 from httpdyno.servers.command.variable import named_variables
-from httpdyno.servers.command.words import listening_address, option, with_values
 from httpdyno.servers.listening import Listening, listening
+from httpdyno.servers.option_words import (
+    is_tls_address,
+    listening_address,
+    option,
+    with_address,
+    with_values,
+)
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.knob_name import variable_of
@@ -96,7 +103,8 @@ class CommandSite:
         """Return what its command line says."""
         del files, seat
         is_node = self.kind == _NODE or _runs_node(member)
-        address = listening_address(option(member.command, *_WHERE).replace("{port}", PORT))
+        where = option(member.command, *_WHERE)
+        address = listening_address(where.replace("{port}", PORT))
         port = option(member.command, *_PORTS).replace("{port}", PORT)
         if not address and any("{port}" in word or "{address}" in word for word in member.command):
             port = PORT
@@ -108,7 +116,7 @@ class CommandSite:
             readings=readings_of(
                 member.command, is_node=is_node, set_already=member.environment_names
             ),
-            listeners=(Listener(address=address),) if address else (),
+            listeners=(Listener(address=address, is_tls=is_tls_address(where)),) if address else (),
         )
 
     def with_variables(self, member: Member, survey: Survey, names: Collection[str]) -> Survey:
@@ -263,11 +271,15 @@ def _moved(words: Sequence[str], address: str) -> list[str]:
     def where(old: str) -> str:
         if _IP.fullmatch(old):
             return host
-        return port if old.isdigit() else address if listening_address(old) else old
+        return port if old.isdigit() else with_address(old, address) if _is_address(old) else old
 
     moved = with_values(words, where, *_WHERE)
     moved = with_values(moved, lambda old: port if old.isdigit() else old, *_PORTS)
     return with_values(moved, lambda old: host if _IP.fullmatch(old) else old, _HOST)
+
+
+def _is_address(text: str) -> bool:
+    return bool(listening_address(text))
 
 
 def recognised(kind: str, program: str, arguments: Sequence[str], folder: str) -> Member | None:
@@ -279,7 +291,7 @@ def recognised(kind: str, program: str, arguments: Sequence[str], folder: str) -
 def started_with(member: Member, seat: Seat, changes: ChangeSet, address: str) -> list[str]:
     """Return a member's command line as the changes make it, with its placeholders filled in."""
     removed = set(changes.removed_arguments)
-    words = [word for word in member.command if word not in removed]
+    words = [word for word in in_foreground(member.command) if word not in removed]
     filled = {
         "{port}": address.rpartition(":")[2] or PORT,
         "{address}": address or f"127.0.0.1:{PORT}",

@@ -28,13 +28,14 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.site import recognised, started_with
-from httpdyno.servers.command.words import listening_address, option, options, with_values
 from httpdyno.servers.gunicorn.config_text import Assigned, assignments
 from httpdyno.servers.gunicorn.insight import GunicornInsight
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.overlay import FLAGS, SWITCHES, flags, overlay
+from httpdyno.servers.option_words import listening_address, option, options, with_values
 from httpdyno.servers.own_folder import write_own
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.site.environment import readable_variables
 from httpdyno.servers.site.own_folder import own_folder
 from httpdyno.servers.site.their_files import TheirFiles
 from httpdyno.servers.source.package import python_version
@@ -51,6 +52,7 @@ _STATSD = ("--statsd-host",)
 """A copy's figures are not to be among those of the server; arguments hold over its overlay."""
 _TOLD = ("reload", "loglevel")
 """What is no knob, and rules look at it, where the file says it."""
+_TO_BACKGROUND = ("-D", "--daemon")
 _FILES = ("pidfile", "errorlog", "accesslog")
 
 
@@ -230,16 +232,14 @@ def _config_path(member: Member) -> str:
 
 def _variables(member: Member) -> dict[str, str]:
     """Return the variables that it has and that say something of its settings."""
-    if member.environment_from:
-        return {}
-    names = {_VARIABLE, "WEB_CONCURRENCY", "PORT"} & set(member.environment_names)
-    return {name: os.environ[name] for name in names if name in os.environ}
+    names = {_VARIABLE, "WEB_CONCURRENCY", "PORT"}
+    return {name: text for name, text in readable_variables(member).items() if name in names}
 
 
 def _without_statsd(member: Member) -> dict[str, str]:
-    """Return its variable of arguments without statsd, where it sends some by it."""
+    """Return its variable of arguments without statsd or `--daemon`, where it has any of that."""
     words = shlex.split(_variables(member).get(_VARIABLE, ""))
-    left = with_values(words, lambda _: None, *_STATSD)
+    left = [w for w in with_values(words, lambda _: None, *_STATSD) if w not in _TO_BACKGROUND]
     return {} if left == words else {_VARIABLE: shlex.join(left)}
 
 

@@ -90,6 +90,7 @@ def listeners(conf: Conf) -> tuple[Listener, ...]:
         Listener(
             address=address,
             is_tls=any(each.is_tls for each in sharing),
+            is_proxied=any("proxy_protocol" in each.options for each in sharing),
             names=tuple(dict.fromkeys(n for each in _default_first(sharing) for n in _names(each))),
             origin=sharing[0].origin,
         )

@@ -211,7 +211,12 @@ def _refused(program: str, member: Member, seat: Seat) -> NotRunning | None:
     """Let nginx test its files in the seat; None where it takes them."""
     prefix = ("-p", member.prefix) if member.prefix else ()
     command = [program, "-t", "-q", "-c", seat.path(member.main), *prefix]
-    said = seat.run(command, environment=_ENVIRONMENT, user=member.user)
+    said = seat.run(
+        command,
+        environment=_ENVIRONMENT,
+        user=member.user,
+        timeout_s=member.ready_timeout_s,
+    )
     if said.exit_code == 0:
         return None
     lines = f"{said.output}\n{said.errors}".splitlines(keepends=True)

@@ -38,7 +38,7 @@ class Pool:
 def target_of(text: str) -> Target:
     """Return what the argument of a `…_pass` names."""
     scheme, found, rest = text.partition("://")
-    if not found or "/" in scheme:  # that of a path or a query
+    if not found or "/" in scheme or text.startswith("unix:"):  # of a path, or within a query
         scheme, rest = "", text
     if rest.startswith("unix:"):
         path, _, uri = rest.removeprefix("unix:").partition(":")

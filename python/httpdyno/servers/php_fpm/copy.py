@@ -216,6 +216,7 @@ class _Start:
             environment={"PATH": os.defpath, **self.environment()},
             folder=self.member.folder or "/",
             user=self.member.user,
+            timeout_s=self.member.ready_timeout_s,
         )
 
 

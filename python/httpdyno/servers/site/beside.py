@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from msgspec import structs
+
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
 from httpdyno.runnable import account
@@ -94,6 +96,8 @@ class Beside:
         folder = command.folder or member.folder or "/"
         program, *arguments = command.run
         user = own_user(user, [program], arguments, folder=folder)
+        # Another user's process has no say in what its variables are.
+        member = structs.replace(member, user=user) if self._seat.is_root else member
         process = self._seat.spawn(
             command.run,
             environment=copy_environment(member, self._seat, self._place, self._variables),

@@ -5,11 +5,14 @@ Values are read when a copy is started and handed to it; a study and the store h
 
 import os
 import pwd
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
 from httpdyno.model import Member
+from httpdyno.process_identity import has_gained_rights, process_users, stat_fields
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.staging import INHERITED
 from httpdyno.servers.unit import variable_files, variables_of
@@ -17,7 +20,8 @@ from httpdyno.servers.unit_file import environment_file
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LARGEST_BYTES = 1 << 20
-_UNIT = "unit:"
+_UNIT, _PROCESS = "unit:", "pid:"
+_MOST_DIGITS = 9
 _OF_A_START = frozenset(
     (
         *("PATH", "LANG", "LANGUAGE", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "PWD", "OLDPWD"),
@@ -29,6 +33,10 @@ _OF_A_START = frozenset(
 )
 """What a manager of services or a shell gives each start, or an account has: no setting of a
 service where it does not say so itself. Source: systemd.exec(5), environment variables."""
+_OF_A_SESSION = re.compile(
+    r"(?:SSH|XDG|DBUS|GPG|TMUX|VTE|WAYLAND|LS|LESS|BASH_FUNC)(?:_|$)|DISPLAY$"
+)
+"""What a person's terminal gives each program."""
 _WITHOUT_HOME = frozenset({"apache", "nginx", "php-fpm"})
 """Kinds that a service manager starts: a page that shows its environment is to be the same."""
 
@@ -64,6 +72,25 @@ def _home(member: Member) -> str:
     return found.pw_dir
 
 
+def is_setting(name: str) -> bool:
+    """Whether a variable may be a setting of a service: nobody gives it to each program."""
+    return name not in _OF_A_START and not _OF_A_SESSION.match(name)
+
+
+def process_source(pid: int, start_ticks: int) -> str:
+    """Return a process as a source of variables; no later one of that number is meant by it."""
+    return f"{_PROCESS}{pid}@{start_ticks}"
+
+
+def readable_variables(member: Member) -> dict[str, str]:
+    """Return the variables of a member's service of which the values can be read, with them."""
+    try:
+        known = _known(member)
+    except AdapterError:
+        return {}
+    return {name: known[name] for name in member.environment_names if name in known}
+
+
 def own_variables(member: Member) -> dict[str, str]:
     """Return the variables of a member's service, with their values.
 
@@ -73,13 +100,16 @@ def own_variables(member: Member) -> dict[str, str]:
     if not member.environment_names:
         return {}
     known = _known(member)
-    names = [name for name in member.environment_names if name in known or name not in _OF_A_START]
+    names = [name for name in member.environment_names if name in known or is_setting(name)]
     if missing := [name for name in names if name not in known]:
         raise AdapterError(
             f"{member.name} needs {', '.join(f'`{name}`' for name in missing)} in its environment, "
             f"and `{member.environment_from or 'the environment of httpdyno'}` does not have it",
             hint="set it in the shell that httpdyno is called from, and leave out "
-            "`environment_from`",
+            "`environment_from`"
+            if not member.environment_from.startswith(_PROCESS)
+            else "start it as it ran and adopt it anew, or set it in the shell that httpdyno is "
+            "called from",
         )
     return {name: known[name] for name in names}
 
@@ -98,12 +128,21 @@ def environment_sources(member: Member) -> Iterator[str]:
 
 def _known(member: Member) -> Mapping[str, str]:
     source = member.environment_from
+    if source.startswith(_PROCESS):
+        found = _of_process(source.removeprefix(_PROCESS), member.user)
+        if found is not None:
+            return found
+        # It has ended since, or is none of this user's. What another user's process merely names,
+        # such as a password, is not given to that user from httpdyno's own environment.
+        source = f"{_UNIT}{member.unit}" if member.unit else ""
+        if not source and not _is_own(member.user):
+            return {}
     if not source:
         return os.environ
     if not source.startswith((_UNIT, "/")):
         raise AdapterError(
-            f"the environment of {member.name} is in no `{source}`, expected `{_UNIT}NAME` or a "
-            "whole path",
+            f"the environment of {member.name} is in no `{source}`, expected `{_UNIT}NAME`, "
+            f"`{_PROCESS}NUMBER@START` or a whole path",
             hint="name the file from `/` on in `environment_from`",
         )
     try:
@@ -118,3 +157,42 @@ def _known(member: Member) -> Mapping[str, str]:
             "`environment_from`",
         ) from error
     return environment_file(text)
+
+
+def _of_process(text: str, user: str) -> dict[str, str] | None:
+    """Return the variables of a process; None where it ended, or is another's than root's or his.
+
+    Args:
+        text: Its number and when it started.
+        user: Who gets them; empty is who runs httpdyno.
+    """
+    number, _, ticks = text.partition("@")
+    if not number.isdecimal() or len(number) > _MOST_DIGITS:
+        return None
+    pid = int(number)
+    try:
+        theirs = ({0}, {user_id(user) if user else os.geteuid()})
+        # Before and after, since it may become somebody else meanwhile.
+        is_theirs = process_users(pid) in theirs
+        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        is_theirs = is_theirs and process_users(pid) in theirs and not has_gained_rights(pid)
+    except (OSError, KeyError):
+        return None
+    fields = stat_fields(pid)
+    if not is_theirs or fields is None or fields[19] != ticks.encode():
+        return None
+    pairs = (os.fsdecode(entry).partition("=") for entry in entries)
+    return {name: value for name, found, value in pairs if found}
+
+
+def _is_own(user: str) -> bool:
+    """Whether a user, empty for none, is who runs httpdyno."""
+    try:
+        return not user or user_id(user) == os.geteuid()
+    except KeyError:
+        return False
+
+
+def user_id(user: str) -> int:
+    """Return the number of a user, by name or number; KeyError where there is none."""
+    return int(user) if user.isdecimal() else pwd.getpwnam(user).pw_uid

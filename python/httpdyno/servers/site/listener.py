@@ -10,14 +10,15 @@ _LOOPBACK = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "*": "127.0.0.1", "": "127
 
 
 def loaded_listener(site: Site, listeners: Sequence[Listener]) -> Listener:
-    """Return the listener that the site names, else the first without TLS, else the first.
+    """Return the listener that the site names, else the first that the load speaks to, best plain.
 
     Raises:
         UsageError: There is none, or not the one that is named.
     """
     known = ", ".join(f"`{each.address}`" for each in listeners) or "none"
     if not site.listener:
-        plain = [each for each in listeners if not each.is_tls]
+        spoken = [each for each in listeners if not each.is_proxied]
+        plain = [each for each in spoken if not each.is_tls] or spoken
         if not listeners:
             raise UsageError(
                 "nothing is known of where the site listens",
@@ -29,7 +30,7 @@ def loaded_listener(site: Site, listeners: Sequence[Listener]) -> Listener:
             return each
     if site.listener.isdigit():
         return Listener(address=f"127.0.0.1:{site.listener}")
-    if not listeners and _port(site.listener).isdigit():
+    if not listeners and (_port(site.listener).isdigit() or site.listener.startswith(f"{UNIX}/")):
         # Of a program that says nothing of it, who named it knows.
         return Listener(address=site.listener)
     raise UsageError(

@@ -21,7 +21,7 @@ from httpdyno.foreign_text import opened_regular, reason
 from httpdyno.model import Member
 from httpdyno.own_ids import is_root_of_the_machine
 from httpdyno.runnable import PATH, account, user_name, whom, writers_of
-from httpdyno.servers.site.environment import environment_sources
+from httpdyno.servers.site.environment import environment_sources, readable_variables
 from httpdyno.writers import writers_at
 
 _ENVVARS = "envvars"
@@ -49,17 +49,25 @@ def as_own_user(member: Member) -> Member:
     sources = chain(files, environment_sources(member))
     words = member.command or ((member.program,) if member.program else ())
     programs = (member.program, *words[:1]) if words else ()
-    user = own_user(member.user, programs, words[1:], files=sources, folder=member.folder)
+    user = own_user(
+        member.user,
+        programs,
+        words[1:],
+        files=sources,
+        folder=member.folder,
+        found_by=readable_variables(member).get("PATH", PATH),
+    )
     return replace(member, user=user)
 
 
-def own_user(
+def own_user(  # noqa: PLR0913 - what a start is made of
     user: str,
     programs: Sequence[str],
     arguments: Sequence[str],
     *,
     files: Iterable[str] = (),
     folder: str = "",
+    found_by: str = PATH,
 ) -> str:
     """Return the user that something is run as; empty is root.
 
@@ -69,6 +77,7 @@ def own_user(
         arguments: Those that are files are its word too, such as a script.
         files: Others that it reads before it is anybody else, and folders in which it finds them.
         folder: Where it runs, and finds modules.
+        found_by: The folders in which its programs are looked for.
 
     Raises:
         NotOursError: Several users may write what would run as root.
@@ -80,7 +89,7 @@ def own_user(
     named = ""
     try:
         for name in filter(None, programs):
-            path = _placed(name, folder) if "/" in name else shutil.which(name, path=PATH)
+            path = _placed(name, folder) if "/" in name else shutil.which(name, path=found_by)
             named = named or path or name
             if path and os.path.exists(path):  # noqa: PTH110 - any text is asked
                 writers = {**writers_of(path), **writers}

@@ -1,14 +1,16 @@
 """A site's private copy that runs: its members are waited for, told of and ended as one."""
 
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
-from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.adapter import NotRunning, Place, exited_words
+from httpdyno.servers.address import held_socket, unix_address
 from httpdyno.servers.cell.refusals import Refusals
 from httpdyno.servers.instance import Insight, differences
 from httpdyno.servers.limit_group import LimitGroups, hit_words
@@ -20,6 +22,7 @@ from httpdyno.servers.ready import await_answer
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.site.beside import Beside
 from httpdyno.servers.site.knob_name import knob_name
+from httpdyno.servers.site.listener import UNIX
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 
@@ -86,6 +89,11 @@ class SiteRunning:
         self._refusals = refusals
         self._is_finished = False
         self._loaded = loaded
+        self._socket: int | None = None
+        path = loaded.address.removeprefix(UNIX)
+        if seat.kind == "cell" and path.startswith("/") and members:
+            there = seen_file(path, members[0].process.pid)
+            self._loaded = replace(loaded, address=unix_address(str(there)))
         self._site = site
         self._lock = threading.Lock()
         self._last_words: str | None = None
@@ -215,6 +223,9 @@ class SiteRunning:
                     self._is_finished = True
                     self._beside.finish()
             finally:
+                if self._socket is not None:
+                    os.close(self._socket)
+                    self._socket = None
                 self._seat.close()
                 remove_place(self._place)
 
@@ -244,6 +255,7 @@ class SiteRunning:
             is_tls=loaded.is_tls,
         )
         if readiness.kind == "answers":
+            self._hold_socket()
             return None
         if readiness.kind == "exited":
             return self._exited(next(e for e in self._members if not e.process.is_alive()))
@@ -253,13 +265,21 @@ class SiteRunning:
             detail=f"{readiness.detail}\n{self.last_words()}".strip(),
         )
 
+    def _hold_socket(self) -> None:
+        """Keep who listens at a unix socket of the copy's own, by whatever links its path led."""
+        path = self._loaded.address.removeprefix(UNIX)
+        if path.startswith("/proc/") and self._socket is None:
+            with held_socket(path) as handle:
+                self._socket = os.dup(handle)
+            own = unix_address(f"/proc/self/fd/{self._socket}")
+            self._loaded = replace(self._loaded, address=own)
+
     def _exited(self, each: RunningMember) -> NotRunning:
         words = each.words()
         exit_code = each.process.exit_code
         if each.insight is not None and each.insight.refusal(exit_code, words):
             return NotRunning(status="refused", detail=self._named(each, words))
-        how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
-        detail = f"it exited with {how}: {words}".strip()
+        detail = exited_words(exit_code, words)
         return NotRunning(status="crashed", detail=self._named(each, detail))
 
     def _named(self, each: RunningMember, words: str) -> str:

@@ -1,8 +1,11 @@
 """Who of this machine answers at an address that load is sent to; nothing is connected to."""
 
+import ipaddress
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.servers.source.find import Found, find
@@ -10,6 +13,7 @@ from httpdyno.servers.source.machine import Machine
 from httpdyno.servers.source.words import AddressSource
 
 _UNIX = "unix:"
+_HOSTS = Path("/etc/hosts")
 _ANY_PORT = 9
 """Nothing is sent there."""
 
@@ -36,6 +40,30 @@ def answering(address: str, machine: Machine) -> tuple[Found, ...]:
     if any(os.getpid() in _pids(each) for each in found):
         raise AdapterError(f"httpdyno itself is one of the processes that listen at `{source}`")
     return tuple(each for each in found if not _is_below(each, found))
+
+
+def own_hosts(host: str, table: Path = _HOSTS) -> tuple[str, ...]:
+    """Return the addresses of this machine that a host is, by /etc/hosts alone: nobody is asked.
+
+    Args:
+        host: As a configuration has it: an address without brackets, or a name.
+        table: Where names are looked for.
+    """
+    if host == "localhost":
+        return (host,)
+    if _is_address(host):
+        return (host,) if is_own(host) else ()
+    with suppress(OSError):
+        lines = (line.partition("#")[0].split() for line in table.read_text("utf-8").splitlines())
+        named = [line[0] for line in lines if host.lower() in map(str.lower, line[1:])]
+        return tuple(each for each in named if _is_address(each) and is_own(each))
+    return ()
+
+
+def _is_address(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(text))
+    return False
 
 
 def is_own(host: str) -> bool:

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,11 +12,19 @@ from msgspec import structs
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model import Member
-from httpdyno.runnable import user_name
+from httpdyno.process_identity import has_gained_rights
+from httpdyno.servers.site.environment import is_setting, process_source
+from httpdyno.servers.source.activation import activated
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
-from httpdyno.servers.source.process import ProcessFacts, details, is_users_own, unit_group
+from httpdyno.servers.source.process import (
+    ProcessFacts,
+    details,
+    is_users_own,
+    unit_group,
+    user_name,
+)
 from httpdyno.servers.source.procfile import procfile_command
 from httpdyno.servers.source.program import KINDS, USUAL_FILES, own_command, plain_file
 from httpdyno.servers.source.words import (
@@ -30,11 +39,14 @@ from httpdyno.servers.source.words import (
     Source,
     UnitSource,
 )
-from httpdyno.servers.unit import unit
+from httpdyno.servers.source.wrapper import unwrapped
+from httpdyno.servers.unit import command_of, service_of, unit, variables_of
 from httpdyno.servers.unit_file import UnitFacts
 
 _LIMIT_BYTES = 1 << 20
 _SERVICE = ".service"
+_WITHOUT_FILE = frozenset({"command", "gunicorn", "node", "uvicorn"})
+"""Kinds that a command line configures."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +71,17 @@ class Found:
     """What this user may not see of it."""
     trouble: str = ""
     """Why no more is known of it."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What who copies it should know, in words."""
+        sockets = self.unit.sockets if self.unit else ()
+        if not sockets or activated(self.member, sockets):
+            return ()
+        return (
+            f"systemd hands {self.member.name} its socket, {', '.join(sockets)}; nobody hands a "
+            "copy one, so it listens where its command says",
+        )
 
     def __str__(self) -> str:
         what = self.member.main or " ".join(self.member.command) or self.member.kind
@@ -108,8 +131,11 @@ def of_this_machine(found: Found) -> Found:
     """Return what was found, whose paths are those of this machine.
 
     Raises:
-        AdapterError: It runs in a container: a file of the same name here may be another one.
+        AdapterError: It runs in a container: a file of the same name here may be another one; or
+            it could not be looked at.
     """
+    if found.trouble:
+        raise AdapterError(found.trouble, hint="name its configuration or its command instead")
     if found.is_elsewhere:
         raise AdapterError(
             f"{found} runs in a container or chroot, with files, processes or a network of its "
@@ -171,7 +197,8 @@ def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
     if member is None:
         if path.is_file() and os.access(path, os.X_OK):
             return (_of_command(CommandSource((text,), path.parent), machine),)
-        kinds = sorted({adapter.kind for adapter in machine.adapters} | {"nginx", "apache"})
+        known = {adapter.kind for adapter in machine.adapters} | {"nginx", "apache"}
+        kinds = sorted(known - _WITHOUT_FILE)
         raise UsageError(
             f"`{path}` is no main configuration file of a server that is known here",
             hint=f"name the main file of {', '.join(kinds)}, or the server itself: `pid:1234`",
@@ -197,6 +224,7 @@ def _known_file(path: str, machine: Machine) -> Member | None:
 
 
 def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
+    name = service_of(name)
     facts = unit(name)
     inside = [
         each
@@ -220,9 +248,10 @@ def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
         raise AdapterError(
             f"`{name}` starts no program of its own", hint="name the service that it starts"
         )
-    folder = facts.folder or "/"
-    member = machine.recognised(facts.command[0], facts.command, folder)
-    member = member or own_command(facts.command, folder, facts.command[0])
+    command, variables = command_of(facts), dict[str, str]()
+    with suppress(AdapterError):  # what this user may not read, nothing is filled in from
+        variables = variables_of(name)
+    member = _member(command[0], command, facts.folder or "/", machine, variables)
     return (Found(member=_served_by(member, facts), unit=facts),)
 
 
@@ -282,8 +311,26 @@ def _of_command(source: CommandSource, machine: Machine) -> Found:
         raise AdapterError(
             f"`{first}` is no program that can be run here", hint=f"expected {FORMS}"
         )
-    member = machine.recognised(program, command, str(folder))
-    return Found(member=member or own_command(command, str(folder), program))
+    return Found(member=_member(program, command, str(folder), machine, os.environ))
+
+
+def _member(
+    program: str,
+    command: tuple[str, ...],
+    folder: str,
+    machine: Machine,
+    variables: Mapping[str, str],
+) -> Member:
+    """Return the member that a command starts, whatever it is wrapped in."""
+    if member := machine.recognised(program, command, folder):
+        return member
+    inner = unwrapped(command, variables)
+    if inner.command and inner.command != command:
+        first = inner.command[0]
+        own = os.path.join(folder, first) if "/" in first else shutil.which(first)  # noqa: PTH118
+        if own and (member := machine.recognised(own, inner.command, folder)):
+            return structs.replace(member, environment={**member.environment, **inner.environment})
+    return own_command(command, folder, program)
 
 
 def _at_rest(member: Member) -> Found:
@@ -302,7 +349,8 @@ def _found(
     name = f"{tree.member.kind} (pid {tree.root.pid})"
     found = contained(lambda: _seen(tree, machine, facts, group=group, beside=beside), name)
     if isinstance(found, str):
-        return Found(member=tree.member, root=tree.root, below=tree.below, trouble=found)
+        member = structs.replace(tree.member, user=tree.root.user)
+        return Found(member=member, root=tree.root, below=tree.below, trouble=found)
     return found
 
 
@@ -320,6 +368,11 @@ def _seen(
     if beside is None:
         beside = machine.beside_in_unit(tree)
     seen = details(root.pid, machine.proc)
+    if has_gained_rights(root.pid, machine.proc):
+        raise AdapterError(
+            "whoever called it chose its command line, and it has more rights than he: name what "
+            "it starts, not this process"
+        )
     whole = replace(tree, below=(*tree.below, *beside)) if group else tree
     listens, sees_all = machine.sockets_of(whole)
     hidden = [*seen.hidden, *(() if sees_all else ("sockets",))]
@@ -331,13 +384,16 @@ def _seen(
     if root.user not in {"", "root"}:
         # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)
-    # A copy of what is of no unit has its values from httpdyno's environment. What another user's
-    # process only names, such as a password there, is not given to it.
-    is_own = root.user in {"", user_name(os.geteuid())}
-    not_given = frozenset() if is_own else frozenset(seen.ours_differ)
-    units = facts.environment_names if facts else ()  # whose values are the unit's, not ours
+    units = facts.environment_names if facts else ()
     of_process = (*tree.member.environment_names, *seen.environment_names)
-    names = tuple(dict.fromkeys((*units, *(each for each in of_process if each not in not_given))))
+    is_whole = {name for name in seen.environment_names if is_setting(name)} <= {*units}
+    is_own = root.user in {"", user_name(os.geteuid())}
+    if not is_whole or not (units or is_own):
+        # A wrapper set some, or a shell. What another user's process names it does not get from
+        # httpdyno's environment.
+        source = process_source(root.pid, root.start_ticks)
+        member = structs.replace(member, environment_from=source)
+    names = tuple(dict.fromkeys((*units, *of_process)))
     return Found(
         member=structs.replace(member, environment_names=names),
         root=root,
@@ -361,7 +417,7 @@ def _unit_or_none(name: str) -> UnitFacts | None:
 
 def _served_by(member: Member, facts: UnitFacts) -> Member:
     return structs.replace(
-        member,
+        (activated(member, facts.sockets) if facts.sockets else None) or member,
         unit=facts.name,
         user=facts.user or member.user,
         folder=facts.folder if facts.folder.startswith("/") else member.folder,

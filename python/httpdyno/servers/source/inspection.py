@@ -10,9 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from httpdyno.errors import UsageError
 from httpdyno.model import Backend, KnobInfo, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
+from httpdyno.servers.source.answering import own_hosts
 from httpdyno.servers.source.contained import Allowance, contained
 from httpdyno.servers.source.find import Found, find
 from httpdyno.servers.source.machine import Machine
@@ -138,13 +140,26 @@ def with_backends(seen: Sequence[Inspected], machine: Machine) -> tuple[Inspecte
 def serving(backend: Backend, machine: Machine) -> tuple[Found, ...]:
     """Return the servers of this machine that listen where a backend is; mostly one, or none."""
     # What a configuration calls a backend may be anything.
-    found = contained(lambda: _at(backend, machine), backend.to)
+    found = contained(lambda: listening_at(backend, machine), backend.to)
     return () if isinstance(found, str) else found
 
 
-def _at(backend: Backend, machine: Machine) -> tuple[Found, ...]:
+def listening_at(backend: Backend, machine: Machine) -> tuple[Found, ...]:
+    """Return the servers of this machine that listen where a backend is.
+
+    Raises:
+        UsageError: It is no address, or nobody listens there.
+        AdapterError: This user may not see who it is.
+    """
     source = parse_source([backend.to], Path("/"))
-    return find(source, machine) if isinstance(source, AddressSource) else ()
+    if not isinstance(source, AddressSource):
+        return ()
+    if not source.port:
+        return find(source, machine)
+    for host in own_hosts(source.host):
+        with suppress(UsageError):  # nobody listens there
+            return find(AddressSource(host, source.port), machine)
+    return ()
 
 
 def _changed_at_s(path: str, files: MemberFiles) -> float:

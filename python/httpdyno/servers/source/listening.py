@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from httpdyno.servers.address import place_of, unix_address
 from httpdyno.servers.source.process import PROC, user_name
 
 _TCP_LISTEN = "0A"
@@ -43,7 +44,7 @@ class ListeningSocket:
         if port != self.port:
             return False
         if not port:
-            return _real(self.host) == _real(host)
+            return place_of(self.address) == place_of(unix_address(host))
         if host == "localhost":
             return _is_local(self.host)
         is_covered = _is_any(self.host) and (":" not in host or ":" in self.host)
@@ -148,8 +149,3 @@ def _is_local(host: str) -> bool:
         address = ipaddress.ip_address(host)
         return address.is_unspecified or address.is_loopback
     return False
-
-
-def _real(path: str) -> str:
-    # /var/run is /run on most systems, and configurations name either.
-    return path if path.startswith("@") else os.path.realpath(path)

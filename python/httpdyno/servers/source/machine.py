@@ -67,7 +67,7 @@ class Machine:
     def trees(self) -> tuple[Tree, ...]:
         """The servers of known kinds that run, by the pid of their root."""
         roots = {tree.root.pid: tree for tree in map(self.tree_of, self._members) if tree.is_known}
-        return tuple(roots[pid] for pid in sorted(roots) if not self._is_copy(pid))
+        return tuple(roots[pid] for pid in sorted(roots) if not self.is_copy(pid))
 
     def allowance(self, user: str) -> Allowance | None:
         """Return the time that is left for what a user runs; None where it is whoever looks."""
@@ -82,7 +82,7 @@ class Machine:
         found = ((user, each.n_passed_over) for user, each in self._allowances.items())
         return tuple(sorted((user, n) for user, n in found if n))
 
-    def _is_copy(self, pid: int) -> bool:
+    def is_copy(self, pid: int) -> bool:
         """Whether it is a private copy that some httpdyno runs: those are nobody's servers."""
         if MARK in details(pid, self.proc).environment_names:
             return True

@@ -9,7 +9,7 @@ DPKG = Path("/var/lib/dpkg")
 
 _N_LETTERS = 3
 """Of a program's name; a package whose own name has them not is not looked into."""
-_UPSTREAM = re.compile(r"(?:\d+:)?(?P<version>[^-+~]+)")
+_UPSTREAM = re.compile(r"(?:\d+:)?(?P<version>[^-+~\s]+)")
 
 
 def package_version(program: str, dpkg: Path = DPKG) -> str:

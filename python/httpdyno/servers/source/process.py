@@ -28,6 +28,8 @@ class ProcessFacts:
     """As the kernel calls it: 15 bytes at most."""
     started_at_s: float
     """Unix time, to about 10 ms."""
+    start_ticks: int = 0
+    """The same in clock ticks since the machine started: with the pid it names one process."""
     program: str = ""
     """The file that it runs; empty where this user may not know it."""
     is_replaced: bool = False
@@ -50,8 +52,6 @@ class ProcessDetails:
     """What only its user and root may see of a process."""
 
     environment_names: tuple[str, ...] = ()
-    ours_differ: tuple[str, ...] = ()
-    """Those of which httpdyno's own environment has another value."""
     open_files_limit: str = ""
     """Soft limit; a number or `unlimited`."""
     hidden: tuple[str, ...] = ()
@@ -78,17 +78,10 @@ def details(pid: int, proc: Path = PROC) -> ProcessDetails:
         limits = (folder / "limits").read_bytes()
     except OSError:
         hidden.append("limits")
-    variables = {
-        name.decode(errors="replace"): value
-        for name, found, value in (entry.partition(b"=") for entry in environment.split(b"\0"))
-        if found
-    }
-    own = {name: os.fsencode(value) for name, value in os.environ.items()}
+    entries = (entry.partition(b"=") for entry in environment.split(b"\0"))
+    names = {name.decode(errors="replace") for name, found, _ in entries if found}
     return ProcessDetails(
-        environment_names=tuple(sorted(variables)),
-        ours_differ=tuple(
-            sorted(name for name, value in variables.items() if own.get(name, value) != value)
-        ),
+        environment_names=tuple(sorted(names)),
         open_files_limit=_open_files(limits.decode(errors="replace")),
         hidden=tuple(hidden),
     )
@@ -185,12 +178,15 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
         return None
     program = _link(f"{folder}/exe")
     status = _status(folder)
+    if "Uid" not in status:  # gone meanwhile: whose it was nobody can say
+        return None
     control_group = _control_group(folder)
     return ProcessFacts(
         pid=pid,
         parent=int(fields[1]),
         name=stat[opened + 1 : closed],
         started_at_s=booted_at_s + int(fields[19]) / _TICKS_PER_S,
+        start_ticks=int(fields[19]),
         program=program.removesuffix(_DELETED),
         is_replaced=program.endswith(_DELETED),
         arguments=arguments,
@@ -212,7 +208,7 @@ def _status(folder: str) -> dict[str, str]:
 
 
 def _user(status: dict[str, str]) -> str:
-    return user_name(int(status["Uid"].split()[0])) if "Uid" in status else ""
+    return user_name(int(status["Uid"].split()[0]))
 
 
 def _control_group(folder: str) -> str:

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from msgspec import structs
+
+from httpdyno.errors import AdapterError
 from httpdyno.model import Member
 
 KINDS = (
@@ -104,6 +107,20 @@ def own_command(arguments: Sequence[str], folder: str, program: str = "") -> Mem
         program=program,
         folder=folder,
     )
+
+
+def as_command(member: Member) -> Member:
+    """Return a member of a kind that nobody knows how to copy, as the command that it is.
+
+    Raises:
+        AdapterError: Nobody knows how it was started: it wrote something else over that.
+    """
+    if not member.command or said_version(member.command):
+        raise AdapterError(
+            f"how {member.name} is started is not known",
+            hint=f"say it: `httpdyno adopt -- {member.name} …`, or name its unit",
+        )
+    return structs.replace(member, kind="command", main="")
 
 
 def said_version(arguments: Sequence[str]) -> str:

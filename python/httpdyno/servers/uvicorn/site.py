@@ -20,7 +20,7 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.address import unix_address
 from httpdyno.servers.command.site import recognised, started_with
-from httpdyno.servers.command.words import listening_address, option
+from httpdyno.servers.option_words import listening_address, option
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.source.package import python_version
 from httpdyno.servers.uvicorn.in_force import UvicornInsight

@@ -35,7 +35,16 @@ def roots(facts: Facts) -> list[Root]:
             found.append(Root(path=path, host=reading.scope, reading=reading))
     # What hosts have of their own is not served by the main server.
     own = [each for each in found if each.host]
-    return own or found
+    return [*(own or found), *_aliased(facts)]
+
+
+def _aliased(facts: Facts) -> Iterator[Root]:
+    """Yield the folders that an `Alias` serves, as Debian's packages of applications do."""
+    for reading in facts.said("Alias"):
+        path = posixpath.normpath((words(reading.text)[1:2] or [""])[0])
+        is_file = bool(posixpath.splitext(path)[1])
+        if path.startswith("/") and not is_file and folder_of(reading.scope) is None:
+            yield Root(path=path, host=reading.scope, reading=reading)
 
 
 def folder_of(scope: str) -> tuple[str, str] | None:

@@ -1,8 +1,15 @@
 """Options of command lines, as words. Pure."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from httpdyno.servers.address import unix_address
+
+_ADDRESS = re.compile(
+    r"(?P<scheme>(?:tcp|tcp4|tcp6|ssl|http|https)://)?"
+    r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*(?=:)|[\w.-]*|\*):)?(?P<port>\d+)"
+    r"(?P<rest>/?(?:\?.*)?)"
+)
 
 
 def option(words: Sequence[str], *names: str) -> str:
@@ -53,14 +60,27 @@ def _is_where(text: str) -> bool:
 def listening_address(text: str) -> str:
     """Return an address as servers of these kinds take it, as `ip:port` or `unix:/path`.
 
-    `8000`, `:8000`, `localhost:8000`, `unix:/run/shop.sock`; empty where it says no port.
+    `8000`, `:8000`, `localhost:8000`, `tcp://0.0.0.0:8000?backlog=9`, `unix:/run/shop.sock`; empty
+    where it says no port.
     """
     if text.startswith("unix:"):
-        return unix_address(text.removeprefix("unix:").removeprefix("//"))
-    host, colon, port = text.rpartition(":")
-    if not colon and not text.isdigit():
+        return unix_address(text.removeprefix("unix:").removeprefix("//").partition("?")[0])
+    found = _ADDRESS.fullmatch(text)
+    if not found:
         return ""
-    if not port.isdigit():
-        return ""
+    host = found["host"] or ""
     usual = {"": "0.0.0.0", "localhost": "127.0.0.1", "*": "0.0.0.0"}  # noqa: S104 - as it is read
-    return f"{usual.get(host, host)}:{port}"
+    return f"{usual.get(host, host)}:{found['port']}"
+
+
+def is_tls_address(text: str) -> bool:
+    """Whether an address says by its scheme that TLS is spoken there."""
+    return text.startswith(("ssl://", "https://"))
+
+
+def with_address(text: str, address: str) -> str:
+    """Return an address in the way that another one was written, with its scheme and query."""
+    found = _ADDRESS.fullmatch(text)
+    if not found or address.startswith("unix:"):
+        return address
+    return f"{found['scheme'] or ''}{address}{found['rest'] or ''}"

@@ -1,6 +1,12 @@
 import pytest
 
-from httpdyno.servers.command.words import listening_address, option, options, with_values
+from httpdyno.servers.option_words import (
+    listening_address,
+    option,
+    options,
+    with_address,
+    with_values,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,14 @@ def test_the_last_of_an_options_spellings_counts(words, found):
         ("[::1]:8000", "[::1]:8000"),
         ("unix:/run/shop.sock", "unix:/run/shop.sock"),
         ("unix:///run/shop.sock", "unix:/run/shop.sock"),
+        ("unix:///run/shop.sock?umask=0111", "unix:/run/shop.sock"),
+        ("tcp://127.0.0.1:8311", "127.0.0.1:8311"),
+        ("tcp://:8311", "0.0.0.0:8311"),
+        ("tcp://[::1]:8311?backlog=9", "[::1]:8311"),
+        ("ssl://0.0.0.0:8443?key=a&cert=b", "0.0.0.0:8443"),
+        ("http://*:5000/", "0.0.0.0:5000"),
+        ("fd://3", ""),
+        ("redis://127.0.0.1:6379", ""),
         ("shop", ""),
         ("shop:http", ""),
         ("", ""),
@@ -49,3 +63,15 @@ def test_all_uses_of_an_option_are_changed_or_go():
     ]
     gone = with_values(words, lambda old: None if old != "3" else old, "-b", "--bind")
     assert gone == ["serve", "-b3", "--port", "4"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("127.0.0.1:80", "127.0.0.2:9"),
+        ("tcp://0.0.0.0:80", "tcp://127.0.0.2:9"),
+        ("ssl://[::]:80?key=a", "ssl://127.0.0.2:9?key=a"),
+    ],
+)
+def test_another_address_is_written_as_the_old_one_was(old, new):
+    assert with_address(old, "127.0.0.2:9") == new
