@@ -13,6 +13,7 @@ from time import monotonic, sleep
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.load.origin import Origin, origin
 from tests.store.postgresql import FOLDERS
 from tests.verdict import Counts
@@ -30,6 +31,10 @@ SKIPPED = "needs what is not installed: "
 os.environ["TERM"] = "xterm"
 
 LEFTOVER_DEADLINE_S = 5.0
+
+# How long an example takes tells of what else the machine does.
+settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gate")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 _CONFIGURATION = "configuration"
 """Each time it is asked, the processes of this machine are looked at too, which takes longest."""
-_EACH = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+_EACH = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from tests.telemetry.waiting_server import (
     waiting,
 )
 
+from httpdyno.servers.below import children
 from httpdyno.telemetry.kernel_text import Pressure, running_threads
 from httpdyno.telemetry.look import onlooker
 from httpdyno.telemetry.look.end import Ends
@@ -93,11 +94,15 @@ workers(1, family)
         onlooker = Onlooker([pid])
         onlooker.start()
         await_true(lambda: looked_at(pid, 0.05).workers > 0)
+        [family] = children(pid)
         for _ in range(5):
+            accepting = children(family)
             with served(port) as client:
                 for _ in range(99):
                     client.sendall(b"x")
                     client.recv(1)
+            # What one has counted is its parent's once it was waited for, and nobody's before.
+            await_true(lambda: children(family) not in ([], accepting))  # noqa: B023 - called here
         seen = onlooker.stop()
     assert seen.read_calls is not None
     assert seen.write_calls is not None

@@ -109,7 +109,7 @@ def test_a_change_can_be_taken_back_by_its_bytes(layout):
                 assert after[last + grown :] == before[last:]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_several_values_at_once_are_all_in_force(data):
     found = data.draw(st.sampled_from([studied(x) for x in LAYOUTS]))
