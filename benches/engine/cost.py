@@ -165,7 +165,7 @@ def _whole_program(
     def ours() -> Run:
         words = ["load", f"http://{origin.address}/", "-c", str(CONNECTIONS)]
         # Who compares it with others asks it for no more than they do.
-        command = [program, *words, "-d", f"{_LONG_S:g}s", "--no-look", "--json", "-"]
+        command = [program, *words, "-d", f"{_LONG_S:g}s", "--json", "-"]
         ended = run(command, cpu=setting.client_cpu, timeout_s=_LONG_S + 60).checked()
         completed = json.loads(ended.stdout)["completed"]
         return {"cpu_s": ended.cpu_s, "completed": completed, "run": ended.record()}

@@ -150,7 +150,7 @@ def _whole_growth(figure: Figure, setting: Setting, last_s: float) -> int:
     with Oracle(setting, "--log-capacity", "0") as oracle:
         words = ["load", f"http://{oracle.address}/", "-c", str(CONNECTIONS)]
         # It is looked at until a moment before its end, when it says what it saw.
-        command = [program, *words, "-d", f"{last_s + 1:g}s", "--no-look"]
+        command = [program, *words, "-d", f"{last_s + 1:g}s"]
         with Background(command, cpu=setting.client_cpu) as loading:
             began_s = time.monotonic()
             sizes: list[int] = []

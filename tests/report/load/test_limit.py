@@ -23,7 +23,7 @@ from httpdyno.model import (
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.html import load_html
 from httpdyno.report.load.json import load_json
-from httpdyno.report.load.limit import evidence_rows, limit_text
+from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
 from httpdyno.report.load.text import load_text
 
 KINDS = (
@@ -413,3 +413,22 @@ def test_a_run_queue_that_is_not_the_servers_own_is_told_beside_its_limit():
     words = "run queue 3.4 threads ran or were ready on the machine's 2 CPUs in the mean; the load"
     assert words in text
     assert "run queue" not in told(load_outcome(look=LOOK, bottleneck=bottleneck(LOOK)))
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "address", "is_offered"),
+    [
+        ("server", "127.0.0.1:8000", True),
+        ("server", "unix:/run/shop.sock", True),
+        ("server", "192.0.2.1:80", False),
+        ("client_cpu", "127.0.0.1:8000", False),
+        ("server", "", False),
+    ],
+)
+def test_a_look_is_offered_where_a_server_of_this_machine_was_the_limit(
+    limited_by, address, is_offered
+):
+    outcome = load_outcome(address=address)
+    measurement = structs.replace(outcome.measurement, limited_by=limited_by)
+    rows = dict(server_rows(structs.replace(outcome, measurement=measurement)))
+    assert any("--look" in text for text in rows.values()) is is_offered

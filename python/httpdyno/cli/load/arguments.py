@@ -75,7 +75,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         first=requests.first,
         tls=_tls(asked.tls, requests.target),
     )
-    check_look(asked.client.look, workload)
+    check_look(workload, is_asked=asked.client.look)
     window = _window(asked.traffic, workload)
     warm_up = _warm_up(asked.traffic.warm_up, workload)
     given = asked.traffic.seed

@@ -131,11 +131,10 @@ class ClientOptions:
         ),
     ] = None
     look: Annotated[
-        bool | None,
+        bool,
         typer.Option(
-            "--look/--no-look",
-            help="Look at the server, where it runs here, under a second more of the load, and "
-            "say what limited it.  [default: after 10 s and more of GET]",
-            show_default=False,
+            "--look",
+            help="Send up to 5 s more of the load, look at the server in it if it runs here, and "
+            "say what limited it.",
         ),
-    ] = None
+    ] = False

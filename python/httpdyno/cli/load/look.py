@@ -20,8 +20,6 @@ def with_look(
     plan: LoadPlan,
     stretches_s: Sequence[float],
     is_over: Callable[[], bool],
-    *,
-    is_asked: bool,
 ) -> LoadOutcome:
     """Return a test's outcome with a look at the server that it loaded, where that runs here.
 
@@ -30,14 +28,13 @@ def with_look(
         plan: How.
         stretches_s: How long a look may take, and another where that was too short; at least one.
         is_over: Whether an end is asked for: then there is no look.
-        is_asked: Whether somebody wants one: then it is said why there is none.
     """
     load = MoreLoad.of(plan, plan.address, spin_s=plan.spin_s)
     try:
         servers = answering(plan.address, this_machine())
         if not servers:
             nobody = f"no process of this machine listens at `{plan.address}`"
-            return structs.replace(outcome, not_looked=nobody) if is_asked else outcome
+            return structs.replace(outcome, not_looked=nobody)
         roots = [each.root.pid for each in servers if each.root is not None]
         look = seen_under(load, roots, stretches_s, is_over, tell)
     except HttpdynoError as error:
@@ -48,8 +45,7 @@ def with_look(
     if look is None:
         return outcome
     if doubt := doubt_of(look, plan.address, stretches_s):
-        hint = "" if is_asked else " (`--look` asks for more)"
-        return structs.replace(outcome, not_looked=f"{doubt}{hint}")
+        return structs.replace(outcome, not_looked=doubt)
     limited_by, found = of_the_server(outcome.measurement.limited_by, bottleneck(look))
     measurement = outcome.measurement
     if limited_by != measurement.limited_by:

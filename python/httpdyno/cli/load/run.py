@@ -172,15 +172,15 @@ def _host() -> HostFacts:
 
 
 def _looked_at(
-    outcome: LoadOutcome, plan: LoadPlan, asked_to_end: Sequence[int], *, is_asked: bool | None
+    outcome: LoadOutcome, plan: LoadPlan, asked_to_end: Sequence[int], *, is_asked: bool
 ) -> LoadOutcome:
     """Return the outcome with a look at the server, where there is to be one."""
-    stretches = stretches_s(plan, is_asked)
+    stretches = stretches_s(plan, is_asked=is_asked)
     if not stretches or asked_to_end or not outcome.measurement.completed:
         return outcome
     from httpdyno.cli.load.look import with_look  # noqa: PLC0415 - not for a handful of requests
 
-    return with_look(outcome, plan, stretches, lambda: bool(asked_to_end), is_asked=bool(is_asked))
+    return with_look(outcome, plan, stretches, lambda: bool(asked_to_end))
 
 
 def _announce(log: str | None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import structs
 
+from httpdyno.load.target import is_loopback
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
 from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import (
@@ -88,6 +89,13 @@ def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
             yield _CPU_TIME, f"without {behind_text(outcome.behind)}"
     elif outcome.not_looked:
         yield _THE_SERVER, f"not looked at: {outcome.not_looked}"
+    elif _may_be_looked_at(outcome):
+        yield _THE_SERVER, "`--look` sends up to 5 s more of the load, and says what of it"
+
+
+def _may_be_looked_at(outcome: LoadOutcome) -> bool:
+    is_here = bool(outcome.address) and is_loopback(outcome.address)
+    return is_here and outcome.measurement.limited_by == "server"
 
 
 def evidence_rows(evidence: Evidence) -> list[tuple[str, str]]:
