@@ -53,7 +53,7 @@ def test_a_condition_is_read(text: str, subject: str, figure: str, limit: float)
 def test_a_threshold_of_k6_is_answered_with_its_opposite(text: str, said: str) -> None:
     with pytest.raises(UsageError, match="says what must hold") as caught:
         parsed(text)
-    assert caught.value.hint == f"as `--fail-if '{said}'`"
+    assert caught.value.hint == f"write `--fail-if '{said}'`"
     parsed(said)
 
 

@@ -99,7 +99,7 @@ def parsed(text: str) -> Threshold:
         failing = ">" if sign == "<=" else ">="
         raise UsageError(
             f"`--fail-if '{text}'` says what must hold, expected what must not",
-            hint=f"as `--fail-if '{name} {failing} {limit_ms}ms'`",
+            hint=f"write `--fail-if '{name} {failing} {limit_ms}ms'`",
         )
     match = _CONDITION.fullmatch(text)
     if match is None:
