@@ -32,7 +32,17 @@ _NO_HTTP = {
     "cut_off": "its head was cut off by the end of the connection",
     "switched": "it switched to another protocol",
 }
-_WORDS = {"tls": _TLS, "bad_response": _NO_HTTP, "connect": {"system": "{}"}}
+_LENGTH = {
+    "length": "the first had {}",
+    "coding": "of what is coded otherwise than by gzip, the decoded length is not known; "
+    "`-H 'Accept-Encoding: gzip'` asks for that",
+}
+_WORDS = {
+    "tls": _TLS,
+    "bad_response": _NO_HTTP,
+    "wrong_length": _LENGTH,
+    "connect": {"system": "{}"},
+}
 
 
 def reason_text(kind: str, measurement: Measurement) -> str:
