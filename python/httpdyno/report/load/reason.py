@@ -15,7 +15,7 @@ _TLS = {
     "refused_identity": "the server does not take this client's certificate; "
     "`--cert FILE --key FILE` shows another",
     "unknown_name": "the server has no such name; `--sni NAME` gives another",
-    "version": "client and server have no version of TLS in common, which here are 1.2 and 1.3",
+    "version": "client and server have no version of TLS in common; httpdyno speaks 1.2 and 1.3",
     "http2": _HTTP2,
     "no_tls": "the server does not speak TLS; load it with `http://`",
     "alert": "the server ended it with {}; perhaps it wants a certificate (`--cert FILE`) or "
