@@ -97,7 +97,7 @@ class FirstTable(Record, frozen=True):
     expect_status: int | Literal["ok"] = 200
     """The right answer's status; `ok` is any 2xx or 3xx. Any other is an error."""
     expect_length: int | None = None
-    """The right answer's length in bytes, decoded."""
+    """The right answer's length in bytes, decoded: without chunks and gzip."""
 
 
 class RequestTable(FirstTable, frozen=True):

@@ -33,7 +33,7 @@ class RequestSpec(Record, frozen=True):
     expect_status: int | None = 200
     """None accepts any 2xx or 3xx."""
     expect_length: int | None = None
-    """Bytes of the decoded body."""
+    """Bytes of the decoded body: without chunks and gzip. Of one coded otherwise nobody knows."""
     name: str = ""
     """By which an objective may name it; empty for none."""
 

@@ -6,7 +6,9 @@ import zlib
 import pytest
 
 from httpdyno.experiment.answer import coding
+from httpdyno.experiment.answer.ask import Answer, Question
 from httpdyno.experiment.answer.coding import UndecodableError, UnknownCodingError, decoded
+from httpdyno.model import RequestSpec
 
 TEXT = b"a page of words " * 200
 RAW = zlib.compressobj(wbits=-zlib.MAX_WBITS)
@@ -58,3 +60,19 @@ def test_brotli_is_undone_where_a_decoder_is_here(monkeypatch):
 def test_a_coding_of_nobody_is_no_fault_of_the_body():
     with pytest.raises(UnknownCodingError, match="zstd"):
         decoded(TEXT, "zstd")
+
+
+@pytest.mark.parametrize(
+    ("body", "coding", "is_right"),
+    [
+        (TEXT, "", True),
+        (gzip.compress(TEXT), "gzip", True),
+        (gzip.compress(TEXT), "", False),
+        (TEXT, "gzip", False),
+        (zlib.compress(TEXT), "deflate", False),
+    ],
+)
+def test_a_right_length_is_that_of_the_decoded_body(body, coding, is_right):
+    request = RequestSpec(path="/", expect_length=len(TEXT))
+    answer = Answer(question=Question(request=request), status=200, body=body, coding=coding)
+    assert answer.is_right is is_right

@@ -132,6 +132,8 @@ def test_all_addresses_are_named_where_none_takes_a_connection():
         ("bad_response", ("start", "SSH-2.0"), "not HTTP: it began with `SSH-2.0`"),
         ("bad_response", ("start", ""), "not HTTP"),
         ("bad_response", ("what a later engine says", "x"), "not HTTP"),
+        ("wrong_length", ("length", "40"), "than expected: the first had 40"),
+        ("wrong_length", ("coding", ""), "coded otherwise than by gzip"),
         ("connect", ("system", "No route to host"), "could not connect: No route to host"),
     ],
 )

@@ -32,6 +32,17 @@ pub(super) struct Head {
     is_chunked: bool,
     says_close: bool,
     says_keep_alive: bool,
+    pub(super) coding: Coding,
+}
+
+/// What was done to the content before it was sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Coding {
+    #[default]
+    Plain,
+    /// Its last four bytes are the length that it had before, modulo 2³² (RFC 1952).
+    Gzip,
+    Other,
 }
 
 /// How the end of a body is known.
@@ -79,6 +90,7 @@ impl Head {
             10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
             10 if name.eq_ignore_ascii_case(b"set-cookie") => return Ok(Some(value)),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value)?,
+            16 if name.eq_ignore_ascii_case(b"content-encoding") => self.content_coding(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value)?,
             _ => {}
         }
@@ -121,6 +133,19 @@ impl Head {
             self.is_chunked = is_chunked;
         }
         Ok(())
+    }
+
+    fn content_coding(&mut self, value: &[u8]) {
+        for coding in list(value) {
+            self.coding = match coding {
+                b"" => continue,
+                _ if coding.eq_ignore_ascii_case(b"identity") => continue,
+                _ if self.coding != Coding::Plain => Coding::Other,
+                _ if coding.eq_ignore_ascii_case(b"gzip") => Coding::Gzip,
+                _ if coding.eq_ignore_ascii_case(b"x-gzip") => Coding::Gzip,
+                _ => Coding::Other,
+            };
+        }
     }
 
     /// An interim answer: the real one follows. We never ask to switch protocols, so 101 is wrong.

@@ -5,11 +5,14 @@
 
 use memchr::memchr3;
 
-use super::head::{Framing, Head, Malformed, chunk_size, field, is_space};
+use super::head::{Coding, Framing, Head, Malformed, chunk_size, field, is_space};
 
 /// The most that a head (its interim answers included), a chunk's line or the trailers may be: as
 /// curl has it.
 const MAX_HEAD_BYTES: usize = 300 * 1024;
+
+/// A gzip of nothing: its head, an empty block, its trailer.
+const MIN_GZIP_BYTES: u64 = 20;
 
 /// One answer under way.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct Scanner {
     head: Head,
     is_answer_to_head: bool,
     body_bytes: u64,
+    /// The last bytes of a body in gzip.
+    tail: [u8; 4],
     /// Bytes of lines since the head, chunk or trailers began.
     line_bytes: usize,
     /// The part of a line whose end did not come yet; or one that ended with the last byte that came,
@@ -63,6 +68,7 @@ impl Scanner {
             head: Head::default(),
             is_answer_to_head: false,
             body_bytes: 0,
+            tail: [0; 4],
             line_bytes: 0,
             // Room for the usual cut-off line, so that even those allocate nothing later.
             rest: Vec::with_capacity(256),
@@ -85,8 +91,28 @@ impl Scanner {
     }
 
     /// Bytes of the body so far, chunks decoded.
+    #[cfg(test)]
     pub(crate) fn body_bytes(&self) -> u64 {
         self.body_bytes
+    }
+
+    /// How long the body was before it was coded; `None` where that is not known. Of gzip it is what
+    /// the body itself says, modulo 2³².
+    pub(crate) fn decoded_bytes(&self) -> Option<u64> {
+        match self.head.coding {
+            Coding::Plain => Some(self.body_bytes),
+            _ if self.body_bytes == 0 => Some(0),
+            Coding::Gzip if self.body_bytes >= MIN_GZIP_BYTES => {
+                Some(u32::from_le_bytes(self.tail).into())
+            }
+            Coding::Gzip | Coding::Other => None,
+        }
+    }
+
+    /// Whether the body, decoded, has this length.
+    pub(crate) fn has_length(&self, expected: u64) -> bool {
+        let is_gzip = self.head.coding == Coding::Gzip;
+        self.decoded_bytes() == Some(if is_gzip { expected % (1 << 32) } else { expected })
     }
 
     /// Whether the connection may be used again after this whole answer.
@@ -111,9 +137,9 @@ impl Scanner {
             at += match self.stage {
                 Stage::Done => return Ok(Scanned::Whole { consumed: at }),
                 _ if at == input.len() => return Ok(Scanned::Partial),
-                Stage::Body { left } => self.skip_body(left, input.len() - at),
-                Stage::Chunk { left } => self.skip_chunk(left, input.len() - at),
-                Stage::UntilClose => self.count_body((input.len() - at) as u64),
+                Stage::Body { left } => self.skip_body(left, &input[at..]),
+                Stage::Chunk { left } => self.skip_chunk(left, &input[at..]),
+                Stage::UntilClose => self.count_body(&input[at..]),
                 _ => self.take_line(&input[at..], &mut on_cookie)?,
             };
         }
@@ -150,22 +176,27 @@ impl Scanner {
         }
     }
 
-    fn count_body(&mut self, taken: u64) -> usize {
-        self.body_bytes += taken;
-        taken as usize
+    fn count_body(&mut self, taken: &[u8]) -> usize {
+        self.body_bytes += taken.len() as u64;
+        if self.head.coding == Coding::Gzip {
+            let n_new = taken.len().min(4);
+            self.tail.rotate_left(n_new);
+            self.tail[4 - n_new..].copy_from_slice(&taken[taken.len() - n_new..]);
+        }
+        taken.len()
     }
 
-    fn skip_body(&mut self, left: u64, available: usize) -> usize {
-        let taken = left.min(available as u64);
+    fn skip_body(&mut self, left: u64, available: &[u8]) -> usize {
+        let taken = left.min(available.len() as u64);
         self.stage = if taken == left { Stage::Done } else { Stage::Body { left: left - taken } };
-        self.count_body(taken)
+        self.count_body(&available[..taken as usize])
     }
 
-    fn skip_chunk(&mut self, left: u64, available: usize) -> usize {
-        let taken = left.min(available as u64);
+    fn skip_chunk(&mut self, left: u64, available: &[u8]) -> usize {
+        let taken = left.min(available.len() as u64);
         self.stage =
             if taken == left { Stage::ChunkEnd } else { Stage::Chunk { left: left - taken } };
-        self.count_body(taken)
+        self.count_body(&available[..taken as usize])
     }
 
     /// Take a line, or what there is of it; returns how many bytes that was.

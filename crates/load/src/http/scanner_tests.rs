@@ -231,6 +231,51 @@ fn lists_may_have_empty_parts_and_white_space_is_spaces_and_tabs() {
 }
 
 #[test]
+fn a_length_is_that_of_the_body_before_it_was_coded() {
+    let body = |n_bytes: usize, length: u32| {
+        let mut body = vec![b'g'; n_bytes - 4];
+        body.extend(length.to_le_bytes());
+        body
+    };
+    let chunked = |body: &[u8]| {
+        let pieces = body.chunks(3).flat_map(|piece| {
+            [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()
+        });
+        pieces.chain(*b"0\r\n\r\n").collect::<Vec<u8>>()
+    };
+    for (coding, body, length) in [
+        ("gzip", body(40, 5000), Some(5000)),
+        ("X-GZIP", body(40, 5000), Some(5000)),
+        ("identity", body(40, 5000), Some(40)),
+        ("", body(40, 5000), Some(40)),
+        ("gzip, identity", body(20, 0), Some(0)),
+        ("gzip", Vec::new(), Some(0)),
+        ("gzip", body(7, 5000), None),
+        ("br", body(40, 5000), None),
+        ("gzip, br", body(40, 5000), None),
+        ("br", Vec::new(), Some(0)),
+    ] {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n");
+        let framings: [(String, &[u8]); 3] = [
+            (format!("Content-Length: {}\r\n", body.len()), &body),
+            ("Transfer-Encoding: chunked\r\n".to_owned(), &chunked(&body)),
+            (String::new(), &body),
+        ];
+        for (framing, sent) in framings {
+            let answer = [format!("{head}{framing}\r\n").as_bytes(), sent].concat();
+            for size in [1, 7, answer.len()] {
+                let mut scanner = Scanner::new();
+                for piece in answer.chunks(size) {
+                    scanner.feed(piece).unwrap();
+                }
+                assert_eq!(scanner.decoded_bytes(), length, "{coding} in pieces of {size}");
+                assert_eq!(scanner.has_length(5000), length == Some(5000));
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_wrong_with_an_answer_is_told() {
     let long = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD_BYTES));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -176,7 +176,7 @@ pub struct Request {
     /// The status of a right answer; 0 accepts any 2xx or 3xx.
     #[serde(deserialize_with = "any")]
     pub expect_status: u16,
-    /// The length of a right answer's body, chunks decoded; `None` accepts any.
+    /// The length of a right answer's body, decoded: chunks and gzip; `None` accepts any.
     pub expect_length: Option<u64>,
 }
 

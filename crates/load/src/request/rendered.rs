@@ -3,7 +3,7 @@
 
 use super::template::{self, Template, Vars};
 use crate::error::Error;
-use crate::http::{Jar, is_token_byte};
+use crate::http::{Jar, Scanner, is_token_byte};
 use crate::input::Request;
 
 /// A request as it goes on the wire, and what a right answer to it looks like.
@@ -112,8 +112,9 @@ impl Rendered {
         }
     }
 
-    pub(crate) fn expects_length(&self, length: u64) -> bool {
-        self.expect_length.is_none_or(|expected| expected == length)
+    /// Whether the body of an answer, decoded, is as long as it should be.
+    pub(crate) fn expects_length_of(&self, answer: &Scanner) -> bool {
+        self.expect_length.is_none_or(|expected| answer.has_length(expected))
     }
 }
 

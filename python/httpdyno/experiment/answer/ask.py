@@ -15,6 +15,7 @@ from typing import Protocol
 
 from msgspec import structs
 
+from httpdyno.experiment.answer.coding import UndecodableError, decoded
 from httpdyno.foreign_text import opened_regular
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
@@ -30,6 +31,8 @@ RANDOM = "{random}"
 
 _MOST_BYTES = 16 << 20
 _REDIRECT_OR_OK = range(200, 400)
+_COUNTED = {"", "identity", "gzip", "x-gzip"}
+"""Codings whose bodies the load knows the decoded length of."""
 _ACCEPTS = "accept-encoding"
 _WITH_BODY = ("POST", "PUT", "PATCH")
 """Methods whose requests say how long their body is, also where there is none."""
@@ -118,8 +121,18 @@ class Answer:
         wanted = request.expect_status
         is_status = self.status in _REDIRECT_OR_OK if wanted is None else self.status == wanted
         return is_status and (
-            request.expect_length in {None, len(self.body)} or self.question.is_plain
+            request.expect_length in {None, self._decoded_length} or self.question.is_plain
         )
+
+    @property
+    def _decoded_length(self) -> int:
+        """Of the body without its coding, where that is one that the load can undo; else -1."""
+        if self.coding.strip().lower() not in _COUNTED:
+            return -1 if self.body else 0
+        try:
+            return len(decoded(self.body, self.coding))
+        except UndecodableError:
+            return -1
 
     def without_own(self, text: bytes) -> bytes:
         """Return a text of the answer with what only this asking put in replaced."""

@@ -159,6 +159,8 @@ class LoadJson(Record, frozen=True):
     offered: int
     completed: int
     errors: dict[str, int]
+    reasons: dict[str, tuple[str, str]]
+    """Of a kind of error why its first request failed, where more is known: a word, a detail."""
     statuses: dict[str, int]
     duration_s: float
     throughput_per_s: float

@@ -15,7 +15,7 @@ _TLS = {
     "refused_identity": "the server does not take this client's certificate; "
     "`--cert FILE --key FILE` shows another",
     "unknown_name": "the server has no such name; `--sni NAME` gives another",
-    "version": "client and server have no version of TLS in common, which here are 1.2 and 1.3",
+    "version": "client and server have no version of TLS in common; httpdyno speaks 1.2 and 1.3",
     "http2": _HTTP2,
     "no_tls": "the server does not speak TLS; load it with `http://`",
     "alert": "the server ended it with {}; perhaps it wants a certificate (`--cert FILE`) or "
@@ -32,7 +32,17 @@ _NO_HTTP = {
     "cut_off": "its head was cut off by the end of the connection",
     "switched": "it switched to another protocol",
 }
-_WORDS = {"tls": _TLS, "bad_response": _NO_HTTP, "connect": {"system": "{}"}}
+_LENGTH = {
+    "length": "the first had {}",
+    "coding": "of what is coded otherwise than by gzip, the decoded length is not known; "
+    "`-H 'Accept-Encoding: gzip'` asks for that",
+}
+_WORDS = {
+    "tls": _TLS,
+    "bad_response": _NO_HTTP,
+    "wrong_length": _LENGTH,
+    "connect": {"system": "{}"},
+}
 
 
 def reason_text(kind: str, measurement: Measurement) -> str:

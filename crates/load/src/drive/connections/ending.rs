@@ -38,7 +38,11 @@ impl<P: Platform> Connections<P> {
             Err(ErrorKind::Timeout)
         } else if !request.expects_status(status) {
             Err(ErrorKind::WrongStatus)
-        } else if !request.expects_length(scanner.body_bytes()) {
+        } else if !request.expects_length_of(scanner) {
+            cx.tally.reasons.note(ErrorKind::WrongLength, || match scanner.decoded_bytes() {
+                Some(n_bytes) => ("length", n_bytes.to_string()),
+                None => ("coding", String::new()),
+            });
             Err(ErrorKind::WrongLength)
         } else {
             Ok(())
