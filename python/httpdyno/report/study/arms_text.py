@@ -37,7 +37,7 @@ from httpdyno.units import format_bytes, format_duration, format_percent, format
 Arms = Sequence[tuple[str, ArmSummary]]
 
 ROWS_NOTE = (
-    "each row had starts of the reference beside it; its figures here are those beside the first"
+    "each row had starts of the reference beside it; its figures here are those of most starts"
 )
 _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
