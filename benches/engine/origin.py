@@ -84,6 +84,8 @@ class Oracle:
             self._process.end()
             raise
         self.address: str = said["address"]
+        self.doors: list[str] = [each["address"] for each in said.get("doors", [])]
+        """All places at which it listens, the last one where the last option says."""
         self.pid: int = said["pid"]
         host, _, port = self.address.rpartition(":")
         self.port = int(port)

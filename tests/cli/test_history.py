@@ -57,6 +57,19 @@ def test_a_patch_is_written_byte_for_byte(tmp_path, capfdbinary):
     assert capfdbinary.readouterr().out == patch
 
 
+def test_a_comparison_that_proved_nothing_writes_no_patch(tmp_path, capsys):
+    with Store.open() as store:
+        outcome = own_site()
+        a = outcome.plan.study.start_configuration()
+        plan = replace(outcome.plan, compare=(a, outcome.configuration))
+        outcome = replace(outcome, plan=plan, configuration=a, overlay_diff="-1\n+2\n")
+        run_id = store.create_run(outcome.plan, outcome.host)
+        store.save_outcome(run_id, replace(outcome, id=run_id, status="complete"))
+    assert run(["report", run_id, "--diff", str(tmp_path / "tuned.patch")]) == 2
+    assert "did not prove b better" in capsys.readouterr().err
+    assert not (tmp_path / "tuned.patch").exists()
+
+
 def test_an_empty_store_says_what_makes_a_first_run(capsys):
     assert run(["history"]) == 0
     assert "`httpdyno demo`" in capsys.readouterr().out

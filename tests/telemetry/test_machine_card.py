@@ -3,6 +3,11 @@
 import os
 from pathlib import Path
 
+import pytest
+from msgspec import to_builtins
+
+from httpdyno.report.shared.machine_card import card_line
+from httpdyno.telemetry import machine_card as module
 from httpdyno.telemetry.machine_card import machine_card
 
 FILES = Path("/proc/self/fd")
@@ -19,3 +24,12 @@ def test_every_figure_is_one_that_a_machine_can_have():
     assert card.requests_per_s == 5e4
     assert os.sched_getaffinity(0) == own
     assert len([*FILES.iterdir()]) == files
+
+
+@pytest.mark.parametrize(("others_s", "is_marked"), [(0.0, False), (60.0, True)])
+def test_a_card_that_was_taken_beside_others_says_so(monkeypatch, others_s, is_marked):
+    told_s = iter((100.0, 100.0 + others_s))
+    monkeypatch.setattr(module, "others_s", lambda: next(told_s))
+    card = machine_card(None)
+    assert (card.others_cores > 0) == is_marked
+    assert ("others used meanwhile" in card_line(to_builtins(card))) == is_marked

@@ -17,7 +17,7 @@ from httpdyno.errors import StoreError, UsageError
 from httpdyno.foreign_text import kept_bytes
 from httpdyno.model import RunUnderWay
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.their_files import patch_text
+from httpdyno.report.study.their_files import is_proven, patch_text
 from httpdyno.report.study.under_way import under_way_text, under_way_words
 from httpdyno.store import Store
 
@@ -100,6 +100,12 @@ def _show_study(store: Store, run_id: str, outputs: Outputs) -> None:
             words = f"{under_way_words(under_way, datetime.now(UTC))}; {_followed_by(run_id)}"
             results().print(Text(""), Prose(Text(words)))
         return
+    if not is_proven(outcome):
+        raise UsageError(
+            f"run {run_id} of `{outcome.plan.study.name}` did not prove b better: there is no "
+            "change to write",
+            hint=f"`httpdyno report {run_id}` says what it found, and how its files differ",
+        )
     is_own_site = outcome.plan.study.site is not None
     text = patch_text(outcome.overlay_diff) if is_own_site else outcome.overlay_diff
     if not text:

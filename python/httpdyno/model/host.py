@@ -22,6 +22,8 @@ class MachineCard(Record, frozen=True, omit_defaults=True):
     """The smallest requests and answers over loopback: of one thread of the load engine, and of a
     process of Python for each connection, of which there are as many as cores. None in what an
     earlier version took, and where it could not be measured."""
+    others_cores: float = 0.0
+    """What others used of this machine while it was taken; 0 where it was hardly anything."""
 
 
 class HostFacts(Record, frozen=True):

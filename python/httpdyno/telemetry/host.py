@@ -46,6 +46,17 @@ def cpu_ticks() -> tuple[int, int]:
     return sum(fields[_IDLE_FIELD - 1 : _IDLE_FIELD + 1]), sum(fields)
 
 
+def others_s() -> float:
+    """Return the CPU time of all but this process and its ended children, since this host started.
+
+    With what the hypervisor took.
+    """
+    idle, whole = cpu_ticks()
+    own = os.times()
+    ours_s = own.user + own.system + own.children_user + own.children_system
+    return (whole - idle) / _TICKS_PER_S - ours_s
+
+
 def cpu_ticks_of(cpus: Collection[int]) -> tuple[int, int] | None:
     """Return the same of some CPUs alone; None where one of them is not told, as in a container."""
     told: dict[int, list[int]] = {}

@@ -86,6 +86,9 @@ def test_a_change_tells_what_of_a_worker_is_another():
     told = "24.1 MiB PSS → 30.2 MiB PSS, 9 descriptors, 1 thread → 4 threads"
     assert worker_change(ARM, after) == told
     assert worker_change(structs.replace(ARM, workers=()), after) == ""
+    other = structs.replace(more, program="another")
+    assert worker_change(ARM, structs.replace(ARM, workers=(other,))) == ""
+    assert worker_change(ARM, structs.replace(ARM, workers=(other, more))) == told
 
 
 def test_terminal_page_and_json_have_it():

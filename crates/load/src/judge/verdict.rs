@@ -8,7 +8,7 @@
 //!
 //! 0. A request failed for want of a file descriptor: `descriptors`; of a local port: `ports`.
 //!    Both are the client's own, and more would have carried more.
-//! 1. No right answer came: `nobody`, unless 2 says why. There is no throughput that anything could
+//! 1. No right answer came: `nobody`. There is no throughput that anything could
 //!    have limited; what happened is in the errors. Open loop, and the rate was kept: `rate`.
 //!    Answers in the measured part fell short of what was offered by no more than those that were
 //!    under way, and [`FEW`]. Whoever was late or waited meanwhile limited latencies.
@@ -211,11 +211,11 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
     if evidence.no_ports > 0.0 {
         return LimitedBy::Ports;
     }
-    if (!is_open_loop || case.completed == 0) && is_unanswered(evidence) {
-        return LimitedBy::Network;
-    }
     if case.completed == 0 {
         return LimitedBy::Nobody;
+    }
+    if !is_open_loop && is_unanswered(evidence) {
+        return LimitedBy::Network;
     }
     if is_open_loop && is_kept(case) {
         return LimitedBy::Rate;

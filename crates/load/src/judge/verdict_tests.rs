@@ -88,7 +88,7 @@ fn where_nothing_right_came_nobody_is_the_limit_but_who_ran_out_of_something() {
         let unconnected = |e: &mut Evidence| {
             (e.unanswered_connect_ratio, e.syn_retransmits) = (0.9, 9.0);
         };
-        assert_eq!(told(1000, unconnected), LimitedBy::Network);
+        assert_eq!(told(1000, unconnected), LimitedBy::Nobody, "who hangs does not accept");
     }
 }
 

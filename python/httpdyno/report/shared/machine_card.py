@@ -14,6 +14,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("copy_bytes_per_s", "memory copied", lambda value: f"{format_bytes(value)}/s"),
     ("round_trips_per_s", "TCP round trips over loopback", format_rate),
     ("requests_per_s", "smallest requests over loopback", format_rate),
+    ("others_cores", "others used meanwhile", lambda n: f"{n:.1f} cores"),
 )
 """Field of a `MachineCard`, its name, and how its figure is written."""
 

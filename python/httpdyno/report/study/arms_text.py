@@ -37,7 +37,7 @@ from httpdyno.units import format_bytes, format_duration, format_percent, format
 Arms = Sequence[tuple[str, ArmSummary]]
 
 ROWS_NOTE = (
-    "each row had starts of the reference beside it; its figures here are those beside the first"
+    "each row had starts of the reference beside it; its figures here are those of most starts"
 )
 _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
@@ -109,14 +109,15 @@ def _table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Ta
 
 
 def row_arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
-    """Return the arms of all comparisons with one reference, that of the first before them.
+    """Return the arms of all comparisons with one reference, that of most starts before them.
 
     Empty for other outcomes, and where nothing was measured.
     """
     if outcome.plan.reference is None or not outcome.steps:
         return []
     rows = [(step.label, step.comparison.b) for step in outcome.steps]
-    first = outcome.steps[0].comparison.a
+    # One that failed ended after a start or two: the reference's figures are of most starts.
+    first = max((step.comparison for step in outcome.steps), key=lambda each: each.n_starts).a
     arms = [(reference_name(outcome).removeprefix("the "), first), *rows]
     return arms if any(has_figures(arm) for _, arm in arms) else []
 

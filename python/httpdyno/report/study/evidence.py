@@ -15,7 +15,7 @@ from httpdyno.report.study.second_text import confidences_text, second_clause
 from httpdyno.report.study.verdict_text import (
     decider,
     deciding,
-    interval_ratio_text,
+    is_telling,
     metric_name,
     needed_text,
     of_objective,
@@ -116,9 +116,9 @@ def _card(  # noqa: PLR0913 - what a card tells
     told = (second_clause(comparison), *also_clauses(comparison))
     parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [
-        (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
+        (RATIO_NAMES[name], ratio_bounds_text(shown_ratios(comparison)[name]))
         for name in _FACTS
-        if name in shown_ratios(comparison) and name not in said
+        if name not in said and is_telling(shown_ratios(comparison).get(name))
     ]
     facts += _before_and_after(comparison, limits)
     if book_ratio is not None:

@@ -29,6 +29,7 @@ from httpdyno.report.study.verdict_text import (
     format_of,
     has_run,
     interval_ratio_text,
+    is_telling,
     metric_name,
     of_best_text,
     of_objective,
@@ -153,7 +154,7 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
 
 
 def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
-    ratios = shown_ratios(comparison)
+    ratios = {k: each for k, each in shown_ratios(comparison).items() if is_telling(each)}
     return [mark(comparison, name) + interval_ratio_text(ratios.get(name)) for name in names]
 
 

@@ -16,6 +16,7 @@ from httpdyno.report.study.verdict_style import verdict_text
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
+    is_telling,
     of_objective,
     ratio_key,
     ratio_text,
@@ -174,4 +175,4 @@ def _decided_text(compared: Comparison) -> Text:
 
 def _middle(comparison: Comparison, name: str) -> float | None:
     interval = shown_ratios(comparison).get(name)
-    return None if interval is None else interval.ratio
+    return interval.ratio if interval is not None and is_telling(interval) else None

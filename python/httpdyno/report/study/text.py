@@ -54,9 +54,10 @@ from httpdyno.report.study.verdict_text import (
     decider,
     evidence_text,
     has_figure,
-    interval_ratio_text,
+    is_telling,
     metric_name,
     needed_text,
+    ratio_bounds_text,
     ratio_text,
     step_name,
     words_without_figure,
@@ -167,11 +168,11 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     if needed:
         why.append(f"; {needed}")
     others = [
-        f"{RATIO_NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
+        f"{RATIO_NAMES[name]} {ratio_bounds_text(comparison.ratios[name])}"
         for name in RATIO_NAMES
         # Both sides of these stand in the table, and seldom differ.
         if name not in _SIZES
-        if name in comparison.ratios and name not in said
+        if name not in said and is_telling(comparison.ratios.get(name))
     ]
     lines: list[RenderableType] = [Padding(Prose(why), _INDENT), *_second_line(comparison)]
     words = ", ".join(others)

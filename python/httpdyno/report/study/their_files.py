@@ -37,13 +37,18 @@ def their_lines(outcome: Outcome) -> list[RenderableType]:
         Text("in your files" if has_files else "in how it is started", "bold"),
         Padding(diff_text(outcome.overlay_diff), _INDENT),
     ]
-    if has_files:
+    if has_files and is_proven(outcome):
         command = f"httpdyno report {outcome.id} --diff tuned.patch"
         lines += [
             Text.assemble("written by ", (f"`{command}`", "cyan")),
             Text.assemble("applied by ", ("`patch -p1 -d / < tuned.patch`", "cyan")),
         ]
     return lines
+
+
+def is_proven(outcome: Outcome) -> bool:
+    """Tell whether what differs is to be applied: of two that were compared, b came out better."""
+    return outcome.plan.compare is None or outcome.configuration != outcome.plan.compare[0]
 
 
 def patch_text(diff: str) -> str:

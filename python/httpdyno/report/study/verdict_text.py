@@ -47,6 +47,8 @@ _UNBOUNDED = 1e5
 """Times a level's figure: an interval that reaches so far has no upper end yet."""
 _FINE = 0.05
 """Intervals narrower than this need a third decimal to show their width."""
+_VAGUE = 1.5
+"""Upper end over lower one of an interval that holds 1: from there on a ratio says nothing."""
 _MOST_DECIMALS = 17
 """With so many, a text tells a float from all others near 1."""
 
@@ -257,6 +259,13 @@ def _number(text: str) -> float:
 def interval_ratio_text(interval: RatioInterval | None) -> str:
     """Return an interval's middle, as precise as its width asks for."""
     return NOTHING if interval is None else _interval_texts(interval)[1]
+
+
+def is_telling(interval: RatioInterval | None) -> bool:
+    """Tell whether an interval says on which side of 1 a ratio is, or that it is near 1."""
+    if interval is None:
+        return False
+    return not interval.low < 1 < interval.high or interval.high <= _VAGUE * interval.low
 
 
 def bounds_text(interval: RatioInterval | None) -> str:

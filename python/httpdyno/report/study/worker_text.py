@@ -15,7 +15,7 @@ def worker_text(arm: ArmSummary, look: Look | None = None) -> str:
         arm: Its largest pool is told of.
         look: Of the same server, for what its status page said.
     """
-    parts = _parts(arm)
+    parts = _of(next(iter(arm.workers), None))
     if not parts:
         return ""
     told = ", ".join([*parts, *_answered(look), *_zombies(arm)])
@@ -28,15 +28,17 @@ def worker_text(arm: ArmSummary, look: Look | None = None) -> str:
 def worker_change(before: ArmSummary, after: ArmSummary) -> str:
     """Return `24.1 MiB PSS → 30.2 MiB PSS, 9 descriptors, 1 thread`; empty where it is not known.
 
-    Parts of which one side has nothing to say are left out.
+    Of one program on both sides, that of the first one's largest pool. Parts of which one side has
+    nothing to say are left out.
     """
-    parts = zip(_parts(before), _parts(after), strict=False)
+    first = next(iter(before.workers), None)
+    same = next((each for each in after.workers if first and each.program == first.program), None)
+    parts = zip(_of(first), _of(same), strict=False)
     return ", ".join(a if a == b else f"{a} → {b}" for a, b in parts)
 
 
-def _parts(arm: ArmSummary) -> list[str]:
+def _of(workers: WorkersSeen | None) -> list[str]:
     """Return its size first, then what it has open, and what went wrong; empty if not known."""
-    workers = next(iter(arm.workers), None)
     if workers is None or workers.pss_bytes is None:
         return []
     return [
