@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.servers.cell.test_ordinary_user import NOBODY, as_nobody, interpreter
 
 from httpdyno.model import Configuration, Edit, Effective, Level, Member, Survey
+from httpdyno.process_identity import process_users
 from httpdyno.servers.cell import landlock
 from httpdyno.servers.cell.possible import cell_complaint, possible
 from httpdyno.servers.cell.seat import CellSeat, open_cell
@@ -205,3 +207,18 @@ def test_an_ordinary_user_has_a_copy_of_what_root_runs(own_folders):
     assert said.returncode == 0, said.stderr
     values, asked = json.loads(said.stdout)
     assert {name: values[name] for name in asked} == asked
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs another user's server")
+def test_root_has_a_copy_of_what_an_ordinary_user_runs(place, own_folders):
+    if possible()[0] != "cell":
+        pytest.skip(possible()[1])
+    member = structs.replace(member_at(own_folders, "127.0.0.1:9101"), user="nobody")
+    for path in (own_folders, *own_folders.glob("*.*")):
+        os.chown(path, NOBODY, NOBODY)
+    sat = Sat("cell", place, member)
+    with sat as insight:
+        found = in_force(insight)
+        assert {name: found.values[name] for name in VALUES} == found.asked
+        assert insight.status("other").n_total == 3
+        assert process_users(sat.process.pid) == {NOBODY}

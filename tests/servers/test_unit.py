@@ -52,6 +52,20 @@ User=nobody
 """
 
 
+def test_folders_that_systemd_makes_are_named_by_variables(tmp_path):
+    text = (
+        "[Service]\nExecStart=/a\nRuntimeDirectory=shop %p/b:link\nStateDirectory=%p\n"
+        "LogsDirectory=../etc /etc\nEnvironment=STATE_DIRECTORY=/srv\n"
+    )
+    (tmp_path / "shop.service").write_text(text)
+    facts = unit_facts("shop.service", [("u", text)])
+    assert facts.folders == ("/run/shop", "/run/shop/b", "/var/lib/shop")
+    assert variables_of("shop.service", [str(tmp_path)]) == {
+        "RUNTIME_DIRECTORY": "/run/shop:/run/shop/b",
+        "STATE_DIRECTORY": "/srv",
+    }
+
+
 def test_a_unit_says_how_its_service_is_started():
     facts = unit_facts("shop.service", [("/a/shop.service", SHOP)])
     assert facts == UnitFacts(

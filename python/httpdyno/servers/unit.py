@@ -168,6 +168,15 @@ def variables_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> dict[str, 
     return {each: value for each, value in found.items() if each not in facts.unset_names}
 
 
+def folders_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
+    """Return the folders that systemd makes for a unit's service before it starts.
+
+    Raises:
+        AdapterError: As `unit`.
+    """
+    return _as_written(name, folders).folders
+
+
 def variable_files(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
     """Return the files that a unit's variables are read from, also those that may be missing.
 

@@ -18,8 +18,17 @@ _PREFIXES = "@-:+!|"
 _WHOLE = re.compile(r"\$([A-Za-z_]\w*)")
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}|\$\$")
 
+_MADE = {
+    "RuntimeDirectory": ("RUNTIME_DIRECTORY", "/run"),
+    "StateDirectory": ("STATE_DIRECTORY", "/var/lib"),
+    "CacheDirectory": ("CACHE_DIRECTORY", "/var/cache"),
+    "LogsDirectory": ("LOGS_DIRECTORY", "/var/log"),
+    "ConfigurationDirectory": ("CONFIGURATION_DIRECTORY", "/etc"),
+}
+"""Settings that name folders of a service → its variable that has them, and where they are."""
 _LISTS = frozenset(
     (
+        *_MADE,
         *("ExecStart", "Environment", "EnvironmentFile", "PassEnvironment", "UnsetEnvironment"),
         *("ListenStream", "Sockets"),
     )
@@ -46,6 +55,8 @@ class UnitFacts:
     """Variables that it has from its manager, where that has them."""
     unset_names: tuple[str, ...] = ()
     """Variables that it has not, whoever sets them."""
+    folders: tuple[str, ...] = ()
+    """Those that systemd makes for it, and gives to its user: `RuntimeDirectory` and the like."""
     sockets: tuple[str, ...] = ()
     """Where systemd listens for it, and hands it the sockets: `ListenStream` as it stands there."""
     socket_units: tuple[str, ...] = ()
@@ -104,6 +115,7 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
         environment_files=tuple(
             _filled(line, name) for line in settings.get("EnvironmentFile", [])
         ),
+        folders=tuple(path for paths in _folders(settings, name).values() for path in paths),
         socket_units=tuple(
             _filled(word, name) for line in settings.get("Sockets", []) for word in line.split()
         ),
@@ -145,7 +157,25 @@ def unit_variables(name: str, texts: Iterable[str]) -> dict[str, str]:
 def _variables(settings: Mapping[str, list[str]], name: str) -> dict[str, str]:
     words = (word for line in settings.get("Environment", []) for word in _words(line))
     pairs = (word.partition("=") for word in words if "=" in word)
-    return {variable: _filled(value, name) for variable, _, value in pairs}
+    made = {variable: ":".join(paths) for variable, paths in _folders(settings, name).items()}
+    return made | {variable: _filled(value, name) for variable, _, value in pairs}
+
+
+def _folders(settings: Mapping[str, list[str]], name: str) -> dict[str, tuple[str, ...]]:
+    """Return variable → the folders that it names, which systemd makes.
+
+    Source: systemd.exec(5), RuntimeDirectory.
+    """
+    found = {}
+    for setting, (variable, top) in _MADE.items():
+        words = (word for line in settings.get(setting, []) for word in _words(line))
+        # Behind a colon is a link that leads there.
+        names = [_filled(word, name).partition(":")[0] for word in words]
+        parts = [PurePosixPath(each).parts for each in names]
+        paths = [f"{top}/{'/'.join(e)}" for e in parts if e and ".." not in e and e[0] != "/"]
+        if paths:
+            found[variable] = tuple(paths)
+    return found
 
 
 def expanded(command: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:

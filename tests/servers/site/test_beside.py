@@ -150,6 +150,29 @@ class TestInACell:
             finally:
                 arm.stop()
 
+    def test_folders_that_a_members_unit_has_made_are_there_and_its_users(
+        self, theirs, monkeypatch
+    ):
+        made = "/run/httpdyno-test/shop"
+        monkeypatch.setattr("httpdyno.servers.site.beside.folders_of", lambda _: (made, "/run"))
+        theirs.parent.chmod(0o755)
+        server = server_of(theirs, unit="shop.service")
+        command = shell(f"stat -c %U {made} > {{run}}/whose", folder="/")
+        with new_run_root() as root:
+            arm = started(server, spec_of(command), root)
+            assert not isinstance(arm, NotRunning), arm
+            try:
+                assert (arm.seat.folder / "own/whose").read_text() == "root\n"
+            finally:
+                arm.stop()
+            writes = shell(f"echo > {made}/x", user="nobody", folder="/")
+            arm = started(
+                server_of(theirs, unit="shop.service", user="nobody"), spec_of(writes), root
+            )
+            assert not isinstance(arm, NotRunning), arm
+            arm.stop()
+        assert not Path(made).parent.exists()
+
     def test_once_members_are_up_it_reaches_them(self, theirs):
         ask = (
             "import urllib.request; "

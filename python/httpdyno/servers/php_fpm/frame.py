@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.model import Member, Survey
+from httpdyno.runnable import account
 from httpdyno.servers.address import SOCKET_PATH_BYTES, unix_address
 from httpdyno.servers.php_fpm.installation import version_numbers
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, with_pool
@@ -31,7 +32,9 @@ class Frame:
 
     folder: Path
     sockets: Path
-    """The folder of its sockets: the seat's one in memory, whose path is the shorter one."""
+    """The folder of its sockets, in the seat's one in memory, whose path is the shorter one."""
+    is_users: bool = False
+    """Whether an ordinary user runs it."""
 
     @property
     def configuration(self) -> Path:
@@ -63,7 +66,10 @@ def new_frame(member: Member, seat: Seat) -> Frame:
     Raises:
         OSError: It cannot be made.
     """
-    return Frame(folder=own_folder(member, seat, "fpm"), sockets=seat.memory_folder)
+    # Who runs it makes its sockets, and may be another user than whoever runs httpdyno.
+    sockets = own_folder(member, seat, "fpm", top=seat.memory_folder)
+    is_users = bool(member.user and account(member.user)[0])
+    return Frame(folder=own_folder(member, seat, "fpm"), sockets=sockets, is_users=is_users)
 
 
 def make_folders(survey: Survey, seat: Seat) -> None:
@@ -116,7 +122,7 @@ def status_address(survey: Survey, frame: Frame, pool: str) -> str:
     theirs = survey.reading("pm.status_listen", scope_of(pool, pool_names(survey)))
     if theirs is not None or version_numbers(survey.version) < _STATUS_LISTEN_SINCE:
         return ""
-    socket = frame.sockets / f"{frame.folder.name}-{pool_names(survey).index(pool)}.sock"
+    socket = frame.sockets / f"{pool_names(survey).index(pool)}.sock"
     return unix_address(str(socket)) if len(str(socket)) <= SOCKET_PATH_BYTES else ""
 
 
@@ -133,7 +139,7 @@ def _pool_lines(survey: Survey, seat: Seat, frame: Frame, pool: str, number: int
         lines.append(f"pm.status_path = {STATUS_PATH}")
     if status := status_address(survey, frame, pool):
         lines.append(f"pm.status_listen = {status.removeprefix('unix:')}")
-    if not seat.is_root:
+    if frame.is_users or not seat.is_root:
         lines += [f"{name} =" for name in _ONE_OF_OURS if survey.reading(name, scope)]
     if seat.kind != "cell":
         address = seat.port(survey.listeners[number].address)

@@ -8,6 +8,7 @@ member, and stand nowhere.
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -32,11 +33,13 @@ from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.staging import failure, trouble
+from httpdyno.servers.unit import folders_of
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 OWN = "own"
 """The folder of a copy's place that `{run}` names."""
 _PASSABLE = 0o711
+_MAKE_S = 10.0
 
 
 class Beside:
@@ -60,7 +63,12 @@ class Beside:
         return self._variables
 
     def prepare(self, when: Literal["before", "up"]) -> NotRunning | None:
-        """Run what is to run then; return what the first says that fails or hangs."""
+        """Run what is to run then; return what the first says that fails or hangs.
+
+        Before all of it stand the folders that systemd makes for members' services.
+        """
+        if when == "before" and (wrong := self._make_folders()):
+            return wrong
         for command in rendered_commands(self._spec, self._variables):
             if command.when != when:
                 continue
@@ -69,6 +77,28 @@ class Beside:
             self.prepare_s += time.monotonic() - began_s
             if wrong:
                 return wrong
+        return None
+
+    def _make_folders(self) -> NotRunning | None:
+        """Make what the units of members have made, where it is not there; in a cell alone."""
+        if self._seat.kind != "cell":
+            return None
+        for member in self._members.values():
+            paths: tuple[str, ...] = ()
+            with suppress(AdapterError):  # it was taken away since
+                paths = folders_of(member.unit) if member.unit else ()
+            for path in (each for each in paths if not os.path.isdir(each)):  # noqa: PTH112
+                owner = ["-o", member.user] if member.user and self._seat.is_root else []
+                command = ["/usr/bin/install", "-d", *owner, path]
+                process = self._seat.spawn(
+                    command,
+                    environment={"PATH": os.defpath},
+                    folder="/",
+                    user="",
+                    log=self._place.folder / "prepare.log",
+                )
+                if wrong := trouble(process, command, _MAKE_S):
+                    return wrong
         return None
 
     def finish(self) -> None:
