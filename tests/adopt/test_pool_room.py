@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from httpdyno.adopt.pool_room import MemberSample, RunningPools, largest_workers, rooms
+from httpdyno.adopt.pool_room import MemberSample, RunningPools, largest_workers, rooms, unused
 from httpdyno.telemetry.worker import Sample, Worker
 from httpdyno.telemetry.worker_text import Memory
 
@@ -197,3 +197,25 @@ def test_the_numbers_are_said():
 
 def test_where_nobody_looked_what_is_free_nothing_is_said():
     assert rooms([[FAT]], 0) == ()
+
+
+def later(number, **changes):
+    """Return the copy's php-fpm with what one of its processes has done since."""
+    workers = tuple(
+        replace(each, **changes) if each.pid == number else each for each in FPM.sample.workers
+    )
+    return replace(FPM, sample=replace(FPM.sample, workers=workers))
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([FPM], ()),
+        ([FPM, later(41, voluntary_switches=1)], ("php@jobs",)),
+        ([FPM, FPM, later(43, user_s=0.01)], ("php@www",)),
+        ([FPM, later(43, pid=44)], ("php@www",)),
+        ([FRONT, FRONT], ()),
+    ],
+)
+def test_a_pool_whose_workers_all_slept_is_unused(looks, expected):
+    assert unused([[look] for look in looks]) == expected

@@ -37,14 +37,14 @@ def found(kind, main, text):
     return Found(member=member, files=files, survey=survey)
 
 
-def proposed(*members, rooms=(), servers=None, answered=(), **wanted):
-    gathered = Gathered(members=members, outside=())
+def proposed(*members, rooms=(), servers=None, outside=(), unused=(), answered=(), **wanted):
+    gathered = Gathered(members=members, outside=outside)
     infos = {
         knob_name(each.member.name, name): info
         for each in members
         for name, info in ADAPTERS[each.member.kind].knobs(each.survey).items()
     }
-    report = structs.replace(REPORT, rooms=rooms, answered=answered)
+    report = structs.replace(REPORT, rooms=rooms, unused=unused, answered=answered)
     asked = Wanted(n_cpus=2, **wanted)
     return propose(gathered, infos, report, OFFER, asked, servers=servers)
 
@@ -112,6 +112,34 @@ def test_what_a_person_says_of_a_knob_counts_before_its_finding():
     assert tried["apache:KeepAliveTimeout"].why == "asked for by name"
     left = proposed(one, left_out=["KeepAliveTimeout"]).tried
     assert "apache:KeepAliveTimeout" not in {each.name for each in left}
+
+
+def test_what_no_request_of_the_study_reaches_is_listed_unless_a_person_names_it():
+    front = (
+        "worker_processes 2;\nevents {}\nhttp {\nupstream shop { server 127.0.0.1:9021; }\n"
+        "upstream jobs { server 127.0.0.1:9022; }\nserver { listen 80;\n"
+        "location /shop { fastcgi_pass shop; }\nlocation /jobs { fastcgi_pass jobs; }\n"
+        "location /mail { proxy_pass http://127.0.0.1:9099; } } }\n"
+    )
+    pools = "".join(
+        f"[{name}]\nlisten = 127.0.0.1:{port}\npm = static\npm.max_children = 4\n"
+        for name, port in (("shop", 9021), ("jobs", 9022))
+    )
+    members = found("nginx", NGINX, front), found("php-fpm", FPM, pools)
+    away = tuple(each for each in members[0].survey.backends if each.to.endswith("9099"))
+    every = proposed(*members, outside=away, unused=("php-fpm@jobs",))
+    blocked = {each.name for each in every.listed if each.blocked.startswith("no request")}
+    assert blocked == {
+        "php-fpm:pm.max_children@jobs",
+        "nginx:upstream_keepalive@jobs",
+        "nginx:upstream_keepalive@127.0.0.1:9099",
+    }
+    assert {"php-fpm:pm.max_children@shop", "nginx:upstream_keepalive@shop"} <= {
+        each.name for each in every.tried
+    }
+    named = {"php-fpm:pm.max_children@jobs": (8,)}
+    asked = proposed(*members, unused=("php-fpm@jobs",), levels=named)
+    assert "php-fpm:pm.max_children@jobs" in {each.name for each in asked.tried}
 
 
 def test_rules_that_need_a_running_server_are_silent():

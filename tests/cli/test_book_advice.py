@@ -136,7 +136,7 @@ def test_what_a_ladder_had_kept_before_is_told():
     assert "so far" not in first.says
 
 
-def test_what_is_better_beyond_a_limit_says_so():
+def test_what_is_beyond_a_limit_is_not_better():
     run = pair(START, KEPT, 2.0)
     assert run.final is not None
     failing = structs.replace(run.final.b, error_ratio=0.002)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from httpdyno.adopt.pool_room import MemberSample, RunningPools, rooms
+from httpdyno.adopt.pool_room import MemberSample, RunningPools, rooms, unused
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.site.running import SiteRunning
@@ -45,6 +45,10 @@ class PoolLooks:
     def rooms(self) -> tuple[WorkerRoom, ...]:
         """Return how many workers of each pool memory has room for, by all looks."""
         return rooms(self._looks, self._free_bytes, running=self._running)
+
+    def unused(self) -> tuple[str, ...]:
+        """Return the pools of which no worker did anything between the first look and the last."""
+        return unused(self._looks)
 
 
 def member_sample(found: Found, sample: Sample) -> MemberSample:

@@ -88,6 +88,24 @@ def rooms(
     return tuple(found.values())
 
 
+def unused(looks: Sequence[Sequence[MemberSample]]) -> tuple[str, ...]:
+    """Return the pools, as `php@jobs`, whose workers all slept from the first look to the last."""
+    found: list[str] = []
+    for members in zip(looks[0], looks[-1], strict=True) if len(looks) > 1 else ():
+        name = members[0].name
+        before, after = ({p: _lives(each, p) for p in each.pools} for each in members)
+        slept = (p for p, lives in before.items() if lives and lives == after.get(p))
+        found += [f"{name}@{pool}" for pool in slept]
+    return tuple(found)
+
+
+def _lives(member: MemberSample, pool: str) -> frozenset[tuple[int, float, int | None]]:
+    """Return what each worker of a pool has done so far."""
+    own = {pid for pid, title in member.titles.items() if title == f"{_TITLE}{pool}"}
+    workers = (each for each in member.sample.workers if each.pid in own)
+    return frozenset((each.pid, each.cpu_s, each.voluntary_switches) for each in workers)
+
+
 def _rooms(
     copy: Sequence[MemberSample], free_bytes: int, running: Mapping[str, RunningPools]
 ) -> Iterator[WorkerRoom]:

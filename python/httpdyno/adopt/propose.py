@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.gather import Gathered, reaches
 from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
@@ -20,12 +20,16 @@ from httpdyno.advice.rules.finding import findings_of
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.servers.apache_site.survey import is_whole
+from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.study.site import whole_name
 
 _ASKED = 0.45
 """What somebody named comes after what a rule has a reason for."""
+
+
+_UNUSED = "no request of the study reaches it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +79,7 @@ def propose(  # noqa: PLR0913 - what is known of a site and wanted of it
         burst=report.burst,
     )
     asked, left_out = named(gathered, infos, wanted)
+    unused = _unused(gathered, report)
     proposed: dict[str, KnobProposal] = {}
     surveys = {found.member.kind: found.survey for found in gathered.members}
     for found in gathered.members:
@@ -97,10 +102,36 @@ def propose(  # noqa: PLR0913 - what is known of a site and wanted of it
         reasons = with_findings(looked_at, _likeliest(looked_at), findings)
         for name, each in within_room(looked_at, reasons).items():
             whole = knob_name(member.name, name)
-            proposed[whole] = structs.replace(each, name=whole)
+            of_nobody = name.partition("@")[2] in unused[member.name]
+            blocked = each.blocked or (_UNUSED if of_nobody else "")
+            proposed[whole] = structs.replace(each, name=whole, blocked=blocked)
     proposed |= asked
     kept = [each for name, each in proposed.items() if name not in left_out]
     return chosen(kept, infos, allowed=wanted.allowed)
+
+
+def _unused(gathered: Gathered, report: RehearsalReport) -> Mapping[str, frozenset[str]]:
+    """Return member → the scopes of its knobs that no request of the study reaches."""
+    asleep = [
+        listener
+        for found in gathered.members
+        if found.member.kind == "php-fpm"
+        for pool, listener in zip(pool_names(found.survey), found.survey.listeners, strict=False)
+        if f"{found.member.name}@{pool}" in report.unused
+    ]
+    away = {each.to for each in gathered.outside}
+    used: dict[str, frozenset[str]] = {}
+    for found in gathered.members:
+        name = found.member.name
+        scopes = {each.partition("@")[2] for each in report.unused if each.startswith(f"{name}@")}
+        groups: dict[str, list[bool]] = {}
+        for each in found.survey.backends:
+            is_asleep = any(reaches(listener, each.to) for listener in asleep)
+            groups.setdefault(each.group or each.to, []).append(is_asleep or each.to in away)
+        used[name] = frozenset(
+            scopes | {group for group, away_all in groups.items() if all(away_all)}
+        )
+    return used
 
 
 def _likeliest(offered: Offered) -> dict[str, KnobProposal]:

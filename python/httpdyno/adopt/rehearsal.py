@@ -93,6 +93,9 @@ class RehearsalReport(Record, frozen=True):
     """What of `ready_s` the commands took that prepare it."""
     rooms: tuple[WorkerRoom, ...] = ()
     """How many workers memory has room for, of each pool; empty where nobody looked."""
+    unused: tuple[str, ...] = ()
+    """Pools of which no worker did anything from its start to the end of the load, as `php@jobs`.
+    """
 
     @property
     def wrong(self) -> tuple[Answered, ...]:
@@ -157,9 +160,10 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
             if isinstance(effective, NotRunning):
                 raise _not_up(effective, watched, running.addresses)
             ready_s = time.monotonic() - began_s
+            look = pools.look if pools else _look_at_nothing
+            look(running)
             rounds = [asked.whole_round(running) for _ in range(2)]
             answered = tuple(_answered(*each) for each in zip(*rounds, strict=True))
-            look = pools.look if pools else _look_at_nothing
             sent = burst(running, load, burst_s, aside=lambda: look(running))
             look(running)
             asked.round(running)
@@ -181,6 +185,7 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
                 burst=sent,
                 prepare_s=running.prepare_s,
                 rooms=pools.rooms() if pools else (),
+                unused=pools.unused() if pools else (),
             )
         finally:
             running.stop()

@@ -124,6 +124,8 @@ class Backend(Record, frozen=True):
     """`unix:/run/php/php8.2-fpm.sock`, `127.0.0.1:8000`, or a host's name with its port."""
     protocol: str
     """`http`, `fastcgi`, `uwsgi`, `scgi`, `grpc`."""
+    group: str = ""
+    """What the configuration calls it and others together; empty where it stands alone."""
     origin: Origin | None = None
 
 

@@ -75,7 +75,7 @@ def _location(
     target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
 ) -> str:
     """Return where an answer leads; empty where it is none."""
-    address = resolve(target)
+    address = resolve(target, allowed_host=allowed_host)
     check_permitted(target, address, allowed_host=allowed_host)
     own = tuple(each for each in request.headers if each[0].lower() != "host")
     there = structs.replace(request, path=target.path, headers=(("Host", target.authority), *own))

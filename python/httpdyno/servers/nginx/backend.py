@@ -62,4 +62,5 @@ def _servers(upstream: Scope, protocol: str, port: str) -> Iterator[Backend]:
         if directive.args and "down" not in directive.texts[1:]:
             # In an upstream the port is 80, whatever the scheme of those who use it.
             to = with_port(directive.texts[0], _HTTP_PORT if port else port)
-            yield Backend(to=to, protocol=protocol, origin=directive.origin)
+            name = upstream.node.texts[0] if upstream.node else ""
+            yield Backend(to=to, protocol=protocol, group=name, origin=directive.origin)
