@@ -136,16 +136,6 @@ def test_what_a_ladder_had_kept_before_is_told():
     assert "so far" not in first.says
 
 
-def test_what_is_beyond_a_limit_is_not_better():
-    run = pair(START, KEPT, 2.0)
-    assert run.final is not None
-    failing = structs.replace(run.final.b, error_ratio=0.002)
-    now = told_of(structs.replace(run, final=structs.replace(run.final, b=failing)), NAME, CHANGE)
-    assert now is not None
-    assert now.verdict == "better"
-    assert now.says.endswith("; but 0.2 % of requests failed; the limit is 0.1 %")
-
-
 def test_a_change_that_no_figure_could_be_had_of_is_left_to_an_others_run():
     [step, _] = ladder().steps
     unmeasured = structs.replace(step.comparison, verdict="not_measured")
