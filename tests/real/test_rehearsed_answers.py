@@ -26,6 +26,7 @@ APPLICATION = """
 import itertools, os, secrets, time
 HERE = os.path.dirname(os.path.abspath(__file__))
 VISITS = itertools.count(1)
+NAME = open(f"{HERE}/name").read()
 PAGE = "".join(f"<p>row {n}: all that is in it</p>" for n in range(200))
 
 def application(environ, start):
@@ -38,7 +39,7 @@ def application(environ, start):
         token = secrets.token_hex(8)
         body = f"{time.ctime()}: visit {next(VISITS)}, token {token}, by {os.getpid()}"
     if environ["PATH_INFO"] == "/named":
-        body = "of " + os.environ["SHOP"]
+        body = "of " + NAME
     start("200 OK", [("Content-Type", "text/html"), ("Set-Cookie", f"sid={secrets.token_hex(8)}")])
     return [body.encode()]
 """
@@ -53,6 +54,7 @@ def shop(monkeypatch):
     folder.chmod(0o755)
     (folder / "data").mkdir()
     (folder / "shop.py").write_text(APPLICATION)
+    (folder / "name").write_text("the original")
     monkeypatch.chdir(folder)
     yield folder
     shutil.rmtree(folder)
@@ -107,11 +109,9 @@ def test_what_only_varies_is_measured_and_what_was_changed_since_is_refused(
 
 
 @pytest.fixture
-def running(shop, monkeypatch):
-    """The server itself, in an environment that its copies have not; its pid."""
-    monkeypatch.setenv("SHOP", "a copy")
-    own = {"PATH": os.environ["PATH"], "SHOP": "the original"}
-    with subprocess.Popen(COMMAND, stderr=subprocess.DEVNULL, env=own) as process:
+def running(shop):
+    """The server itself, which read a file that was changed since; its pid."""
+    with subprocess.Popen(COMMAND, stderr=subprocess.DEVNULL) as process:
         try:
             patience = Patience(20.0)
             while (
@@ -119,6 +119,7 @@ def running(shop, monkeypatch):
             ):
                 assert not patience.is_over
                 time.sleep(0.02)
+            (shop / "name").write_text("a copy")
             yield process.pid
         finally:
             process.terminate()

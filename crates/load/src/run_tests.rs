@@ -200,14 +200,8 @@ fn in_an_open_loop_waiting_for_a_connection_counts_against_the_patience() {
     assert_eq!(timeouts + unsent, 30);
     assert!(timeouts >= 18, "{result:?}");
     assert_eq!(result.latency.count, 30);
-    // Others may take the cores away for a part of so short a window, and then it says so.
-    let evidence = &result.evidence;
-    let was_away = evidence.client_frozen_ratio + evidence.client_wait_ratio > 0.1;
-    assert!(
-        result.limited_by == LimitedBy::Server
-            || result.limited_by == LimitedBy::ClientCpu && was_away,
-        "{result:?}"
-    );
+    // Where nothing right came nobody is named.
+    assert_eq!(result.limited_by, LimitedBy::Nobody, "{result:?}");
 }
 
 #[test]

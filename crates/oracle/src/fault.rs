@@ -111,7 +111,7 @@ fn odd_header(behaviour: Behaviour, whole: &Whole, manner: Manner) -> Option<Vec
         Behaviour::NoColon => format!("{length}this line has no colon\r\n"),
         Behaviour::HeaderFlood => {
             let field = format!("X-Filler: {}\r\n", "0123456789abcdef".repeat(2048));
-            format!("{}{length}", field.repeat(4))
+            format!("{}{length}", field.repeat(12))
         }
         Behaviour::NegativeLength => "Content-Length: -12\r\n".to_owned(),
         Behaviour::LengthOverflow => "Content-Length: 99999999999999999999\r\n".to_owned(),
