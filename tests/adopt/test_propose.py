@@ -11,7 +11,7 @@ from httpdyno.adopt.rehearsal import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
-from httpdyno.model import Member, RequestSpec, Survey
+from httpdyno.model import Burst, Member, RequestSpec, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.site.knob_name import knob_name
@@ -37,14 +37,16 @@ def found(kind, main, text):
     return Found(member=member, files=files, survey=survey)
 
 
-def proposed(*members, rooms=(), servers=None, outside=(), unused=(), answered=(), **wanted):
+def proposed(  # noqa: PLR0913 - what may be seen of a site
+    *members, rooms=(), servers=None, outside=(), unused=(), answered=(), burst=None, **wanted
+):
     gathered = Gathered(members=members, outside=outside)
     infos = {
         knob_name(each.member.name, name): info
         for each in members
         for name, info in ADAPTERS[each.member.kind].knobs(each.survey).items()
     }
-    report = structs.replace(REPORT, rooms=rooms, unused=unused, answered=answered)
+    report = structs.replace(REPORT, rooms=rooms, unused=unused, answered=answered, burst=burst)
     asked = Wanted(n_cpus=2, **wanted)
     return propose(gathered, infos, report, OFFER, asked, servers=servers)
 
@@ -82,6 +84,27 @@ def test_levels_of_compression_are_tried_only_where_answers_are_compressed(codin
         offer = proposed(member, answered=(answer,))
         [each] = [each for each in (*offer.tried, *offer.listed) if each.name == knob]
         assert (each.blocked, each in offer.tried) == (blocked, not blocked)
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "idle_ratio", "first"),
+    [
+        (0.2, 0.8, "apache:MaxRequestWorkers"),
+        # The cores were used up: more at a time would not help.
+        (2.0, 0.0, "apache:KeepAliveTimeout"),
+    ],
+)
+def test_what_clients_were_seen_to_wait_for_comes_first(cpu_s, idle_ratio, first):
+    burst = Burst(
+        duration_s=1.0,
+        connections=64,
+        n_answers=100,
+        n_failed=0,
+        waiting={"127.0.0.1:8080": 40},
+        cpu_s=cpu_s,
+        idle_ratio=idle_ratio,
+    )
+    assert proposed(found("apache", APACHE, SLOW), burst=burst).tried[0].name == first
 
 
 def test_what_may_lose_lines_is_tried_only_where_that_is_allowed():

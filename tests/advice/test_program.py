@@ -5,13 +5,13 @@ import pytest
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import Offered, Shape
 from httpdyno.model import Survey
-from httpdyno.servers.command.site_knob import knobs_of, readings_of
+from httpdyno.servers.command.site_knob import GO, NODE, PHP, knobs_of, readings_of
 
 SHAPE = Shape(n_cpus=4, connections=16)
 
 
-def proposed(*command, is_node=True, shape=SHAPE):
-    readings = readings_of(command, is_node=is_node)
+def proposed(*command, parts=(NODE,), shape=SHAPE):
+    readings = readings_of(command, parts=parts)
     offered = Offered(
         kind="node",
         survey=Survey(version="any", readings=readings),
@@ -36,7 +36,7 @@ def proposed(*command, is_node=True, shape=SHAPE):
 )
 def test_an_option_for_processes_or_threads_is_known_by_its_name(option, levels):
     name = option[2:].partition("=")[0]
-    found = proposed("serve", option, is_node=False)
+    found = proposed("serve", option, parts=())
     assert {each: found[each].levels for each in found} == ({name: levels} if levels else {})
 
 
@@ -45,5 +45,18 @@ def test_the_pool_of_node_is_proposed_where_more_clients_come_than_it_has_thread
     assert (found.start, found.levels) == (4, (16,))
     assert "4 threads, for 16 clients" in found.why
     few = Shape(n_cpus=4, connections=4)
-    assert proposed("node", "server.js", shape=few) == {}
-    assert proposed("serve", is_node=False) == {}
+    assert "UV_THREADPOOL_SIZE" not in proposed("node", "server.js", shape=few)
+    assert proposed("serve", parts=()) == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "levels"),
+    [
+        (NODE, "NODE_ENV", ("production",)),
+        (PHP, "PHP_CLI_SERVER_WORKERS", (8, 16)),
+        (GO, "GOGC", (400,)),
+    ],
+)
+def test_variables_are_proposed_where_something_hears_them(part, name, levels):
+    assert proposed("serve", parts=(part,))[name].levels == levels
+    assert name not in proposed("serve", parts=())

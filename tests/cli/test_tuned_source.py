@@ -1,6 +1,7 @@
 import pytest
 
 from httpdyno.cli import adopt
+from httpdyno.cli.app import run
 from httpdyno.cli.tuned_source import study_of
 
 
@@ -8,8 +9,8 @@ from httpdyno.cli.tuned_source import study_of
 def adopted(monkeypatch, tmp_path):
     calls = []
 
-    def command(source, *, output):
-        calls.append((source, output))
+    def command(source, *, output, dry_run=False):
+        calls.append((source, output, "dry") if dry_run else (source, output))
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(adopt, "command", command)
@@ -51,3 +52,10 @@ def test_what_was_adopted_before_is_used_again(adopted, tmp_path, capsys):
     assert study_of(":8080") == "8080"
     assert adopted == []
     assert "made of `:8080` before" in capsys.readouterr().err
+
+
+def test_in_a_dry_run_a_server_is_only_looked_at(adopted, tmp_path):
+    assert study_of(":8080", is_dry_run=True) is None
+    assert adopted == [([":8080"], "8080", "dry")]
+    assert run(["tune", ":8080", "--dry-run"]) == 0
+    assert not (tmp_path / "8080").exists()

@@ -166,7 +166,8 @@ def named(
     for name in (*levels, *left_out):
         if name not in infos:
             raise UsageError(
-                f"the site has no knob `{name}`", hint=f"its knobs: {', '.join(sorted(infos))}"
+                f"the site has no knob `{name}`",
+                hint=f"its knobs: {', '.join(sorted(infos))}; a variable is named `env.NAME=…`",
             )
     return {name: _asked(name, each, infos) for name, each in levels.items()}, left_out
 

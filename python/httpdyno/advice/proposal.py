@@ -1,8 +1,8 @@
 """What is proposed to be tried, in which order, and what is not and why. Pure.
 
 Each rule (`advice/knob`) looks at what was found and seen and says a knob's levels with the reason.
-Here they are put together: what a finding proposes (`advice/knob/finding.py`) comes first, what is
-only allowed by name stays out unless it was, and no more than twelve are tried, because each costs
+Here they are put together: what was seen to limit comes first, then what a finding proposes
+(`advice/knob/finding.py`), what is only allowed by name stays out unless it was, and no more than twelve are tried, because each costs
 a step of the budget.
 """
 
@@ -41,6 +41,8 @@ class KnobProposal(Record, frozen=True):
     expects: Expects = "throughput"
     prior: float = 0.5
     """How likely it helps, 0 … 1: orders the ladder."""
+    is_seen: bool = False
+    """Whether the rehearsal saw it limit: clients waited for what there was too little of."""
     found_by: str = ""
     """The rule of `docs/rules.md` whose finding proposes it; empty where no finding does."""
     severity: Severity | None = None
@@ -108,7 +110,8 @@ def chosen(
 ) -> Proposals:
     """Return what is tried of these, twelve at most.
 
-    First what findings propose, the worst first, then the likeliest.
+    First what the rehearsal saw waiting, then what findings propose, the worst first, then the
+    likeliest.
 
     Args:
         proposed: Under the names of the study.
@@ -145,7 +148,12 @@ def allowance(name: str, knob: KnobInfo) -> str:
 
 
 def _place(proposal: KnobProposal) -> tuple[int, float]:
-    """Return what comes first: what is wrong, then what is likeliest to help, hints among it."""
+    """Return what comes first.
+
+    What was seen to limit, what is wrong by what is set, then what is likeliest to help, hints
+    among it.
+    """
     found = proposal.severity
     is_wrong = found is not None and found != "hint"
-    return SEVERITIES.index(found) if is_wrong else len(SEVERITIES), -proposal.prior
+    place = SEVERITIES.index(found) if is_wrong else len(SEVERITIES)
+    return -1 if proposal.is_seen else place, -proposal.prior

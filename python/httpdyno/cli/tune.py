@@ -56,7 +56,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     alone; `httpdyno adopt` takes other requests.
     """
     if study is not None:
-        study = study_of(study)
+        study = study_of(study, is_dry_run=dry_run)
+        if study is None:
+            return 0
     return launch(
         Request(
             study=study,

@@ -10,10 +10,11 @@ from httpdyno.registry import site_adapters
 from httpdyno.servers.source.words import FileSource, KindSource, Source, parse_source
 
 
-def study_of(words: str) -> str:
+def study_of(words: str, *, is_dry_run: bool = False) -> str | None:
     """Return the study that the words name; where they name a server, one made of it now.
 
-    A study that was made of it before is used again.
+    A study that was made of it before is used again. In a dry run none is made: it is said what it
+    would be of, and None is returned.
 
     Raises:
         StudyFileError: They name neither.
@@ -28,8 +29,8 @@ def study_of(words: str) -> str:
         return str(folder)
     from httpdyno.cli.adopt import command  # noqa: PLC0415 - not for studies
 
-    command([words], output=str(folder))
-    return str(folder)
+    command([words], output=str(folder), dry_run=is_dry_run)
+    return None if is_dry_run else str(folder)
 
 
 def _source(words: str) -> Source | None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.command.program import found_program, interpreter, version_of
+from httpdyno.servers.command.program import found_program, interpreter, parts_of, version_of
+from httpdyno.servers.command.site_knob import GLIBC, GO, NODE, PHP
 
 
 def executable(path, text):
@@ -51,3 +52,26 @@ def test_a_version_that_is_a_bare_number_gets_its_name(tmp_path):
 def test_php_is_asked_for_its_version_by_whichever_name_it_goes(tmp_path, name):
     php = executable(tmp_path / name, '#!/bin/sh\ntest "$*" = --version && echo PHP 8.2.29\n')
     assert version_of(php, {"PATH": "/bin"}) == f"PHP 8.2.29 ({php})"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "parts"),
+    [
+        ("api", "\x7fELF libc.so.6", (), {GLIBC}),
+        ("api", "\x7fELF ld-musl-x86_64.so.1", (), set()),
+        ("api", "\x7fELF libc.so.6 libjemalloc.so.2", (), set()),
+        ("api", "\x7fELF libc.so.6 \xff Go buildinf:", (), {GO}),
+        ("node", "\x7fELF libc.so.6", (), {NODE, GLIBC}),
+        ("php8.2", "\x7fELF libc.so.6", ("-S", "127.0.0.1:80"), {PHP, GLIBC}),
+        ("php8.2", "\x7fELF libc.so.6", ("worker.php",), {GLIBC}),
+        ("api", "", (), {GLIBC}),
+    ],
+)
+def test_what_hears_variables_is_seen_in_the_program(name, content, arguments, parts, tmp_path):
+    program = tmp_path / name
+    program.write_bytes(content.encode("latin-1"))
+    assert parts_of(program, (name, *arguments)) == parts
+
+
+def test_of_a_program_that_cannot_be_read_only_its_name_tells():
+    assert parts_of(Path("/nowhere/node"), ("node",)) == {NODE, GLIBC}

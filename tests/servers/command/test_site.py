@@ -33,6 +33,7 @@ def test_what_is_before_a_script_is_its_interpreters():
         "threads",
         "UV_THREADPOOL_SIZE",
         "WEB_CONCURRENCY",
+        "NODE_ENV",
         "MALLOC_ARENA_MAX",
     }
 

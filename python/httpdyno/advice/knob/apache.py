@@ -9,6 +9,7 @@ from httpdyno.advice.knob.rule import (
     LIKELY,
     POSSIBLE,
     WEAK,
+    is_waited_for,
     number,
     overflowing,
     proposals,
@@ -37,6 +38,7 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         lambda _: (most,),
         lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
         prior=LIKELY,
+        is_seen=is_waited_for(offered, number(offered.found("MaxRequestWorkers")) or 1),
     )
 
 

@@ -10,6 +10,7 @@ from httpdyno.advice.knob.rule import (
     POSSIBLE,
     WEAK,
     above,
+    is_waited_for,
     number,
     proposals,
 )
@@ -34,6 +35,7 @@ def children(offered: Offered) -> Iterator[KnobProposal]:
         lambda found: above(found, (most // 2, most)),
         lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
         prior=_SURE,
+        is_seen=is_waited_for(offered, number(offered.found("pm.max_children")) or 1),
     )
 
 

@@ -13,6 +13,7 @@ _THREADS = ("threads", "num-threads", "worker-threads", "thread-pool-size")
 """What people call their programs' own options for these."""
 _FEW_THREADS = 4
 _MORE_THREADS = 16
+_GO_USUAL = 100
 
 
 def workers(offered: Offered) -> Iterator[KnobProposal]:
@@ -57,5 +58,37 @@ def pool(offered: Offered) -> Iterator[KnobProposal]:
     )
 
 
-RULES = (workers, threads, pool)
+def variables(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose what the languages themselves hear."""
+    shape = offered.shape
+    most = max(2 * shape.n_cpus, shape.connections)
+    yield from proposals(
+        offered,
+        "PHP_CLI_SERVER_WORKERS",
+        lambda found: (number(found) or 0) < min(most, shape.connections),
+        lambda _: (most // 2, most),
+        lambda _: f"one at a time for {shape.connections} clients; all others wait",
+        prior=LIKELY,
+    )
+    yield from proposals(
+        offered,
+        "NODE_ENV",
+        lambda found: not found,
+        lambda _: ("production",),
+        lambda _: "frameworks such as Express keep compiled templates only in production",
+        prior=POSSIBLE,
+        expects="cpu",
+    )
+    yield from proposals(
+        offered,
+        "GOGC",
+        lambda found: number(found) == _GO_USUAL,
+        lambda _: (4 * _GO_USUAL,),
+        lambda _: "a heap that grows further is collected less often",
+        prior=POSSIBLE,
+        expects="cpu",
+    )
+
+
+RULES = (workers, threads, pool, variables)
 """All rules of these kinds."""

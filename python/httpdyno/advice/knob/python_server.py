@@ -55,6 +55,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
             lambda found: above(found, (min(most, 2 * int(number(found) or 1)), most)),
             lambda found: f"all {found} were taken and connections waited, while {busy}",
             prior=_SEEN,
+            is_seen=True,
         )
         yield from proposals(
             offered,

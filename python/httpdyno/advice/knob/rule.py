@@ -34,6 +34,7 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
     prior: float = POSSIBLE,
     expects: Expects = "throughput",
     blocked: str = "",
+    is_seen: bool = False,
 ) -> Iterator[KnobProposal]:
     """Yield a proposal for each scope of a knob whose value as found calls for one.
 
@@ -46,6 +47,7 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
         prior: How likely it helps.
         expects: What gets better.
         blocked: Why it is only shown.
+        is_seen: Whether the rehearsal saw clients wait for it.
     """
     for key in offered.named(name):
         found = offered.knobs[key].default
@@ -61,6 +63,7 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
                 expects=expects,
                 prior=prior,
                 blocked=blocked,
+                is_seen=is_seen,
             )
 
 

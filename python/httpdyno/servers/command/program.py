@@ -1,5 +1,6 @@
 """Which program a command runs, and what it says of its version."""
 
+import mmap
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import opened_regular
 from httpdyno.runnable import NotOursError, said_by
+from httpdyno.servers.command.site_knob import GLIBC, GO, NODE, PHP
 
 _HEAD_BYTES = 256
 _TELLS = {
@@ -30,6 +32,8 @@ _PACKAGES = {
     r"htcacheclean": "apache2-utils",
 }
 """Debian's packages of the programs that bundled studies run."""
+_GO, _LIBC, _JEMALLOC = b"\xff Go buildinf:", b"libc.so.6", b"libjemalloc"
+"""What stands in programs: Go's mark (debug/buildinfo), and the names of libraries with malloc."""
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(\S+))?")
 
 
@@ -68,6 +72,26 @@ def interpreter(program: Path, path: str) -> Path:
         return program
     name = os.fsdecode(head[2] if head[2] and head[1].endswith(b"/env") else head[1])
     return found_program(name, None, path) or program
+
+
+def parts_of(program: Path, command: Sequence[str]) -> frozenset[str]:
+    """Return what is in a program that hears variables: `NODE`, `GO`, `PHP`, `GLIBC`.
+
+    Of one that cannot be read nothing is known but by its name; glibc is in most.
+    """
+    named = {NODE} if program.name in {"node", "nodejs"} else set()
+    if re.fullmatch(r"php[\d.]*", program.name) and "-S" in command:
+        named.add(PHP)
+    try:
+        with (
+            opened_regular(program) as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            is_go = content.find(_GO) >= 0
+            is_plain = is_go or content.find(_LIBC) < 0 or content.find(_JEMALLOC) >= 0
+    except (OSError, ValueError):
+        return frozenset({*named, GLIBC})
+    return frozenset({*named, *([GO] if is_go else []), *([] if is_plain else [GLIBC])})
 
 
 def version_of(program: Path, environment: Mapping[str, str]) -> str:

@@ -46,7 +46,6 @@ from httpdyno.servers.source.package import package_version
 from httpdyno.servers.source.program import plain_member
 from httpdyno.servers.staging import clean_environment, last_lines
 
-_NODE = "node"
 PORT = "8080"
 """What `{port}` is in a cell, where all ports are free."""
 WAY_OUT = "write `{port}` or `{address}` in the command, or have a cell: `--isolation cell`"
@@ -102,7 +101,8 @@ class CommandSite:
     def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
         """Return what its command line says."""
         del files, seat
-        is_node = self.kind == _NODE or _runs_node(member)
+        parts = parts_of(interpreter(_program(member), clean_environment()["PATH"]), member.command)
+        parts |= {NODE} if self.kind == NODE else set()
         where = option(member.command, *_WHERE)
         address = listening_address(where.replace("{port}", PORT))
         port = option(member.command, *_PORTS).replace("{port}", PORT)
@@ -114,7 +114,7 @@ class CommandSite:
         return Survey(
             version=_version(member),
             readings=readings_of(
-                member.command, is_node=is_node, set_already=member.environment_names
+                member.command, parts=parts, set_already=member.environment_names
             ),
             listeners=(Listener(address=address, is_tls=is_tls_address(where)),) if address else (),
         )
@@ -175,7 +175,7 @@ class CommandSite:
 class NodeSite(CommandSite):
     """Site adapter for programs that node runs."""
 
-    kind_name = _NODE
+    kind_name = NODE
 
     def of_process(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
         """Return the member that a process of this program and arguments is the root of."""
@@ -301,13 +301,6 @@ def started_with(member: Member, seat: Seat, changes: ChangeSet, address: str) -
     for placeholder, text in filled.items():
         words = [word.replace(placeholder, text) for word in words]
     return [*words, *changes.arguments]
-
-
-def _runs_node(member: Member) -> bool:
-    return Path(interpreter(_program(member), clean_environment()["PATH"])).name in {
-        "node",
-        "nodejs",
-    }
 
 
 def _version(member: Member) -> str:

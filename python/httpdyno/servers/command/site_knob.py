@@ -58,6 +58,54 @@ VARIABLES = {
             evidence="seen",
         ),
         KnobInfo(
+            name="NODE_ENV",
+            summary="what frameworks of node take for granted; empty is not set",
+            kind="text",
+            default="",
+            source="expressjs.com/en/advanced/best-practice-performance.html#set-node_env-to-production",
+            cost="restart",
+            risk="errors are told in fewer words, and packages may do otherwise",
+            evidence="seen",
+        ),
+        KnobInfo(
+            name="GOMAXPROCS",
+            summary="threads that run Go's code at the same time; 0 is its own choice",
+            kind="integer",
+            default=0,
+            minimum=0,
+            maximum=1024,
+            source="pkg.go.dev/runtime#hdr-Environment_Variables",
+            scale="log",
+            cost="restart",
+            evidence="seen",
+        ),
+        KnobInfo(
+            name="GOGC",
+            summary="percent by which Go's heap grows before what is dead is collected",
+            kind="integer",
+            default=100,
+            minimum=10,
+            maximum=10_000,
+            source="pkg.go.dev/runtime#hdr-Environment_Variables",
+            scale="log",
+            cost="restart",
+            effect="memory",
+            evidence="seen",
+        ),
+        KnobInfo(
+            name="PHP_CLI_SERVER_WORKERS",
+            summary="processes of PHP's built-in server; 0 is one",
+            kind="integer",
+            default=0,
+            minimum=0,
+            maximum=1024,
+            source="php.net/manual/en/features.commandline.webserver.php",
+            scale="log",
+            cost="restart",
+            effect="memory",
+            evidence="seen",
+        ),
+        KnobInfo(
             name="MALLOC_ARENA_MAX",
             summary="most arenas of glibc's allocator; 0 is its own choice",
             kind="integer",
@@ -72,24 +120,34 @@ VARIABLES = {
         ),
     )
 }
-"""Variables that a program itself need not know of."""
-_NODE_ALONE = frozenset({"UV_THREADPOOL_SIZE", "WEB_CONCURRENCY"})
+"""Variables that a program's own code need not know of."""
+NODE, GO, PHP, GLIBC = "node", "go", "php", "glibc"
+_HEARD_BY = {
+    "UV_THREADPOOL_SIZE": NODE,
+    "WEB_CONCURRENCY": NODE,
+    "NODE_ENV": NODE,
+    "GOMAXPROCS": GO,
+    "GOGC": GO,
+    "PHP_CLI_SERVER_WORKERS": PHP,
+    "MALLOC_ARENA_MAX": GLIBC,
+}
+"""Variable → what must be in a program that hears it."""
 
 
 def readings_of(
-    command: Sequence[str], *, is_node: bool, set_already: Collection[str] = ()
+    command: Sequence[str], *, parts: Collection[str], set_already: Collection[str] = ()
 ) -> tuple[Reading, ...]:
     """Return what a command line says of settings with numbers, and the known variables.
 
     Args:
         command: Program and arguments.
-        is_node: Whether node runs it.
+        parts: What is in the program that hears variables: `NODE`, `GO`, `PHP`, `GLIBC`.
         set_already: Variables with a value of its service's, which is not to be stored.
     """
     found = [
-        Reading(name=name, scope="", text=level_text(info.default or 0))
+        Reading(name=name, scope="", text="" if info.default is None else level_text(info.default))
         for name, info in VARIABLES.items()
-        if name not in set_already and (is_node or name not in _NODE_ALONE)
+        if name not in set_already and _HEARD_BY[name] in parts
     ]
     words = _own_words(command)
     options = [] if _has_words_last(words) else _options(words, command)
