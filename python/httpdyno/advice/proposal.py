@@ -2,8 +2,8 @@
 
 Each rule (`advice/knob`) looks at what was found and seen and says a knob's levels with the reason.
 Here they are put together: what was seen to limit comes first, then what a finding proposes
-(`advice/knob/finding.py`), what is only allowed by name stays out unless it was, and no more than twelve are tried, because each costs
-a step of the budget.
+(`advice/knob/finding.py`); what is only allowed by name stays out unless it was, and no more than
+twelve are tried, because each costs a step of the budget.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -27,9 +27,15 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.foreground import in_foreground
-from httpdyno.servers.command.program import interpreter
+from httpdyno.servers.command.program import interpreter, parts_of
 from httpdyno.servers.command.seen import SOURCE, process_texts
-from httpdyno.servers.command.site_knob import VARIABLES, changes_of, knobs_of, readings_of
+from httpdyno.servers.command.site_knob import (
+    NODE,
+    VARIABLES,
+    changes_of,
+    knobs_of,
+    readings_of,
+)
 from httpdyno.servers.command.variable import named_variables
 from httpdyno.servers.listening import Listening, listening
 from httpdyno.servers.option_words import (
@@ -113,9 +119,7 @@ class CommandSite:
             address = listening_address(f"{host if _IP.fullmatch(host) else '127.0.0.1'}:{port}")
         return Survey(
             version=_version(member),
-            readings=readings_of(
-                member.command, parts=parts, set_already=member.environment_names
-            ),
+            readings=readings_of(member.command, parts=parts, set_already=member.environment_names),
             listeners=(Listener(address=address, is_tls=is_tls_address(where)),) if address else (),
         )
 
