@@ -246,7 +246,7 @@ class _Insight:
             wanted = level_text(level)
             variable = name if name in VARIABLES else variable_of(name)
             if variable:
-                usual = level_text(VARIABLES[name].default or 0) if name in VARIABLES else ""
+                usual = _usual(name)
                 said = {each.environment.get(variable, usual) for each in processes}
             else:
                 said = {option(each.arguments, f"--{name}") for each in processes}
@@ -305,6 +305,12 @@ def started_with(member: Member, seat: Seat, changes: ChangeSet, address: str) -
     for placeholder, text in filled.items():
         words = [word.replace(placeholder, text) for word in words]
     return [*words, *changes.arguments]
+
+
+def _usual(variable: str) -> str:
+    """Return what a variable stands for where it is not set."""
+    info = VARIABLES.get(variable)
+    return "" if info is None or info.default is None else level_text(info.default)
 
 
 def _version(member: Member) -> str:
