@@ -7,7 +7,7 @@ from tests.report.turns.test_turns import outcome
 from httpdyno.experiment import running_look
 from httpdyno.experiment.looking import LOOK_S
 from httpdyno.experiment.turns import Server, TurnsPlan
-from httpdyno.experiment.turns_look import with_looks
+from httpdyno.experiment.turns_look import looks_s, with_looks
 from httpdyno.model import Look
 
 SEEN = Look(seconds=0.7, n_samples=14, workers=2.0, cpu_s=0.2, answers=50.0)
@@ -76,3 +76,29 @@ def test_what_cannot_be_seen_loses_no_comparison(looked):
     has_look, _, said = looked([11, 12], error=ValueError("odd"))
     assert has_look == [False, False]
     assert "ValueError('odd')" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("pids", "duration_s", "most_s"),
+    [
+        ([11, 0], 9.0, 0.0),
+        ([11, 0], 10.0, LOOK_S),
+        ([11, 12], 20.0, 2 * LOOK_S),
+        ([0, 0], 60.0, 0.0),
+    ],
+)
+def test_what_looks_take_is_known_before(pids, duration_s, most_s):
+    before = outcome(len(pids))
+    servers = tuple(
+        Server(url=each.url, address=each.address, root_pid=pid)
+        for each, pid in zip(before.instances, pids, strict=True)
+    )
+    plan = TurnsPlan(
+        servers=servers,
+        workload=before.workload,
+        duration_s=duration_s,
+        seed=1,
+        threads=1,
+        host=before.host,
+    )
+    assert looks_s(plan) == most_s

@@ -1,5 +1,6 @@
 """`httpdyno compare --url A --url B`: servers that run already, loaded in turns."""
 
+import dataclasses
 import ipaddress
 import time
 from contextlib import suppress
@@ -24,7 +25,7 @@ from httpdyno.cli.standard_streams import say, tell
 from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import UsageError
 from httpdyno.experiment.turns import Server, TurnDone, TurnsPlan, run_turns
-from httpdyno.experiment.turns_look import with_looks
+from httpdyno.experiment.turns_look import looks_s, with_looks
 from httpdyno.load.check import check_workload
 from httpdyno.load.machine import check_descriptors, suited_threads
 from httpdyno.load.message import check_tls
@@ -170,9 +171,11 @@ def compare_urls(
     if is_dry_run:
         say(f"would load {len(targets)} servers in turns for {format_duration(plan.duration_s)}")
         return 0
+    # All in all is what was asked for: looks are of that time.
+    turns = dataclasses.replace(plan, duration_s=plan.duration_s - looks_s(plan))
     with interruptions() as asked_to_end:
-        with _Progress(messages(), plan.duration_s, asked) as progress:
-            outcome = run_turns(plan, progress.show, lambda: bool(asked_to_end))
+        with _Progress(messages(), turns.duration_s, asked) as progress:
+            outcome = run_turns(turns, progress.show, lambda: bool(asked_to_end))
         outcome = with_looks(outcome, plan, lambda: bool(asked_to_end), tell)
         outcome = turns_with_behind(outcome, plan)
         try:

@@ -11,6 +11,12 @@ from httpdyno.experiment.turns import Server, TurnsPlan
 from httpdyno.model import Instance, TurnsOutcome
 
 
+def looks_s(plan: TurnsPlan) -> float:
+    """Return how much of the time of a plan its looks take at most."""
+    looked_at, stretches_s = _looks_of(plan)
+    return len(looked_at) * sum(stretches_s)
+
+
 def with_looks(
     outcome: TurnsOutcome,
     plan: TurnsPlan,
@@ -28,9 +34,7 @@ def with_looks(
         is_over: Whether an end is asked for: those that come after it are not looked at.
         say: Told of each stretch of load before it begins.
     """
-    pids = [each.root_pid for each in plan.servers if each.root_pid]
-    looked_at = [each for each in pids if pids.count(each) == 1]
-    stretches_s = stretches_within_s(plan.duration_s, len(looked_at)) if looked_at else ()
+    looked_at, stretches_s = _looks_of(plan)
     if not stretches_s:
         return outcome
 
@@ -49,3 +53,10 @@ def with_looks(
         return structs.replace(instance, summary=summary)
 
     return structs.replace(outcome, instances=tuple(map(seen, outcome.instances, plan.servers)))
+
+
+def _looks_of(plan: TurnsPlan) -> tuple[list[int], tuple[float, ...]]:
+    """Return the processes that are looked at, and how long each look takes."""
+    pids = [each.root_pid for each in plan.servers if each.root_pid]
+    looked_at = [each for each in pids if pids.count(each) == 1]
+    return looked_at, stretches_within_s(plan.duration_s, len(looked_at)) if looked_at else ()
