@@ -104,8 +104,13 @@ def test_no_file_of_this_folder_is_a_source(source, shop_unit):
 @pytest.fixture
 def process():
     """Yield a process with variables: its number, and when it started."""
-    command = ["/bin/sleep", "60"]
-    with subprocess.Popen(command, env={"A": "of it", "B": "2"}) as started:
+    command = ["/bin/sh", "-c", "echo up; read -r _"]
+    pipe = subprocess.PIPE
+    variables = {"A": "of it", "B": "2"}
+    with subprocess.Popen(command, env=variables, stdin=pipe, stdout=pipe) as started:
+        # Until a program runs, the kernel says that it has no variables.
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"up\n"
         fields = stat_fields(started.pid) or []
         yield started.pid, int(fields[19])
         started.kill()
