@@ -29,15 +29,16 @@ def then(ratio, *, is_flat=False):
     ("was", "low", "high", "word"),
     [
         (2.0, 1.8, 2.3, "holds"),
-        (2.0, 1.06, 1.7, "holds"),
+        (2.0, 1.08, 1.7, "holds"),
+        (2.0, 1.06, 1.7, "cannot tell"),
         (2.0, 1.01, 1.7, "cannot tell"),
-        (2.0, 1.06, 1.2, "holds, smaller"),
+        (2.0, 1.08, 1.2, "holds, smaller"),
         (2.0, 1.01, 1.2, "cannot tell"),
         (2.0, 3.0, 4.0, "holds, larger"),
         (2.0, 2.7, math.inf, "holds"),
         (2.0, 0.9, 1.2, "cannot tell"),
         (2.0, 0.97, 1.04, "no longer"),
-        (2.0, 1.01, 1.04, "no longer"),
+        (2.0, 1.01, 1.06, "no longer"),
         (2.0, 0.5, 0.9, "no longer"),
         (2.0, 0.5, 1.04, "no longer"),
         (1.02, 1.012, 1.03, "holds"),
@@ -45,10 +46,15 @@ def then(ratio, *, is_flat=False):
         (1.02, 0.998, 1.009, "no longer"),
         (0.5, 0.45, 0.6, "holds"),
         (0.5, 0.1, 0.2, "holds, larger"),
-        (0.5, 0.8, 0.94, "holds, smaller"),
+        (0.5, 0.8, 0.92, "holds, smaller"),
         (0.5, 0.8, 0.99, "cannot tell"),
         (0.5, 0.8, 1.2, "cannot tell"),
         (0.5, 1.1, 1.2, "no longer"),
+        (40.8, 0.86, 1.29, "no longer"),
+        (40.8, 1.3, 1.6, "cannot tell"),
+        (40.8, 9.0, 19.0, "holds, smaller"),
+        (40.8, 21.0, 80.0, "holds"),
+        (40.8, 85.0, 135.0, "holds, larger"),
     ],
 )
 def test_effects(was, low, high, word):
@@ -67,6 +73,12 @@ def test_effects(was, low, high, word):
 )
 def test_that_nothing_depends_on_it(low, high, word):
     assert judged(then(0.88, is_flat=True), low, high) == word
+
+
+def test_a_part_that_is_lost_is_no_longer_all():
+    answered = Then(says="so much", ratio=0.989, is_flat=True, within=1.05)
+    assert judged(answered, 0.97, 1.0) == "holds"
+    assert judged(answered, 0.8, 0.9) == "no longer"
 
 
 def test_what_was_seen_instead_is_told_only_where_the_effect_is_not_there():

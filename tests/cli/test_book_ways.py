@@ -128,7 +128,7 @@ def test_a_comparison_that_is_broken_off_is_no_result(monkeypatch):
         book_ways.pair(ask)
     [plan] = plans
     assert plan.study.budget_s == 60.0
-    assert plan.borders == pytest.approx((1.05, 8.84, 134.9), rel=0.01)
+    assert plan.borders == pytest.approx((26.3**0.1, 26.3 / 2, 26.3 * 2))
 
 
 def test_a_configuration_beside_takes_its_time_of_the_budget_and_is_told(monkeypatch):

@@ -14,11 +14,12 @@ Word = Literal[
     "no longer",
     "was an artefact",
     "cannot tell",
+    "not comparable",
 ]
 """What becomes of a finding; `book.rule` says by which rule."""
 HOLDING: tuple[Word, ...] = ("holds", "holds, larger", "holds, smaller")
 GONE: tuple[Word, ...] = ("no longer", "was an artefact")
-WORDS: tuple[Word, ...] = (*HOLDING, *GONE, "cannot tell")
+WORDS: tuple[Word, ...] = (*HOLDING, *GONE, "cannot tell", "not comparable")
 METRICS = (*REQUEST_METRICS, CALL_METRIC)
 """Whose ratio may stand beside the one of then: what a study may decide by."""
 
@@ -32,6 +33,8 @@ class Then(Record, frozen=True):
     """Of `of`; above 0. None where what was found is no ratio."""
     is_flat: bool = False
     """Whether the finding is that nothing depends on it, whatever small ratio was printed."""
+    within: float = 1.25
+    """How far from 1 nothing depends on it, either way; above 1."""
     count: float | None = None
     """A number that was counted: of system calls, of variables."""
 
@@ -184,6 +187,8 @@ class Experiment(Record, frozen=True):
     """Why today's figure differs, or does not: one sentence."""
     explains: tuple[Word, ...] = HOLDING
     """Words that the sentence is a reason for. Beside another one it would be none."""
+    footing: str = ""
+    """What is counted today in place of what was counted then: so no word is said of it."""
     evidence: tuple[str, ...] = ()
     """Figures of looks that the sentence rests on: of a pair both sides', moved or not."""
     artefact: str = ""

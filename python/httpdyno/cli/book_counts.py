@@ -15,7 +15,7 @@ from msgspec import structs
 
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import work_out
-from httpdyno.book.experiment import Arithmetic, Count, Experiment, Said, Stat, Then
+from httpdyno.book.experiment import Arithmetic, Count, Experiment, Said, Stat, Then, Word
 from httpdyno.book.rule import judged_count
 from httpdyno.cli.book_found import (
     CONFIDENCE,
@@ -68,8 +68,8 @@ def count(asked: Asked) -> Found:
     for each in way.beside:
         other, words = _added(_calls(asked, study, way.at | each.at), each.of)
         knobs = ", ".join(f"{name}={level_text(level)}" for name, level in each.at.items())
-        word = judged_count(each.then, other)
-        beside.append(f"{words} with {knobs}, {each.then:g} then: {word}")
+        word = "" if asked.each.footing else f": {judged_count(each.then, other)}"
+        beside.append(f"{words} with {knobs}, {each.then:g} then{word}")
     return replace(found, figures={**found.figures, "moved": tuple(beside)})
 
 
@@ -131,7 +131,7 @@ def _answer(address: str, path: str) -> str:
 def _counted(each: Experiment, n: float, says: str, version: str = "") -> Found:
     if each.then.count is None:
         raise ValueError(f"{each.name} has no count of then")
-    word = judged_count(each.then.count, n)
+    word: Word = "not comparable" if each.footing else judged_count(each.then.count, n)
     return Found(word=word, says=says, version=version, figures={"count": n})
 
 
@@ -141,7 +141,7 @@ def arithmetic(asked: Asked) -> Found:
     assert isinstance(way, Arithmetic)  # noqa: S101 - by the table of ways
     worked = work_out(FORMULAS[way.formula], way.given)
     value = next(figure.value for figure in worked.figures if figure.name == way.figure)
-    return _counted(asked.each, float(value), f"{value:g}. {worked.answer}")
+    return _counted(asked.each, float(value), f"{value:g}, by the same division")
 
 
 class CallTime(NamedTuple):

@@ -108,7 +108,7 @@ def test_a_line_has_then_and_now():
 def test_a_sheet_says_how_it_is_run_and_why_it_came_out_so():
     text = flat(sheet(CGI, CGI, NOW, ""))
     assert "study mount-style, throughput: mount cgi → registry" in text
-    assert "no longer up to 1.05, smaller up to 8.84, larger from 135 on" in text
+    assert "no longer up to 1.39, smaller up to 13.1, larger from 52.6 on" in text
     assert CGI.because in text
     assert "processes begun a second on this machine 120 → 0.0" in text
     again = BY_NAME["perl-bound-load-2001"]

@@ -13,6 +13,7 @@ _STYLES: dict[Word, str] = {
     "no longer": "red",
     "was an artefact": "yellow",
     "cannot tell": "dim",
+    "not comparable": "dim",
 }
 
 
@@ -25,6 +26,8 @@ def because(one: Experiment, now: Now) -> str:
     """Return why it came out so; empty where that is not known, or nothing came out."""
     if now.word == "cannot tell":
         return ""
+    if now.word == "not comparable":
+        return one.footing
     told = one.because if now.word in one.explains else ""
     if now.word == "was an artefact":
         # Why something was seen then is one half of it; why nothing is seen now is the other.
