@@ -24,10 +24,11 @@
 //!    was stopped from outside, or its control group throttled, for [`FROZEN_SHORT`] of the time. A
 //!    server in the same group is held back with it; what it can do by itself is not to be seen
 //!    then. It is held back by a stop, by a quota, or where the host of a virtual machine runs
-//!    others on its core: none of that is in the scheduler's account of a thread. What the host
-//!    takes does not decide alone, for it may have taken it from the server. `machine_cpu`, if that
-//!    thread stood in the queue for longer than it ran or was held back, and this machine had less
-//!    than [`SPARE_CORE`] left: others used its CPUs up, the server maybe among them.
+//!    others on its core: of that the scheduler's account of a thread has at most the quota. What
+//!    the host takes does not decide alone, for it may have taken it from the server.
+//!    `machine_cpu`, if that thread stood in the queue, and not for its quota, for longer than it
+//!    ran or was held back, and this machine had less than [`SPARE_CORE`] left: others used its
+//!    CPUs up, the server maybe among them.
 //! 4. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
 //!    found no connection, or more was offered than achieved): if the client was short of CPU as
 //!    in 3, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
@@ -262,8 +263,9 @@ fn slow_client(case: &Case) -> Option<LimitedBy> {
 
 /// Whether others used up what the client was short of.
 fn short_of_cpu(evidence: &Evidence) -> LimitedBy {
-    let is_crowded = evidence.client_wait_ratio
-        > evidence.client_cpu_ratio.max(held_back_ratio(evidence))
+    // A thread of a throttled group stands in that queue by the scheduler's account, too.
+    let by_others = evidence.client_wait_ratio - evidence.client_throttled_ratio;
+    let is_crowded = by_others > evidence.client_cpu_ratio.max(held_back_ratio(evidence))
         && evidence.idle_cpu_ratio < SPARE_CORE
         && !is_core_left(evidence);
     if is_crowded { LimitedBy::MachineCpu } else { LimitedBy::ClientCpu }

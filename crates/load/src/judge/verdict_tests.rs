@@ -255,6 +255,12 @@ fn cpus_that_others_used_up_are_not_the_clients() {
         assert_eq!(told(0.023, 0.4, 1.7, 0.1), LimitedBy::MachineCpu, "{is_open_loop}");
         assert_eq!(told(0.6, 0.4, 1.2, 0.1), LimitedBy::ClientCpu, "it used more than it lost");
         assert_eq!(told(0.1, 0.85, 1.0, 0.9), LimitedBy::ClientCpu, "another core was free");
+        let throttled = limit(is_open_loop, |e, _| {
+            (e.client_cpu_ratio, e.client_wait_ratio) = (0.02, 0.82);
+            (e.client_frozen_ratio, e.client_throttled_ratio) = (0.65, 0.7);
+            (e.others_cpu_ratio, e.late_requests, e.achieved_per_s) = (1.98, 400.0, 300.0);
+        });
+        assert_eq!(throttled, LimitedBy::ClientCpu, "its quota was what it waited for");
     }
 }
 

@@ -85,7 +85,12 @@ impl Seen {
             return Some(format!("a core was away for {:.2} of the time", self.away));
         }
         let others = self.others;
-        (others > MOST_USED_RATIO).then(|| format!("other programs used {others:.2} cores"))
+        self.is_crowded().then(|| format!("other programs used {others:.2} cores"))
+    }
+
+    /// Whether other programs used more than is allowed for.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.others > MOST_USED_RATIO
     }
 }
 
