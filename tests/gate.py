@@ -119,7 +119,7 @@ MAKE = ("make", "--silent", "--keep-going")
 BUILD_ORIGIN = ("cargo", "build", "--locked", "-p", "httpdyno-oracle")
 BUILD_TESTS = ("cargo", "test", "--workspace", "--locked", "--no-run")
 
-BUILD_S, TESTS_S = 1200.0, 900.0
+BUILD_S, TESTS_S = 1200.0, 2400.0
 """Limits of what compiles or lints and of a part of the tests, many times what they take."""
 
 

@@ -149,6 +149,26 @@ def test_a_command_whose_time_never_came_is_not_run_and_that_is_told(plays):
     assert kept == []
 
 
+def test_a_command_that_was_run_after_its_loads_end_is_told_as_one_that_was_not():
+    ran, kept = threading.Event(), []
+
+    def play(place, phase, plan, number, on_open):
+        on_open()
+        assert ran.wait(10)
+        measurement, telemetry = Server().play(place, phase, plan, number, lambda: None)
+        return structs.replace(measurement, total_s=0.01), telemetry
+
+    def act(place, command):
+        ran.set()
+        return ""
+
+    phases = [Phase(name="warm", command=RESTART, at_s=0.02)]
+    windows = replace(phased(Server(), phases), act=act, play=play)
+    [told] = windows.run(TURNS[:1], lambda *each: kept.append(each)).values()
+    assert "its load ended before" in told
+    assert kept == []
+
+
 def test_a_window_is_as_long_as_its_phase_says():
     server = Server()
     phases = [

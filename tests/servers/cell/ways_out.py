@@ -311,7 +311,7 @@ def tried(way):
     reads, says = os.pipe()
     pid = os.fork()
     if pid == 0:
-        signal.alarm(10)
+        signal.alarm(40)
         try:
             words = way()
         except OSError as error:
