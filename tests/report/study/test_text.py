@@ -51,14 +51,14 @@ def ladder_with_memory(*mib: float | None) -> Outcome:
 def test_each_step_s_memory_is_a_column_where_there_is_room_else_a_line() -> None:
     outcome = ladder_with_memory(58.7, 58.7, 31.2, 30.0, 30.0, None, 81.0)
     wide = plain_text(outcome_text(outcome), width=100)
-    head = next(line for line in wide.splitlines() if line.startswith("change"))
+    head = next(line for line in wide.splitlines() if line.startswith("change "))
     assert head.split()[-2:] == ["book", "memory"]
     rows = [line for line in wide.splitlines() if line.startswith(("asp_debug", "workers "))]
     assert [row.split()[-2:] for row in rows[:2]] == [["31.2", "MiB"], ["81.0", "MiB"]]
     assert "session_serialize       1.02 0.97 … 1.07   inconclusive  4.64 0.98 1.08 1.12" in wide
     assert "memory: with the change, 58.7 MiB at the start" in " ".join(wide.split())
     narrow = plain_text(outcome_text(outcome))
-    head = next(line for line in narrow.splitlines() if line.startswith("change"))
+    head = next(line for line in narrow.splitlines() if line.startswith("change "))
     assert "memory" not in head
     assert (
         "memory: 58.7 MiB at the start; state_dir 58.7 MiB, asp_debug 31.2 MiB, access_file "
@@ -86,7 +86,7 @@ def test_memory_that_stays_is_told_once_and_none_where_none_is_known(
     lines = [line for line in plain_text(outcome_text(outcome)).splitlines() if "memory: " in line]
     assert lines == ([words] if words else [])
     wide = plain_text(outcome_text(outcome), width=100)
-    head = next(line for line in wide.splitlines() if line.startswith("change"))
+    head = next(line for line in wide.splitlines() if line.startswith("change "))
     assert head.endswith("memory") is bool(words)
 
 
@@ -101,7 +101,7 @@ def test_a_ladder_decided_by_cpu_shows_throughput_among_the_other_ratios() -> No
         study=structs.replace(whole.plan.study, objective=Objective(metric="cpu_s_per_request")),
     )
     text = plain_text(outcome_text(structs.replace(whole, plan=plan, steps=(by_cpu,))))
-    header = next(line for line in text.splitlines() if line.startswith("change"))
+    header = next(line for line in text.splitlines() if line.startswith("change "))
     assert header.split()[-4:] == ["p99", "rate", "book", "memory"]
     assert "ratio: CPU per request over that of the best so far" in text
 
@@ -110,7 +110,7 @@ def test_a_ladder_without_the_book_s_figures_has_no_column_for_them() -> None:
     whole = sample.ladder()
     steps = tuple(structs.replace(step, book_ratio=None) for step in whole.steps)
     text = plain_text(outcome_text(structs.replace(whole, steps=steps)))
-    header = next(line for line in text.splitlines() if line.startswith("change"))
+    header = next(line for line in text.splitlines() if line.startswith("change "))
     assert "book" not in header
 
 

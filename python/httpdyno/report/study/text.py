@@ -80,23 +80,21 @@ def outcome_text(
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
     if outcome.message and outcome.status != "failed":
         parts.append(Text(outcome.message))
-    if outcome.steps and outcome.plan.reference is not None:
-        against = reference_name(outcome)
-        table = ladder_table(outcome.steps, against=against, is_explained=is_verbose)
-        parts += [Text(), table, Text(versus_note(outcome)), *_also_rows(outcome)]
-        parts += _failures(outcome)
-        parts += _rows_lines(outcome)
-    elif outcome.steps:
-        table = ladder_table(outcome.steps, is_explained=is_verbose)
-        parts += [Text(), table, *_also_rows(outcome)]
-        parts += _failures(outcome)
+    changes = _change_lines(outcome) + their_lines(outcome, is_whole=is_verbose)
+    is_ladder = bool(outcome.steps) and outcome.plan.reference is None
+    if is_ladder:
+        # What to change and what is gained come first: the rest is why.
+        parts += changes
+    parts += _steps(outcome, is_explained=is_verbose)
     if outcome.not_tried:
         parts.append(Text(not_tried_text(outcome)))
     if outcome.sweep is not None:
         parts += [Text(), sweep_chart(outcome.sweep)]
     if outcome.factorial is not None:
         parts += factorial_lines(outcome.factorial)
-    conclusion = _conclusion(outcome) + their_lines(outcome)
+    conclusion = _conclusion(outcome)
+    if not is_ladder:
+        conclusion += changes if conclusion else changes[1:]
     if conclusion:
         parts += [Text(), *conclusion]
     parts += phase_lines(outcome)
@@ -110,17 +108,30 @@ def outcome_text(
     return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
 
 
+def _steps(outcome: Outcome, *, is_explained: bool) -> list[RenderableType]:
+    """Return what came of each change or candidate, as a table and what that has no room for."""
+    if not outcome.steps:
+        return []
+    against = "" if outcome.plan.reference is None else reference_name(outcome)
+    table = ladder_table(outcome.steps, against=against, is_explained=is_explained)
+    parts: list[RenderableType] = [Text(), table]
+    if against:
+        parts.append(Text(versus_note(outcome)))
+    parts += [*_also_rows(outcome), *_failures(outcome)]
+    return parts + (_rows_lines(outcome) if against else [])
+
+
 def _conclusion(outcome: Outcome) -> list[RenderableType]:
     if outcome.final is None:
         lines: list[RenderableType] = []
         is_ladder = outcome.plan.reference is None
-        if is_ladder and any(step.kept for step in outcome.steps):
-            lines.append(Text(so_far(outcome), "bold"))
-    else:
-        book = None if outcome.plan.command == "compare" else outcome.plan.study.book_ratio
-        lines = list(comparison_lines(outcome.final, arm_names(outcome), book_ratio=book))
-    changes = _change_lines(outcome)
-    return lines + changes if lines else changes[1:]
+        told = so_far(outcome)
+        is_told = told in headline(outcome)
+        if is_ladder and not is_told and any(step.kept for step in outcome.steps):
+            lines.append(Text(told, "bold"))
+        return lines
+    book = None if outcome.plan.command == "compare" else outcome.plan.study.book_ratio
+    return list(comparison_lines(outcome.final, arm_names(outcome), book_ratio=book))
 
 
 def comparison_lines(

@@ -23,19 +23,26 @@ _APPLYING = {
     "restart": "by a restart",
     "": "by a restart, to be sure",
 }
+MOST_LINES = 12
+"""Of a difference on a terminal: what to change is read before the table, not after."""
 _INDENT = (0, 0, 0, 2)
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def their_lines(outcome: Outcome) -> list[RenderableType]:
-    """Return how a site's files change, and how that is applied; empty for other studies."""
+def their_lines(outcome: Outcome, *, is_whole: bool = True) -> list[RenderableType]:
+    """Return how a site's files change, and how that is applied; empty for other studies.
+
+    Args:
+        is_whole: Whether a long difference is told with all its lines.
+    """
     if outcome.plan.study.site is None or not outcome.overlay_diff:
         return []
-    has_files = bool(patch_text(outcome.overlay_diff))
+    shown = outcome.overlay_diff
+    has_files = bool(patch_text(shown))
     lines: list[RenderableType] = [
         Text(),
         Text("in your files" if has_files else "in how it is started", "bold"),
-        Padding(diff_text(outcome.overlay_diff), _INDENT),
+        Padding(diff_text(shown if is_whole else _brief(shown)), _INDENT),
     ]
     if has_files and is_proven(outcome):
         command = f"httpdyno report {outcome.id} --diff tuned.patch"
@@ -44,6 +51,21 @@ def their_lines(outcome: Outcome) -> list[RenderableType]:
             Text.assemble("applied by ", ("`patch -p1 -d / < tuned.patch`", "cyan")),
         ]
     return lines
+
+
+def _brief(diff: str) -> str:
+    """Return a difference as it is, or where it is long, what changes in it, and of that the first.
+
+    A patch has all of it.
+    """
+    lines = diff.splitlines()
+    if len(lines) <= MOST_LINES:
+        return diff
+    changed = [line for line in lines if line[:1] in {"+", "-"}]
+    shown = changed[:MOST_LINES]
+    left_out = len(changed) - len(shown)
+    more = [f"… {left_out} lines more with `--verbose`"] if left_out else []
+    return "\n".join(shown + more)
 
 
 def is_proven(outcome: Outcome) -> bool:
