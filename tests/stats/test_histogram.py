@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.model import HistogramData
-from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
+from httpdyno.stats.histogram import (
+    can_show,
+    count,
+    is_median_between,
+    mean_s,
+    merge,
+    quantile_s,
+)
 
 
 def _histogram(values_ns):
@@ -53,3 +60,19 @@ def test_a_percentile_is_shown_only_when_enough_requests_lie_beyond_it():
     assert not can_show(_histogram([1] * 19), 0.5)
     assert can_show(_histogram([1] * 20), 0.5)
     assert can_show(_histogram([1] * 200), 0.95)
+
+
+@pytest.mark.parametrize(
+    ("times", "is_between"),
+    [
+        ([1] * 500 + [10] * 500, True),
+        ([1] * 520 + [10] * 480, True),
+        ([1] * 700 + [10] * 300, False),
+        ([1] * 1000, False),
+        ([-math.log1p(-(k + 0.5) / 1000) for k in range(1000)], False),
+        ([1] * 10 + [10] * 10, False),
+    ],
+    ids=["halves", "nearly", "mostly one kind", "one kind", "exponential", "few"],
+)
+def test_a_median_between_two_kinds_is_of_neither(times, is_between):
+    assert is_median_between(_histogram([round(1000 * each) + 1 for each in times])) is is_between

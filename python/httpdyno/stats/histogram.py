@@ -18,6 +18,10 @@ MIN_TAIL_COUNT = 10
 With k observations above it, the relative standard error of the tail's probability is about
 1/√k: ten leave ±30 %, fewer say nothing. So p99 takes 1,000 requests.
 """
+_UNLIKE = 1.5
+"""Times, between the percentiles just below and above a median that lies in a gap."""
+_ENOUGH = 100
+"""Values of which a twentieth is some."""
 
 
 def count(data: HistogramData) -> int:
@@ -73,6 +77,17 @@ def quantile_s(data: HistogramData, q: float) -> float:
     rank = max(1, math.ceil(q * cumulative[-1]))
     index = bisect_left(cumulative, rank)
     return min(data.bounds_ns[index] / 1e9, data.max_s)
+
+
+def is_median_between(data: HistogramData) -> bool:
+    """Tell whether the median lies between two unlike halves, as of a fast page and a slow one.
+
+    The tenth of all around it is then further apart than where times come at random: those of an
+    exponential distribution lie within 1.34 times.
+    """
+    if count(data) < _ENOUGH:
+        return False
+    return quantile_s(data, 0.55) > _UNLIKE * quantile_s(data, 0.45)
 
 
 def can_show(data: HistogramData, q: float) -> bool:

@@ -6,7 +6,7 @@ from tests.report import sample_second
 from tests.report.plain import WIDTH, plain_text
 from tests.report.study.test_also_text import asked, shown
 
-from httpdyno.model import Connecting, Outcome, SecondClaim, SystemCalls
+from httpdyno.model import Connecting, HistogramData, Outcome, SecondClaim, SystemCalls
 from httpdyno.model.metric import EXITS
 from httpdyno.report.study.arms_text import arms_table
 from httpdyno.report.study.html import outcome_html
@@ -168,3 +168,21 @@ def test_names_of_arms_keep_their_room_beside_a_further_column() -> None:
     assert all(len(line) <= WIDTH for line in lines)
     together = plain_text(arms_table([("start", final.a)], more=["calls_per_request"]))
     assert "memory  calls" in together
+
+
+def test_a_median_between_two_unlike_pages_is_told_of_neither() -> None:
+    whole = sample_second.second_compare()
+    assert whole.final is not None
+    halves = HistogramData(
+        bounds_ns=(1_000_000, 9_000_000), counts=(500, 500), sum_s=5.0, max_s=0.009
+    )
+    arms = [
+        structs.replace(arm, latency=halves, latency_s={"p50": 0.001, "mean": 0.005, "p99": 0.009})
+        for arm in (whole.final.a, whole.final.b)
+    ]
+    outcome = structs.replace(whole, final=structs.replace(whole.final, a=arms[0], b=arms[1]))
+    lines = plain_text(arms_table(list(zip("ab", arms, strict=True)), more=())).splitlines()
+    assert all(" –  9.00 ms " in line for line in lines[1:]), "p50, and p99"
+    page = outcome_html(outcome)
+    assert "<dt>mean latency" in page
+    assert "<dt>p50 latency" not in page

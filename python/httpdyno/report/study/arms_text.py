@@ -32,6 +32,7 @@ from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures
 from httpdyno.report.study.finding import reference_name
 from httpdyno.report.study.header_text import header_name, words_text
 from httpdyno.report.study.verdict_text import format_of, short_name, status_badge
+from httpdyno.stats.histogram import is_median_between
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 Arms = Sequence[tuple[str, ArmSummary]]
@@ -177,8 +178,8 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
     return (
         format_rate(arm.throughput_per_s) if is_measured else _unmeasured(arm),
         format_duration(arm.cpu_s_per_request) if is_measured else NOTHING,
-        _latency(arm.latency_s, "p50"),
-        _latency(arm.latency_s, "p99"),
+        latency_text(arm, "p50"),
+        latency_text(arm, "p99"),
         format_percent(arm.error_ratio) if is_measured else NOTHING,
         NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
         *(_cell(arm, metric) for metric in more),
@@ -250,5 +251,11 @@ def _unmeasured(arm: ArmSummary) -> str:
     return "not measured" if arm.status == "complete" else status_badge(arm.status)
 
 
-def _latency(latency_s: dict[str, float], name: str) -> str:
-    return format_duration(latency_s.get(name, math.nan))
+def latency_text(arm: ArmSummary, name: str) -> str:
+    """Return one of an arm's percentiles; a dash where the sample does not carry it.
+
+    Nor does it carry a median that lies between two unlike kinds of requests: it is of neither.
+    """
+    if name == "p50" and is_median_between(arm.latency):
+        return NOTHING
+    return format_duration(arm.latency_s.get(name, math.nan))

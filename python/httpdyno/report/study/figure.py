@@ -20,6 +20,7 @@ from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart, factorial_chart, sweep_chart
+from httpdyno.report.study.arms_text import latency_text
 from httpdyno.report.study.finding import reference_name, row_name, versus_note
 from httpdyno.report.study.http_answers import errors_text
 from httpdyno.report.study.json import book_ratios
@@ -274,8 +275,3 @@ def starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str,
     return _figure(
         "Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table, drawn
     )
-
-
-def latency_text(arm: ArmSummary, name: str) -> str:
-    """Return one of an arm's percentiles; a dash where the sample does not carry it."""
-    return format_duration(arm.latency_s.get(name, math.nan))

@@ -11,7 +11,12 @@ from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.age_text import ages_page
 from httpdyno.report.study.also_text import also_clauses
-from httpdyno.report.study.arms_text import figure_text, full_handshakes_text, rows_page
+from httpdyno.report.study.arms_text import (
+    figure_text,
+    full_handshakes_text,
+    latency_text,
+    rows_page,
+)
 from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.calls_text import offered_text, tiles_of
 from httpdyno.report.study.effective import effective_table
@@ -20,7 +25,6 @@ from httpdyno.report.study.factorial_text import factorial_page
 from httpdyno.report.study.figure import (
     cost_figure,
     latency_figure,
-    latency_text,
     main_figure,
     starts_figure,
 )
@@ -298,7 +302,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ),
         *(
             (f"{name} latency", latency_text(a, name), latency_text(b, name))
-            for name in ("p50", _tail(a, b))
+            for name in (_middle(a, b), _tail(a, b))
         ),
         ("memory", _memory(a), _memory(b)),
         *_bytes_tile(a, b),
@@ -309,6 +313,12 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return _named(tiles)
+
+
+def _middle(a: ArmSummary, b: ArmSummary) -> str:
+    """Return which latency most requests are known by: no median where one lies between kinds."""
+    is_known = NOTHING not in {latency_text(a, "p50"), latency_text(b, "p50")}
+    return "p50" if is_known or "mean" not in a.latency_s.keys() & b.latency_s.keys() else "mean"
 
 
 def _named(tiles: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
