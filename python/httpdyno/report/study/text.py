@@ -59,6 +59,7 @@ from httpdyno.report.study.verdict_text import (
     needed_text,
     ratio_bounds_text,
     ratio_text,
+    shown_ratios,
     step_name,
     words_without_figure,
 )
@@ -178,12 +179,13 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     needed = needed_text(comparison)
     if needed:
         why.append(f"; {needed}")
+    shown = shown_ratios(comparison)
     others = [
-        f"{RATIO_NAMES[name]} {ratio_bounds_text(comparison.ratios[name])}"
+        f"{RATIO_NAMES[name]} {ratio_bounds_text(shown[name])}"
         for name in RATIO_NAMES
         # Both sides of these stand in the table, and seldom differ.
         if name not in _SIZES
-        if name not in said and is_telling(comparison.ratios.get(name))
+        if name not in said and is_telling(shown.get(name))
     ]
     lines: list[RenderableType] = [Padding(Prose(why), _INDENT), *_second_line(comparison)]
     words = ", ".join(others)

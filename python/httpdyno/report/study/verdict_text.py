@@ -27,6 +27,7 @@ from httpdyno.model.metric import (
     request_of,
 )
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
+from httpdyno.stats.histogram import is_median_between
 from httpdyno.units import (
     Format,
     Toward,
@@ -143,10 +144,17 @@ def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
     """Return the ratios that reports may show.
 
     Where an arm was not measured to the end none; where only the metric could not be, what is
-    proven of those beside it.
+    proven of those beside it. None of medians that lie between two unlike kinds of requests, where
+    nobody asked for them.
     """
     if has_figure(comparison):
-        return comparison.ratios
+        is_between = any(is_median_between(arm.latency) for arm in (comparison.a, comparison.b))
+        is_left_out = is_between and decider(comparison) != "latency_p50_s"
+        return {
+            key: each
+            for key, each in comparison.ratios.items()
+            if not (is_left_out and key == "latency_p50")
+        }
     second = proven_second(comparison)
     keys = [] if second is None else [ratio_key(second.metric)]
     if shown_verdict(comparison) != "failed":
