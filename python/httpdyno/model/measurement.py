@@ -226,6 +226,8 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     """Connections on which bytes came that belong to no answer."""
     lost_cookies: float = 0.0
     """Cookies that a user's jar had no room for: what followed was not asked as a browser would."""
+    uncoded_answers: float = 0.0
+    """Answers that came as they are though they are compressed for who accepts that."""
     no_descriptors: float = 0.0
     """Requests that found no file descriptor."""
     no_ports: float = 0.0

@@ -15,7 +15,7 @@ from tests.report.sample_load import (
     with_timeouts,
 )
 
-from httpdyno.model import LoadOutcome, RequestSpec
+from httpdyno.model import Evidence, LoadOutcome, RequestSpec
 from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.load.text import load_text
 
@@ -256,3 +256,24 @@ def test_every_threshold_has_a_line() -> None:
     failed = [line for line in lines if line.startswith("FAIL")]
     assert len(failed) == 1
     assert failed[0].startswith("FAIL  fail if p99.99 > 20s")
+
+
+@pytest.mark.parametrize(
+    ("n_uncoded", "headers", "is_told"),
+    [
+        (1000, (), True),
+        (100, (), False),
+        (1000, (("accept-encoding", "identity"),), False),
+    ],
+    ids=["most", "few", "who asked for it as it is"],
+)
+def test_answers_that_browsers_get_compressed_are_told_of(
+    n_uncoded: int, headers: tuple[tuple[str, str], ...], is_told: bool
+) -> None:
+    measurement = structs.replace(
+        load_measurement(completed=1000), evidence=Evidence(uncoded_answers=float(n_uncoded))
+    )
+    [request] = CLOSED.requests
+    workload = structs.replace(CLOSED, requests=(structs.replace(request, headers=headers),))
+    seen = text(structs.replace(load_outcome(), measurement=measurement, workload=workload))
+    assert ("`--compressed`" in seen) is is_told

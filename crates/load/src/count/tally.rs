@@ -65,6 +65,8 @@ pub(crate) struct Tally {
     pub(crate) surplus: u64,
     /// Cookies that a user's jar had no room for.
     pub(crate) lost_cookies: u64,
+    /// Answers that came as they are though they are coded for who accepts that.
+    pub(crate) uncoded: u64,
     pub(crate) readiness: Readiness,
     /// How the thread fared over the whole window and over the part in which it sent.
     pub(crate) whole: Effort,
@@ -112,6 +114,7 @@ impl Tally {
             retries: 0,
             surplus: 0,
             lost_cookies: 0,
+            uncoded: 0,
             readiness: Readiness::default(),
             whole: Effort::default(),
             sending: Effort::default(),
@@ -156,6 +159,7 @@ impl Tally {
         self.retries = 0;
         self.surplus = 0;
         self.lost_cookies = 0;
+        self.uncoded = 0;
         self.readiness = Readiness::default();
         self.whole = Effort::default();
         self.sending = Effort::default();
@@ -372,6 +376,7 @@ impl Tally {
         self.retries += other.retries;
         self.surplus += other.surplus;
         self.lost_cookies += other.lost_cookies;
+        self.uncoded += other.uncoded;
         self.readiness.merge(&other.readiness);
         self.whole.cpu_ns += other.whole.cpu_ns;
         self.whole.preemptions += other.whole.preemptions;

@@ -33,6 +33,8 @@ pub(super) struct Head {
     says_close: bool,
     says_keep_alive: bool,
     pub(super) coding: Coding,
+    /// It would have been another one for another `Accept-Encoding`.
+    varies_by_coding: bool,
 }
 
 /// What was done to the content before it was sent.
@@ -87,6 +89,7 @@ impl Head {
     ) -> Result<Option<&'a [u8]>, Malformed> {
         let (name, value) = field(line)?;
         match name.len() {
+            4 if name.eq_ignore_ascii_case(b"vary") => self.vary(value),
             10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
             10 if name.eq_ignore_ascii_case(b"set-cookie") => return Ok(Some(value)),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value)?,
@@ -102,6 +105,16 @@ impl Head {
             self.says_close |= option.eq_ignore_ascii_case(b"close");
             self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
         }
+    }
+
+    fn vary(&mut self, value: &[u8]) {
+        self.varies_by_coding |=
+            list(value).any(|name| name.eq_ignore_ascii_case(b"accept-encoding"));
+    }
+
+    /// Whether the body came as it is though somebody else would have got it coded.
+    pub(super) fn is_plain_by_choice(&self) -> bool {
+        self.varies_by_coding && self.coding == Coding::Plain
     }
 
     /// Equal lengths may be repeated, in one header or several (RFC 9112 section 6.3).

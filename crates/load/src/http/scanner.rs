@@ -109,6 +109,11 @@ impl Scanner {
         }
     }
 
+    /// Whether there was a body that came as it is though somebody else would have got it coded.
+    pub(crate) fn is_plain_by_choice(&self) -> bool {
+        self.head.is_plain_by_choice() && self.body_bytes > 0
+    }
+
     /// Whether the body, decoded, has this length.
     pub(crate) fn has_length(&self, expected: u64) -> bool {
         let is_gzip = self.head.coding == Coding::Gzip;

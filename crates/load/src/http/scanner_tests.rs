@@ -276,6 +276,25 @@ fn a_length_is_that_of_the_body_before_it_was_coded() {
 }
 
 #[test]
+fn an_answer_that_would_be_coded_for_others_is_known_by_what_it_varies_with() {
+    for (head, body, is_plain_by_choice) in [
+        ("Vary: Accept-Encoding", "ab", true),
+        ("vary: Cookie, accept-encoding", "ab", true),
+        ("Vary: Accept-Encoding\r\nContent-Encoding: identity", "ab", true),
+        ("Vary: Accept-Encoding\r\nContent-Encoding: gzip", "ab", false),
+        ("Vary: Accept-Encoding", "", false),
+        ("Vary: Accept", "ab", false),
+        ("A: b", "ab", false),
+    ] {
+        let n = body.len();
+        let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\nContent-Length: {n}\r\n\r\n{body}");
+        let mut scanner = Scanner::new();
+        scanner.feed(answer.as_bytes()).unwrap();
+        assert_eq!(scanner.is_plain_by_choice(), is_plain_by_choice, "{head} {n}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_an_answer_is_told() {
     let long = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(MAX_HEAD_BYTES));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

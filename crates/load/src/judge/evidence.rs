@@ -76,6 +76,8 @@ pub struct Evidence {
     pub surplus_answers: f64,
     /// Cookies that a user's jar had no room for: what followed was not asked as a browser would.
     pub lost_cookies: f64,
+    /// Answers that came as they are though they are compressed for who accepts that.
+    pub uncoded_answers: f64,
     /// Requests that found no file descriptor.
     pub no_descriptors: f64,
     /// Requests that found no local port.
@@ -141,6 +143,7 @@ impl Evidence {
             retries: tally.retries as f64,
             surplus_answers: tally.surplus as f64,
             lost_cookies: tally.lost_cookies as f64,
+            uncoded_answers: tally.uncoded as f64,
             no_descriptors: tally.errors.of(ErrorKind::NoDescriptors) as f64,
             no_ports: tally.errors.of(ErrorKind::NoPorts) as f64,
             unanswered_connect_ratio: part(

@@ -60,6 +60,16 @@ def redirect_hint(measurement: Measurement, workload: Workload) -> str:
     return "`--location` loads where redirects lead; `--expect-status ok` takes them as right"
 
 
+def compression_hint(measurement: Measurement, workload: Workload) -> str:
+    """Return what to do where most answers said that browsers get them compressed; else empty."""
+    asks = any(
+        name.lower() == "accept-encoding" for each in workload.requests for name, _ in each.headers
+    )
+    if asks or measurement.evidence.uncoded_answers * 2 <= measurement.completed:
+        return ""
+    return "browsers get these answers compressed; `--compressed` asks as they do"
+
+
 def offer_text(outcome: LoadOutcome) -> str:
     """Return all that was offered, in one line."""
     text = workload_text(outcome.workload)

@@ -11,7 +11,13 @@ from httpdyno.model import LoadOutcome
 from httpdyno.report.load.address import url_text, where_text
 from httpdyno.report.load.caveat import by_weight, load_caveats
 from httpdyno.report.load.distribution import missing_percentiles
-from httpdyno.report.load.headline import is_good, offer_text, redirect_hint, verdict_line
+from httpdyno.report.load.headline import (
+    compression_hint,
+    is_good,
+    offer_text,
+    redirect_hint,
+    verdict_line,
+)
 from httpdyno.report.load.histogram_text import distribution_text, sparkline
 from httpdyno.report.load.limit import evidence_rows, server_rows, verdict_text
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
@@ -74,8 +80,9 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
         address=where_text(outcome),
     )
     parts: list[RenderableType] = [Prose(Text(line, style))]
-    if hint := redirect_hint(measurement, outcome.workload):
-        parts.append(Prose(Text(f"hint: {hint}", "cyan")))
+    for hint in (redirect_hint, compression_hint):
+        if told := hint(measurement, outcome.workload):
+            parts.append(Prose(Text(f"hint: {told}", "cyan")))
     offer = offer_text(outcome)
     parts.append(Prose(Text(f"{url_text(outcome)}, {offer}" if outcome.url else offer)))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}

@@ -48,6 +48,7 @@ impl<P: Platform> Connections<P> {
             Ok(())
         };
         cx.tally.statuses[usize::from(status)] += 1;
+        cx.tally.uncoded += u64::from(scanner.is_plain_by_choice());
         connection.n_answers += 1;
         let has_room = limit == 0 || connection.n_answers < limit;
         let is_sound = connection.link.as_ref().is_some_and(Stream::is_reusable);
