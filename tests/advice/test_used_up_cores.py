@@ -6,6 +6,7 @@ from tests.advice.bottleneck_cases import BEHIND, STARVED
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import Look
+from httpdyno.model.look import QueueSeen
 
 
 def test_cores_that_server_and_client_use_up_together_are_the_limit_and_those_of_others_are_not():
@@ -71,3 +72,47 @@ def test_cores_that_server_and_client_share_are_used_up_by_both_on_a_machine_tha
             assert bottleneck(look).limit == "unknown"
     left = structs.replace(TWO_OF_EIGHT, cpu_s=0.3, client_cpu_s=0.1, shared_busy=0.5)
     assert bottleneck(left).limit == "too_few_workers"
+
+
+KEPT = {"established": 18.0}
+SLEEPING = Look(
+    seconds=1.0,
+    n_samples=14,
+    workers=2.0,
+    doing={"sleep": 1.9, "running": 0.1},
+    queues=(QueueSeen(address="unix:/run/pool", backlog=511, mean=14.0, most=14),),
+    cpu_s=0.1,
+    cpus=2.0,
+    host_cpus=2,
+    host_busy=2.0,
+    answers=100.0,
+    clients=16.0,
+    client_cpu_s=0.1,
+    client_limit="machine_cpu",
+    client_lost_ratio=0.7,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({}, "too_few_workers"),
+        ({"client_limit": "server"}, "too_few_workers"),
+        ({"doing": {"lock": 1.9, "running": 0.1}}, "lock"),
+        ({"doing": {"client_read": 1.9, "running": 0.1}, "connections": KEPT}, "keep_alive"),
+        ({"doing": {"backend": 1.9, "running": 0.1}}, "unknown"),
+        ({"doing": {"sleep": 1.5, "running": 0.5}}, "unknown"),
+        ({"doing": {"sleep": 1.0, "idle": 1.0}}, "unknown"),
+        ({"queues": ()}, "unknown"),
+        ({"cpu_s": 1.7}, "unknown"),
+    ],
+    ids=[
+        *("as it was", "client is fine", "at a lock", "held", "at a backend"),
+        *("they want cores", "one is free", "nothing waits", "it uses cores itself"),
+    ],
+)
+def test_what_sleeping_workers_wait_for_is_named_though_others_use_up_the_cores(changes, limit):
+    found = bottleneck(structs.replace(SLEEPING, **changes))
+    assert found.limit == limit
+    if limit == "too_few_workers":
+        assert "its workers slept and wanted none" in found.reason

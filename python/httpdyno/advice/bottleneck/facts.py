@@ -211,10 +211,24 @@ class Facts:
         """Whether much of it was left: between the two nothing is said."""
         return all(used <= _LEFT * cores for used, cores in self._used)
 
+    @cached_property
+    def is_asleep(self) -> bool:
+        """Whether all its workers are at requests and hardly one of them wants a core.
+
+        Who waits for a core is ready to run: what others use of them is then not what is waited
+        for, however much that is. A backend may be among those others.
+        """
+        is_light = self.site_cores <= _LEFT * self.look.cpus
+        n_wanting = self.at("running") + self.at("backend")
+        return self.are_all_known_busy and is_light and n_wanting <= _AWAKE * self.busy
+
     @property
     def _used(self) -> Iterator[tuple[float, float]]:
         """Yield the cores that were used of each that it may use: machine, its own, shared ones."""
         look = self.look
+        if self.is_asleep:
+            yield self.site_cores, look.cpus
+            return
         yield look.host_busy, look.host_cpus
         yield self.site_cores, look.cpus
         if look.shared_cpus:
@@ -252,10 +266,16 @@ class Facts:
             if look.shared_cpus
             else ""
         )
+        asleep = "; its workers slept and wanted none" if self.are_cores_of_others else ""
         return (
             f"{of(look.host_busy)} of {look.host_cpus} cores were busy, "
-            f"{of(self.cpu_cores)} by the server{self._companions_text}{client}{shared}"
+            f"{of(self.cpu_cores)} by the server{self._companions_text}{client}{shared}{asleep}"
         )
+
+    @property
+    def are_cores_of_others(self) -> bool:
+        """Whether others used up the cores while its workers wanted none."""
+        return self.is_asleep and self.look.host_busy >= _FULL * self.look.host_cpus > 0
 
     @property
     def _companions_text(self) -> str:
@@ -274,6 +294,8 @@ _ALL_BUSY = 0.92
 _FULL = 0.9
 """Of the cores: more is seldom seen, since client and server wait for each other."""
 _LEFT = 0.8
+_AWAKE = 0.2
+"""Of the busy workers: so many are ready to run after each sleep where cores are wanted."""
 _NEARLY = 0.8
 _ONE_EACH = 1.1
 """For each: more is no chance of the samples."""

@@ -76,6 +76,9 @@ def _load_generator(facts: Facts) -> Bottleneck | None:
     # A client that was late and yet had its answers kept nobody from anything.
     if because is None or facts.is_met:
         return None
+    # Nor is it the client where others have the cores, and what it sent queues at who sleeps.
+    if facts.are_cores_of_others and facts.waiting >= 1:
+        return None
     if facts.site_cores >= _MUCH * look.cpus:
         return unknown(
             f"the load client ran short ({because}), and the server used {of(facts.site_cores)} of "
