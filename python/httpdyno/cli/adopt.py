@@ -123,7 +123,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = "/",
     with_member: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="SOURCE", help="A further server behind it, its backend."),
+        typer.Option(
+            "--with",
+            metavar="SOURCE",
+            help="A further server behind it, its backend; a command in quotes.",
+        ),
     ] = None,
     knob: Annotated[
         list[str] | None,

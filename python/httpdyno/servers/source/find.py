@@ -100,8 +100,8 @@ def find(source: Source, machine: Machine) -> tuple[Found, ...]:
     match source:
         case KindSource(kind):
             return _of_kind(kind, machine)
-        case FileSource(path):
-            return _of_file(path, machine)
+        case FileSource(path, otherwise):
+            return _of_file(path, machine, otherwise)
         case UnitSource(name):
             return _of_unit(name, machine)
         case ProcessSource() | GroupSource():
@@ -189,8 +189,12 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     return (*runs, *at_rest)
 
 
-def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
+def _of_file(
+    path: Path, machine: Machine, otherwise: CommandSource | None = None
+) -> tuple[Found, ...]:
     if not is_there(path):
+        if otherwise is not None:
+            return (_of_command(otherwise, machine),)
         raise AdapterError(f"`{path}` does not exist", hint=f"expected {FORMS}")
     text = os.path.normpath(path)
     member = _known_file(text, machine)
