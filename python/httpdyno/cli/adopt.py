@@ -14,7 +14,7 @@ from msgspec.structs import replace as replaced
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
 from httpdyno.adopt.behind import Behind
 from httpdyno.adopt.gather import Gathered, gather, gather_running
-from httpdyno.adopt.listening import front_at, with_listener
+from httpdyno.adopt.listening import front_at, named_listener, with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.cli.adopt_told import (
@@ -42,7 +42,7 @@ from httpdyno.servers.site.snapshot import Found as Read
 from httpdyno.servers.source.find import Found, find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.program import as_command
-from httpdyno.servers.source.words import parse_source
+from httpdyno.servers.source.words import AddressSource, parse_source
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:
@@ -221,6 +221,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     )
     if dry_run:
         gathered = gather(members, adapters, None, behind)
+        asked = _named(asked, source, gathered)
         check_wanted(gathered, wanted, adapters)
         site = site_of(gathered, asked)
         folder = adopted_folder(output, site)
@@ -234,6 +235,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint=_NO_COPY)
     gathered = gather_running(members, adapters, make_seat, behind)
+    asked = _named(asked, source, gathered)
     gathered = _listening(
         gathered, asked, lambda it: with_listener(it, adapters, make_seat, before)
     )
@@ -292,6 +294,15 @@ def _listening(gathered: Gathered, asked: Site, seen: Callable[[Read], Read]) ->
     elif not (asked.listener or front.survey.listeners):
         front = seen(front)
     return replace(gathered, members=(front, *gathered.members[1:]))
+
+
+def _named(asked: Site, words: Sequence[str], gathered: Gathered) -> Site:
+    """Return the site as asked for, loaded at the address that named it."""
+    source = parse_source(words, Path.cwd())
+    if asked.listener or not isinstance(source, AddressSource):
+        return asked
+    listeners = gathered.members[0].survey.listeners
+    return replaced(asked, listener=named_listener(listeners, source.host, source.port))
 
 
 def _proxied(loaded: Listener) -> UsageError:
