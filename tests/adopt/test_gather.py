@@ -1,8 +1,9 @@
 import pytest
+from msgspec import structs
 from tests.servers.site.toy import Toy
 
 from httpdyno.adopt.gather import gather, reaches
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Listener, Member
 
 
@@ -94,6 +95,15 @@ def test_who_listens_at_a_backend_is_a_member_and_not_who_is_configured_to(membe
     assert names(found) == ["front", "runs"]
     assert found.members[1].member.serves == ("127.0.0.1:8000",)
     assert (found.outside, found.notes) == ((), ())
+
+
+def test_servers_of_one_name_are_told_apart_and_one_server_is_named_once(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000", "backend = 127.0.0.1:8001")
+    one, other = member("app", "port = 8000"), member("other", "port = 8001")
+    other = structs.replace(other, name="app")
+    assert names(gather([front, one, other], {"toy": Toy()}, None)) == ["front", "app", "app-2"]
+    with pytest.raises(UsageError, match="`app` is named twice"):
+        gather([front, one, one], {"toy": Toy()}, None)
 
 
 def test_who_is_only_configured_to_listen_there_is_told(member):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from httpdyno.adopt.behind import Listening, nobody
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Backend, Listener, Member
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.address import place_of
@@ -64,9 +64,14 @@ def gather(
 
     Raises:
         AdapterError: A configuration cannot be read, or the server itself refuses it.
+        UsageError: One server is named twice.
     """
     # Those that were named come first; only what they leave open is looked for.
-    found = [look_at(each, adapters, seat) for each in named]
+    found: list[Found] = []
+    for each in named:
+        if any(_is_same(each, other.member) for other in found):
+            raise UsageError(f"`{each.name}` is named twice", hint="name each server once")
+        found.append(look_at(_renamed(each, found), adapters, seat))
     candidates: list[Found] | None = None
     why: dict[str, str] = {}
     notes: list[str] = []

@@ -33,7 +33,7 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
+from httpdyno.model import Door, Isolation, Level, Listener, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
@@ -204,7 +204,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     start_s = duration_s(start_timeout)
     behind = Behind(machine, start_s)
     own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
-    members = _named_apart([replaced(each, ready_timeout_s=start_s) for each in own])
+    members = [replaced(each, ready_timeout_s=start_s) for each in own]
     asked = Site(
         members=(),
         isolation=_isolation(isolation),
@@ -317,18 +317,6 @@ def _proxied(loaded: Listener) -> UsageError:
 def _found(words: Sequence[str], machine: Machine) -> Found:
     found = find(parse_source(words, Path.cwd()), machine)
     return of_this_machine(sole(found, " ".join(words)))
-
-
-def _named_apart(members: Sequence[Member]) -> list[Member]:
-    """Return the members; two of one name are one too many.
-
-    Raises:
-        UsageError: They are the same.
-    """
-    names = [member.name for member in members]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise UsageError(f"two members would be called `{twice}`", hint="name each server once")
-    return list(members)
 
 
 def _isolation(text: str) -> Isolation:
