@@ -25,7 +25,7 @@ from httpdyno.servers.source.process import (
     unit_group,
     user_name,
 )
-from httpdyno.servers.source.procfile import procfile_command
+from httpdyno.servers.source.procfile import procfile_command, variables_in
 from httpdyno.servers.source.program import KINDS, USUAL_FILES, own_command, plain_file
 from httpdyno.servers.source.words import (
     FORMS,
@@ -109,7 +109,7 @@ def find(source: Source, machine: Machine) -> tuple[Found, ...]:
         case AddressSource() as address:
             return _of_address(address, machine)
         case CommandSource() | ProcfileSource():
-            return (_of_command(_command(source), machine),)
+            return (_of_command(source, machine),)
 
 
 def sole(found: Sequence[Found], words: str) -> Found:
@@ -298,15 +298,20 @@ def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
     return tuple(_found(trees[pid], machine) for pid in sorted(trees))
 
 
-def _command(source: CommandSource | ProcfileSource) -> CommandSource:
-    if isinstance(source, CommandSource):
-        return source
+def _of_procfile(source: ProcfileSource, machine: Machine) -> Found:
     text = _text(source.path)
-    command = procfile_command(text, source.process, str(source.path))
-    return CommandSource(command, source.path.parent)
+    command = procfile_command(text, source.process, str(source.path), os.environ)
+    found = _of_command(CommandSource(command, source.path.parent), machine)
+    names = [name for name in variables_in(command) if name in os.environ and is_setting(name)]
+    member = structs.replace(
+        found.member, environment_names=(*found.member.environment_names, *names)
+    )
+    return replace(found, member=member)
 
 
-def _of_command(source: CommandSource, machine: Machine) -> Found:
+def _of_command(source: CommandSource | ProcfileSource, machine: Machine) -> Found:
+    if isinstance(source, ProcfileSource):
+        return _of_procfile(source, machine)
     command, folder = source.command, source.folder
     first = command[0]
     # As a shell finds it: a path is taken from the folder, a name from PATH.
