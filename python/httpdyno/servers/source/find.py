@@ -14,7 +14,7 @@ from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model import Member
 from httpdyno.process_identity import has_gained_rights
 from httpdyno.servers.site.environment import is_setting, process_source
-from httpdyno.servers.source.activation import activated
+from httpdyno.servers.source.activation import activated, is_handed
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
@@ -390,6 +390,8 @@ def _seen(
     member = tree.member
     if facts is not None:
         member = _served_by(member, facts)
+    if is_handed(member):
+        member = activated(member, [each.address for each in listens]) or member
     if root.user not in {"", "root"}:
         # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)
