@@ -1,8 +1,9 @@
 import pytest
+from msgspec import structs
 from tests.servers.site.toy import Toy
 
 from httpdyno.adopt.gather import gather, reaches
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Listener, Member
 
 
@@ -94,6 +95,41 @@ def test_who_listens_at_a_backend_is_a_member_and_not_who_is_configured_to(membe
     assert names(found) == ["front", "runs"]
     assert found.members[1].member.serves == ("127.0.0.1:8000",)
     assert (found.outside, found.notes) == ((), ())
+
+
+def test_servers_of_one_name_are_told_apart_and_one_server_is_named_once(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000", "backend = 127.0.0.1:8001")
+    one, other = member("app", "port = 8000"), member("other", "port = 8001")
+    other = structs.replace(other, name="app")
+    assert names(gather([front, one, other], {"toy": Toy()}, None)) == ["front", "app", "app-2"]
+    with pytest.raises(UsageError, match="`app` is named twice"):
+        gather([front, one, one], {"toy": Toy()}, None)
+
+
+@pytest.mark.parametrize(
+    ("backends", "apps", "expected"),
+    [
+        (["unix:/run/app.sock"], ["unsaid"], {"app": ("unix:/run/app.sock",)}),
+        (["127.0.0.1:8000", "10.0.0.9:80"], ["unsaid"], {"app": ("127.0.0.1:8000",)}),
+        (
+            ["127.0.0.1:8000", "unix:/run/b"],
+            ["8000", "unsaid"],
+            {"app": ("127.0.0.1:8000",), "app-2": ("unix:/run/b",)},
+        ),
+        (["127.0.0.1:8000", "unix:/run/b"], ["unsaid"], {}),
+        (["unix:/run/b"], ["unsaid", "unsaid"], {}),
+        (["10.0.0.9:80"], ["unsaid"], {}),
+        (["unix:/run/b"], ["8000"], {}),
+    ],
+)
+def test_who_says_nothing_is_at_the_one_backend_that_is_left(member, backends, apps, expected):
+    front = member("front", "port = 80", *(f"backend = {to}" for to in backends))
+    named = [member(f"app{n}", f"port = {port}") for n, port in enumerate(apps)]
+    named = [structs.replace(each, name="app") for each in named]
+    found = gather([front, *named], {"toy": Toy()}, None)
+    serves = {each.member.name: each.member.serves for each in found.members}
+    assert {name: to for name, to in serves.items() if to} == expected
+    assert set(found.why_outside) == {each.to for each in found.outside}
 
 
 def test_who_is_only_configured_to_listen_there_is_told(member):

@@ -109,8 +109,8 @@ def said(*answers, surveyed=None, is_tls=False, **more):
             ),
             (
                 "94 of 300 requests of 16 clients at a time were limited (`limit_req zone=one "
-                "burst=5`, /e/n.conf:9): all load has one address; a `rate` below the limit, in "
-                "[workload], is let through",
+                "burst=5`, /e/n.conf:9): all load has one address; it is let through with a `rate` "
+                'below the limit in [workload], and `metric = "latency_p99_s"` in [objective]',
             ),
         ),
         (

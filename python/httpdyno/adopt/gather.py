@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from httpdyno.adopt.behind import Listening, nobody
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Backend, Listener, Member
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.address import place_of
@@ -64,9 +64,14 @@ def gather(
 
     Raises:
         AdapterError: A configuration cannot be read, or the server itself refuses it.
+        UsageError: One server is named twice.
     """
     # Those that were named come first; only what they leave open is looked for.
-    found = [look_at(each, adapters, seat) for each in named]
+    found: list[Found] = []
+    for each in named:
+        if any(_is_same(each, other.member) for other in found):
+            raise UsageError(f"`{each.name}` is named twice", hint="name each server once")
+        found.append(look_at(_renamed(each, found), adapters, seat))
     candidates: list[Found] | None = None
     why: dict[str, str] = {}
     notes: list[str] = []
@@ -92,13 +97,39 @@ def gather(
         member = _renamed(rests[0].member, found)
         found.append(_at(backend, look_at(member, adapters, seat)))
         notes.append(f"{member.name} is a member since its package has it listen at {backend.to}")
+    found = _with_silent(found, why)
     outside = {backend.to: backend for _, backend in _open(found)}
     return Gathered(
         members=_with_served(found),
         outside=tuple(outside.values()),
-        why_outside=why,
+        why_outside={to: words for to, words in why.items() if to in outside},
         notes=tuple(notes),
     )
+
+
+def _with_silent(found: Sequence[Found], why: Mapping[str, str]) -> list[Found]:
+    """Return the members; the one behind that says nothing of where it listens is at a backend.
+
+    It is there where that is the one backend of this machine at which nobody else is.
+
+    Args:
+        found: Front to back.
+        why: Address of what is outside → why.
+    """
+    silent = [k for k, each in enumerate(found) if k and not each.survey.listeners]
+    left = {
+        backend.to: backend
+        for _, backend in _open(found)
+        if why.get(backend.to) == _NOBODY and _is_local(backend.to)
+    }
+    if not (len(silent) == len(left) == 1):
+        return list(found)
+    [k], [backend] = silent, left.values()
+    return [*found[:k], _at(backend, found[k]), *found[k + 1 :]]
+
+
+def _is_local(address: str) -> bool:
+    return address.startswith("unix:") or address.rpartition(":")[0] in _LOCAL
 
 
 def _renamed(member: Member, found: Sequence[Found]) -> Member:

@@ -1,8 +1,11 @@
-"""Where a program listens of which nobody says it: it is started alone in a cell, and seen."""
+"""Where a site is loaded: at the address that it was named by, or where it is seen to listen.
+
+A program of which nobody says where it listens is started alone in a cell, and looked at.
+"""
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -17,6 +20,7 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.beside import Beside, copy_environment, copy_variables
+from httpdyno.servers.site.listener import UNIX, loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE
 from httpdyno.servers.site.snapshot import Found
@@ -85,6 +89,30 @@ def with_listener(
     if len(listeners) != 1:
         raise _unknown(f"it listens at {', '.join(listeners)}")
     return front_at(found, Listener(address=listeners[0]))
+
+
+def named_listener(listeners: Sequence[Listener], host: str, port: int) -> str:
+    """Return which listener who names a site by an address means, where it is not the usual one.
+
+    Empty where it is, and where none of them answers there.
+
+    Args:
+        listeners: All that the site has.
+        host: Empty is any; a path of a unix socket.
+        port: 0 for a unix socket.
+    """
+    named = [each for each in listeners if _socket(each.address).answers_at(host, port)]
+    if not named or loaded_listener(Site(members=()), listeners) in named:
+        return ""
+    return loaded_listener(Site(members=()), named).address
+
+
+def _socket(address: str) -> ListeningSocket:
+    if address.startswith(UNIX):
+        return ListeningSocket(inode=0, host=address.removeprefix(UNIX), port=0)
+    host, _, port = address.rpartition(":")
+    host = "::" if host in {"*", ""} else host.strip("[]")
+    return ListeningSocket(inode=0, host=host, port=int(port) if port.isdecimal() else -1)
 
 
 def front_at(found: Found, listener: Listener) -> Found:

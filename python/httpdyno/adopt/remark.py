@@ -87,8 +87,9 @@ def _of_burst(burst: Burst, readings: Sequence[Reading]) -> Iterator[str]:
         said = f"{burst.limited:,} of {n:,} requests of {burst.connections} clients at a time were"
         if stands := _stands(readings, _LIMITS):
             yield (
-                f"{said} limited{stands}: all load has one address; a `rate` below the limit, in "
-                "[workload], is let through"
+                f"{said} limited{stands}: all load has one address; it is let through with a "
+                '`rate` below the limit in [workload], and `metric = "latency_p99_s"` in '
+                "[objective]"
             )
         else:
             yield f"{said} turned away (503 or 429): try fewer with `-c`"

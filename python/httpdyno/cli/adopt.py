@@ -14,7 +14,7 @@ from msgspec.structs import replace as replaced
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
 from httpdyno.adopt.behind import Behind
 from httpdyno.adopt.gather import Gathered, gather, gather_running
-from httpdyno.adopt.listening import front_at, with_listener
+from httpdyno.adopt.listening import front_at, named_listener, with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.cli.adopt_told import (
@@ -33,7 +33,7 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
+from httpdyno.model import Door, Isolation, Level, Listener, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
@@ -42,7 +42,7 @@ from httpdyno.servers.site.snapshot import Found as Read
 from httpdyno.servers.source.find import Found, find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.program import as_command
-from httpdyno.servers.source.words import parse_source
+from httpdyno.servers.source.words import AddressSource, parse_source
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:
@@ -123,7 +123,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = "/",
     with_member: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="SOURCE", help="A further server behind it, its backend."),
+        typer.Option(
+            "--with",
+            metavar="SOURCE",
+            help="A further server behind it, its backend; a command in quotes.",
+        ),
     ] = None,
     knob: Annotated[
         list[str] | None,
@@ -200,7 +204,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     start_s = duration_s(start_timeout)
     behind = Behind(machine, start_s)
     own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
-    members = _named_apart([replaced(each, ready_timeout_s=start_s) for each in own])
+    members = [replaced(each, ready_timeout_s=start_s) for each in own]
     asked = Site(
         members=(),
         isolation=_isolation(isolation),
@@ -217,6 +221,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     )
     if dry_run:
         gathered = gather(members, adapters, None, behind)
+        asked = _named(asked, source, gathered)
         check_wanted(gathered, wanted, adapters)
         site = site_of(gathered, asked)
         folder = adopted_folder(output, site)
@@ -230,6 +235,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint=_NO_COPY)
     gathered = gather_running(members, adapters, make_seat, behind)
+    asked = _named(asked, source, gathered)
     gathered = _listening(
         gathered, asked, lambda it: with_listener(it, adapters, make_seat, before)
     )
@@ -290,6 +296,15 @@ def _listening(gathered: Gathered, asked: Site, seen: Callable[[Read], Read]) ->
     return replace(gathered, members=(front, *gathered.members[1:]))
 
 
+def _named(asked: Site, words: Sequence[str], gathered: Gathered) -> Site:
+    """Return the site as asked for, loaded at the address that named it."""
+    source = parse_source(words, Path.cwd())
+    if asked.listener or not isinstance(source, AddressSource):
+        return asked
+    listeners = gathered.members[0].survey.listeners
+    return replaced(asked, listener=named_listener(listeners, source.host, source.port))
+
+
 def _proxied(loaded: Listener) -> UsageError:
     at = f" ({loaded.origin.file}:{loaded.origin.line})" if loaded.origin else ""
     return UsageError(
@@ -302,18 +317,6 @@ def _proxied(loaded: Listener) -> UsageError:
 def _found(words: Sequence[str], machine: Machine) -> Found:
     found = find(parse_source(words, Path.cwd()), machine)
     return of_this_machine(sole(found, " ".join(words)))
-
-
-def _named_apart(members: Sequence[Member]) -> list[Member]:
-    """Return the members; two of one name are one too many.
-
-    Raises:
-        UsageError: They are the same.
-    """
-    names = [member.name for member in members]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise UsageError(f"two members would be called `{twice}`", hint="name each server once")
-    return list(members)
 
 
 def _isolation(text: str) -> Isolation:

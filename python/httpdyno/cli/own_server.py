@@ -32,7 +32,8 @@ def own_servers(
     known: dict[str, OwnServer] = {}
     for each in gathered.members:
         name = each.member.name
-        found = by_name.get(name) or served_by(each.member, others)
+        same = next((own for own in named if _is_same(own, each.member)), None)
+        found = same or by_name.get(name) or served_by(each.member, others)
         seen = Inspected(found=found, survey=each.survey)
         now = None
         if found.root is not None:

@@ -177,6 +177,15 @@ def folders_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, .
     return _as_written(name, folders).folders
 
 
+def sockets_of(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
+    """Return the addresses of the sockets that systemd opens for a unit's service.
+
+    Raises:
+        AdapterError: As `unit`.
+    """
+    return _sockets(_as_written(name, folders), folders)
+
+
 def variable_files(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
     """Return the files that a unit's variables are read from, also those that may be missing.
 

@@ -132,6 +132,31 @@ def test_a_copys_own_socket_is_its_own_by_whatever_links(outside):
             assert attempts.refused() == ()
 
 
+@needs_root
+def test_in_a_cell_who_looks_before_he_listens_there_tries_nothing(outside):
+    # php-fpm, of whose pools no request reaches each.
+    binds = (
+        "import socket, sys, time; own, nobody, up = sys.argv[1:]; "
+        "s = socket.socket(socket.AF_UNIX); s.connect_ex(nobody); s.connect_ex(own); "
+        "s.bind(own); s.listen(); open(up, 'w').close(); time.sleep(60)"
+    )
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_cell(place, CellWish(writes=(str(outside),)))
+        assert isinstance(seat, CellSeat), seat
+        with closing(seat), Attempts(seat) as attempts:
+            own, nobody, up = f"{outside}/own", f"{outside}/nobody", place.copy_folder / "up"
+            process = seat.spawn(
+                ["/usr/bin/python3", "-S", "-c", binds, own, nobody, str(up)],
+                environment={},
+                log=place.folder / "log",
+            )
+            while not up.exists():
+                assert process.is_alive()
+            assert attempts.refused() == (f"unix:{nobody}",)
+            process.stop()
+
+
 @needs_wall
 def test_behind_a_wall_who_looks_before_he_listens_there_tries_nothing():
     binds = (

@@ -173,6 +173,20 @@ class TestInACell:
             arm.stop()
         assert not Path(made).parent.exists()
 
+    def test_a_member_may_open_the_sockets_that_systemd_opens_for_it(self, theirs, monkeypatch):
+        sockets = ("unix:/run/shop.sock", "unix:/run/none/shop.sock", "127.0.0.1:80")
+        monkeypatch.setattr("httpdyno.servers.site.beside.sockets_of", lambda _: sockets)
+        monkeypatch.setattr("httpdyno.servers.site.beside.folders_of", lambda _: ())
+        theirs.parent.chmod(0o755)
+        server = server_of(theirs, unit="shop.service", user="nobody")
+        opens = shell("echo > /run/shop.sock && ! echo > /etc/shop", user="nobody", folder="/")
+        with new_run_root() as root:
+            arm = started(server, spec_of(opens), root)
+            assert not isinstance(arm, NotRunning), arm
+            arm.stop()
+        assert not Path("/run/shop.sock").exists()
+        assert not Path("/run").stat().st_mode & 0o002
+
     def test_once_members_are_up_it_reaches_them(self, theirs):
         ask = (
             "import urllib.request; "

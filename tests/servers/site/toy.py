@@ -141,7 +141,9 @@ class Toy:
         return Survey(
             version=self.version,
             readings=tuple(readings),
-            listeners=(Listener(address=where, names=("toy.example",)),),
+            listeners=(Listener(address=where, names=("toy.example",)),)
+            if values["port"].text != "unsaid"
+            else (),
             backends=tuple(
                 Backend(to=each.text, protocol="http", origin=each.origin)
                 for each in readings

@@ -127,6 +127,20 @@ def test_a_server_of_no_known_kind_is_its_command(start, own_folders):
     assert len(each.below) == 1
 
 
+def test_one_word_with_blanks_is_a_file_or_a_command_with_its_arguments(own_folders):
+    def one(word):
+        [each] = find(parse_source([word], own_folders), here(Shop()))
+        return each.member
+
+    assert one("/bin/sh -c 'exec true'").command[-2:] == ("-c", "exec true")
+    assert one("sleep 1").command[-1] == "1"
+    config = own_folders / "my shop.conf"
+    config.touch()
+    assert one("./my shop.conf").main == str(config)
+    with pytest.raises(AdapterError, match="`no-such` is no program"):
+        one("no-such --port 1")
+
+
 def test_a_private_copy_is_nobodys_server(start):
     pid, _ = start(HTTPDYNO_INSTANCE="/run/some")
     with pytest.raises(AdapterError, match="no shop runs here"):

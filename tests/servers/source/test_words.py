@@ -46,6 +46,22 @@ HERE = Path("/srv/shop")
         (["unix:/run/shop.sock"], AddressSource("/run/shop.sock", 0)),
         (["node", "server.js"], CommandSource(("node", "server.js"), HERE)),
         (["pid:1", "x"], CommandSource(("pid:1", "x"), HERE)),
+        *(
+            ([text], FileSource(HERE / text, CommandSource(words, HERE)))
+            for text, words in [
+                ("node server.js", ("node", "server.js")),
+                (
+                    "venv/bin/gunicorn 'shop:create_app()'",
+                    ("venv/bin/gunicorn", "shop:create_app()"),
+                ),
+                (
+                    "gunicorn -b tcp://127.0.0.1:80 a:b",
+                    ("gunicorn", "-b", "tcp://127.0.0.1:80", "a:b"),
+                ),
+            ]
+        ),
+        (["node 'x"], FileSource(HERE / "node 'x")),
+        (["a b/Procfile:worker"], ProcfileSource(HERE / "a b/Procfile", "worker")),
         (["Procfile"], ProcfileSource(HERE / "Procfile", "")),
         (["/srv/api/Procfile.dev:worker"], ProcfileSource(Path("/srv/api/Procfile.dev"), "worker")),
     ],

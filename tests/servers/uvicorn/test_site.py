@@ -5,6 +5,7 @@ from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Configuration, Member
+from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.uvicorn.site import UvicornSite
 
@@ -26,6 +27,13 @@ def test_settings_are_as_its_command_line_has_them():
     assert surveyed("--uds", "/run/s").listeners[0].address == "unix:/run/s"
     assert surveyed("--host", "localhost").listeners[0].address == "127.0.0.1:8000"
     assert surveyed("--host", "::1").listeners[0].address == "[::1]:8000"
+
+
+def test_a_socket_that_nobody_hands_a_copy_is_refused_with_the_way_out():
+    refused = surveyed("--fd", "0")
+    assert isinstance(refused, NotRunning)
+    assert "its socket is file descriptor 0" in refused.detail
+    assert "`--port 8000`" in refused.detail
 
 
 def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed():

@@ -37,6 +37,7 @@ from httpdyno.servers.cell.judge import (
     write_behind_wall,
 )
 from httpdyno.servers.cell.packets import Packets
+from httpdyno.servers.listening import listening
 from httpdyno.servers.process import ServerProcess
 
 _WAIT_S = 0.1
@@ -160,6 +161,7 @@ class Attempts:
         own = {place_of(to) for (_, to), note in notes.items() if note.verdict == "own"}
         # Who looks whether anybody is there before he listens there himself, as php-fpm.
         own |= {place_of(to) for (_, to), path in missed.items() if self._is_own_socket(path)}
+        own |= {place_of(each) for each in self._listened_at()}
         return tuple(
             _shown(f"{kind} {to}".lstrip() + _asked(note.names))
             for (kind, to), note in notes.items()
@@ -167,6 +169,11 @@ class Attempts:
             # Its own sockets by another path, before anybody listened there.
             and not (verdict == "refused" and (to in _NAME_SERVICE or place_of(to) in own))
         )
+
+    def _listened_at(self) -> Iterator[str]:
+        """Yield the unix sockets that the copy listens at now, of a cell; it ends in a moment."""
+        if self._seat.kind == "cell":
+            yield from (each.address for each in listening(self._pids(), with_unix=True))
 
     def _is_own_socket(self, path: str) -> bool:
         """Whether there is a socket now that only the copy can have put there."""

@@ -7,7 +7,7 @@ member, and stand nowhere.
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.staging import failure, trouble
-from httpdyno.servers.unit import folders_of
+from httpdyno.servers.unit import folders_of, sockets_of
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 OWN = "own"
@@ -84,12 +84,7 @@ class Beside:
         if self._seat.kind != "cell":
             return None
         for member in self._members.values():
-            paths: tuple[str, ...] = ()
-            with suppress(AdapterError):  # it was taken away since
-                paths = folders_of(member.unit) if member.unit else ()
-            for path in (each for each in paths if not os.path.isdir(each)):  # noqa: PTH112
-                owner = ["-o", member.user] if member.user and self._seat.is_root else []
-                command = ["/usr/bin/install", "-d", *owner, path]
+            for command in _of_unit(member, is_root=self._seat.is_root):
                 process = self._seat.spawn(
                     command,
                     environment={"PATH": os.defpath},
@@ -202,6 +197,24 @@ def study_variables(member: Member, variables: Variables) -> dict[str, str]:
         name: render_argument(text, variables, source=f"environment.{name}")
         for name, text in member.environment.items()
     }
+
+
+def _of_unit(member: Member, *, is_root: bool) -> Iterator[list[str]]:
+    """Yield the commands that do what systemd does for a member before it starts."""
+    paths: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+    with suppress(AdapterError):  # it was taken away since
+        paths = folders_of(member.unit) if member.unit else ()
+        sockets = sockets_of(member.unit) if member.unit and member.user and is_root else ()
+    owner = ["-o", member.user] if member.user and is_root else []
+    for path in paths:
+        if not os.path.isdir(path):  # noqa: PTH112
+            yield ["/usr/bin/install", "-d", *owner, path]
+    # A copy opens them itself, where only systemd may.
+    of_sockets = (os.path.dirname(each) for each in sockets if each.startswith("unix:/"))  # noqa: PTH120
+    for path in dict.fromkeys(each.removeprefix("unix:") for each in of_sockets):
+        if os.path.isdir(path):  # noqa: PTH112
+            yield ["/usr/bin/chmod", "o+wt", path]
 
 
 def _variables(knobs: Mapping[str, Level], run: str, shared: str) -> Variables:

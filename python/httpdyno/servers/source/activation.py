@@ -1,4 +1,4 @@
-"""Servers whose sockets systemd opens, and hands to them: where their copies listen. Pure.
+"""Servers whose sockets systemd or a supervisor opens and hands to them: where copies listen. Pure.
 
 Nobody hands a copy a socket, so it is told on its command line to open the same ones.
 """
@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from httpdyno.model import Member
-from httpdyno.servers.option_words import with_values
+from httpdyno.servers.option_words import option, with_values
 
 _GUNICORN = ("-b", "--bind")
 _UVICORN = ("--fd", "--uds", "--host", "--port")
+
+
+def is_handed(member: Member) -> bool:
+    """Whether its command says that its socket is one that somebody else has opened."""
+    return member.kind == "uvicorn" and bool(option(member.command, "--fd"))
 
 
 def activated(member: Member, addresses: Sequence[str]) -> Member | None:

@@ -14,7 +14,7 @@ from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model import Member
 from httpdyno.process_identity import has_gained_rights
 from httpdyno.servers.site.environment import is_setting, process_source
-from httpdyno.servers.source.activation import activated
+from httpdyno.servers.source.activation import activated, is_handed
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
@@ -25,7 +25,7 @@ from httpdyno.servers.source.process import (
     unit_group,
     user_name,
 )
-from httpdyno.servers.source.procfile import procfile_command
+from httpdyno.servers.source.procfile import procfile_command, variables_in
 from httpdyno.servers.source.program import KINDS, USUAL_FILES, own_command, plain_file
 from httpdyno.servers.source.words import (
     FORMS,
@@ -100,8 +100,8 @@ def find(source: Source, machine: Machine) -> tuple[Found, ...]:
     match source:
         case KindSource(kind):
             return _of_kind(kind, machine)
-        case FileSource(path):
-            return _of_file(path, machine)
+        case FileSource(path, otherwise):
+            return _of_file(path, machine, otherwise)
         case UnitSource(name):
             return _of_unit(name, machine)
         case ProcessSource() | GroupSource():
@@ -109,7 +109,7 @@ def find(source: Source, machine: Machine) -> tuple[Found, ...]:
         case AddressSource() as address:
             return _of_address(address, machine)
         case CommandSource() | ProcfileSource():
-            return (_of_command(_command(source), machine),)
+            return (_of_command(source, machine),)
 
 
 def sole(found: Sequence[Found], words: str) -> Found:
@@ -189,8 +189,12 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     return (*runs, *at_rest)
 
 
-def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
+def _of_file(
+    path: Path, machine: Machine, otherwise: CommandSource | None = None
+) -> tuple[Found, ...]:
     if not is_there(path):
+        if otherwise is not None:
+            return (_of_command(otherwise, machine),)
         raise AdapterError(f"`{path}` does not exist", hint=f"expected {FORMS}")
     text = os.path.normpath(path)
     member = _known_file(text, machine)
@@ -294,15 +298,20 @@ def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
     return tuple(_found(trees[pid], machine) for pid in sorted(trees))
 
 
-def _command(source: CommandSource | ProcfileSource) -> CommandSource:
-    if isinstance(source, CommandSource):
-        return source
+def _of_procfile(source: ProcfileSource, machine: Machine) -> Found:
     text = _text(source.path)
-    command = procfile_command(text, source.process, str(source.path))
-    return CommandSource(command, source.path.parent)
+    command = procfile_command(text, source.process, str(source.path), os.environ)
+    found = _of_command(CommandSource(command, source.path.parent), machine)
+    names = [name for name in variables_in(command) if name in os.environ and is_setting(name)]
+    member = structs.replace(
+        found.member, environment_names=(*found.member.environment_names, *names)
+    )
+    return replace(found, member=member)
 
 
-def _of_command(source: CommandSource, machine: Machine) -> Found:
+def _of_command(source: CommandSource | ProcfileSource, machine: Machine) -> Found:
+    if isinstance(source, ProcfileSource):
+        return _of_procfile(source, machine)
     command, folder = source.command, source.folder
     first = command[0]
     # As a shell finds it: a path is taken from the folder, a name from PATH.
@@ -381,6 +390,8 @@ def _seen(
     member = tree.member
     if facts is not None:
         member = _served_by(member, facts)
+    if is_handed(member):
+        member = activated(member, [each.address for each in listens]) or member
     if root.user not in {"", "root"}:
         # A unit of that name may be another one: of users' own units anybody names them.
         member = structs.replace(member, user=root.user)

@@ -1,6 +1,7 @@
 """How a person names a server: a kind, a file, a unit, a process, an address, a command. Pure."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -9,7 +10,8 @@ from httpdyno.errors import UsageError
 
 FORMS = (
     "a kind such as `nginx`, a configuration file, `unit:shop.service`, "
-    "`cgroup:/system.slice/shop.service`, `pid:1234`, `:8080`, a Procfile, or a command after `--`"
+    "`cgroup:/system.slice/shop.service`, `pid:1234`, `:8080`, a Procfile, "
+    "or a command, after `--` or in quotes"
 )
 """All that a source can be, for messages."""
 
@@ -27,13 +29,6 @@ class KindSource:
     """Whatever of a kind runs or is configured here."""
 
     kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileSource:
-    """A configuration file, or a program of one's own."""
-
-    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +78,15 @@ class CommandSource:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSource:
+    """A configuration file, or a program of one's own."""
+
+    path: Path
+    otherwise: CommandSource | None = None
+    """What a word with blanks means where no file is called so."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProcfileSource:
     """A line of a Procfile."""
 
@@ -123,18 +127,27 @@ def parse_source(words: Sequence[str], folder: Path) -> Source:
 
 
 def _without_prefix(word: str, folder: Path) -> Source:
-    if not word or word.isdigit() or "://" in word:
-        raise _meaningless(word)
     if address := _ADDRESS.fullmatch(word):
         return _address(word, address["host"].strip("[]"), int(address["port"]))
     name, _, process = PurePosixPath(word).name.partition(":")
     if name.startswith("Procfile"):
         return ProcfileSource(folder / word.removesuffix(f":{process}"), process)
+    if len(word.split()) > 1:
+        return FileSource(folder / word, _command(word, folder))
+    if not word or word.isdigit() or "://" in word:
+        raise _meaningless(word)
     if "/" in word or word.startswith("."):
         return FileSource(folder / word)
     if word.endswith((".service", ".socket")):
         return _unit(word)
     return KindSource(canonical_kind(word))
+
+
+def _command(word: str, folder: Path) -> CommandSource | None:
+    try:
+        return CommandSource(tuple(shlex.split(word)), folder)
+    except ValueError:  # a quote is not closed
+        return None
 
 
 def canonical_kind(word: str) -> str:

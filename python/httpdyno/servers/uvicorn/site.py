@@ -76,6 +76,12 @@ class UvicornSite:
             or name in said
             or "WEB_CONCURRENCY" not in member.environment_names
         )
+        if handle := option(words, "--fd"):
+            return NotRunning(
+                status="refused",
+                detail=f"its socket is file descriptor {handle}, which nobody hands a copy; give "
+                "it an address in its place, `--port 8000` or `--uds /run/app.sock`",
+            )
         socket = option(words, "--uds")
         host, port = option(words, "--host") or "127.0.0.1", option(words, "--port") or "8000"
         host = f"[{host}]" if ":" in host else host
