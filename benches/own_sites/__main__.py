@@ -216,7 +216,7 @@ def judged(  # noqa: PLR0913 - what there is to know of a run
     """Judge what a run says, and what the patched site was found to have. Pure."""
     proven = proven_of(outcome)
     final = outcome["final"]
-    planned = {knob for step in outcome["plan"]["steps"] for knob in (step["knob"], *step["set"])}
+    planned = {step.partition("=")[0] for step in outcome["plan"]["steps"]}
     ratio = final and (final["throughput_ratio"] or {})
     return Result(
         name=name,
@@ -270,7 +270,7 @@ def told(result: Result) -> list[str]:
         "trouble": result.trouble,
     }
     head = f"{result.name}: {'right' if result.is_right else 'MISSED'}, {result.took_s:.0f} s"
-    lines = [head, *(f"  {name:<34}{text or 'none'}" for name, text in rows.items())]
+    lines = [head, *(f"  {name:<42}{text or 'none'}" for name, text in rows.items())]
     return lines if result.is_right else [*lines, *(f"  | {line}" for line in result.lines)]
 
 

@@ -183,7 +183,7 @@ def _nginx(folder: Path, port: int, *, upstream: str, place: str) -> Server:
 
 def _write(folder: Path, name: str, text: str) -> Path:
     file = folder / name
-    for each in ("log", "run"):
+    for each in ("log", "run", "www"):
         (folder / each).mkdir(exist_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

@@ -12,7 +12,10 @@ POSSIBLE = 0.5
 _BUSY_RATIO = 0.6
 """Of the CPUs that its workers can use: one that keeps fewer busy waits for something else."""
 _IDLE_RATIO = 0.25
-"""Of this machine's CPU time, unused: with less a worker may just not have come to run."""
+"""Of this machine's CPU time, unused: with less a worker may just not have come to run, where the
+kernel does not tell."""
+_MOST_PER_CPU = 16
+"""Processes, where all of them wait: beyond that threads take less memory for the same."""
 WEAK = 0.2
 """Below `proposal.LEAST_PRIOR`: listed with its reason, tried where somebody asks for it."""
 
@@ -91,23 +94,44 @@ def uncompressed(offered: Offered) -> str:
 
 
 def is_waited_for(offered: Offered, n_workers: float) -> bool:
-    """Whether connections waited in the rehearsal for workers that waited themselves.
+    """Whether clients waited in the rehearsal for workers that waited themselves.
 
-    These did not lack CPUs, of which some had nothing to do, and used little of what they had.
+    They waited to be accepted or, where all are accepted at once, to be read. The workers were
+    neither at a CPU nor ready for one, whatever others do on this machine.
     """
     burst = offered.shape.burst
-    if burst is None or not burst.waiting or not _may_wait_at(offered, burst):
+    if burst is None or not (burst.waiting or burst.unread) or not _may_wait_at(offered, burst):
         return False
-    if burst.idle_ratio < _IDLE_RATIO:
+    if burst.ready_s is None and burst.idle_ratio < _IDLE_RATIO:
         return False
-    return burst.cpus_busy < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
+    return burst.cpus_wanted < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
+
+
+def leaves_unread(offered: Offered) -> bool:
+    """Whether it accepted clients in the rehearsal that it did not read: its loop is blocked."""
+    burst = offered.shape.burst
+    return burst is not None and bool(_ports(burst.unread) & _own_ports(offered))
+
+
+def most_waiting(offered: Offered) -> int:
+    """Return the most workers that are proposed where all of them wait."""
+    return min(offered.shape.connections, _MOST_PER_CPU * offered.shape.n_cpus)
 
 
 def _may_wait_at(offered: Offered, burst: Burst) -> bool:
     """Whether it may be this member that connections waited for, of those that listen."""
-    own = {each.address.rpartition(":")[2] for each in offered.survey.listeners}
-    waited_at = {address.rpartition(":")[2] for address in burst.waiting}
+    own = _own_ports(offered)
+    waited_at = _ports((*burst.waiting, *burst.unread))
     return not own or not waited_at or bool(own & waited_at)
+
+
+def _own_ports(offered: Offered) -> frozenset[str]:
+    return _ports(each.address for each in offered.survey.listeners)
+
+
+def _ports(addresses: Iterable[str]) -> frozenset[str]:
+    """Return their ports, and of unix sockets their paths."""
+    return frozenset(address.rpartition(":")[2] for address in addresses)
 
 
 def above(found: Level, levels: Iterable[int]) -> tuple[int, ...]:

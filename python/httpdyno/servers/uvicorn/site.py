@@ -22,11 +22,13 @@ from httpdyno.servers.address import unix_address
 from httpdyno.servers.command.site import recognised, started_with
 from httpdyno.servers.option_words import listening_address, option
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.site.environment import set_variables
 from httpdyno.servers.source.package import python_version
 from httpdyno.servers.uvicorn.in_force import UvicornInsight
 from httpdyno.servers.uvicorn.knob import KNOBS, flags, told
 
 _KIND = "uvicorn"
+_VARIABLE = "WEB_CONCURRENCY"
 
 
 class UvicornSite:
@@ -68,13 +70,14 @@ class UvicornSite:
         del files, seat
         words = member.command
         said = told(tuple(words))
+        workers = set_variables(member).get(_VARIABLE, "")
+        if workers and workers.isdecimal():
+            said = {"workers": workers, **said}
         readings = tuple(
             Reading(name=name, scope="", text=said.get(name, level_text(info.default or 0)))
             for name, info in KNOBS.items()
-            # What stands in a variable of theirs is not to be read here.
-            if name != "workers"
-            or name in said
-            or "WEB_CONCURRENCY" not in member.environment_names
+            # What a variable of theirs says is unknown where that cannot be read.
+            if name != "workers" or name in said or workers == ""
         )
         socket = option(words, "--uds")
         host, port = option(words, "--host") or "127.0.0.1", option(words, "--port") or "8000"
