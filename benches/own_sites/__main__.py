@@ -57,6 +57,7 @@ N_HEAD = 25
 """Lines of a report that have to say what to change, and what is gained."""
 MOST_INERT = 1
 _INLINED = "inlined"
+_WRITTEN = frozenset({"log", "run", "__pycache__"})
 _REFUSED = 2
 _PATCHED = {True: "the proven configuration", False: "not patched: no file changes"}
 
@@ -81,7 +82,7 @@ class Case:
     @property
     def files(self) -> dict[str, bytes]:
         """All of its files, without what its servers write while they run."""
-        parts = [path for path in self.folder.iterdir() if path.name not in {"log", "run"}]
+        parts = [path for path in self.folder.iterdir() if path.name not in _WRITTEN]
         inside = [path for each in parts for path in (each, *each.rglob("*"))]
         found = sorted(path for path in inside if path.is_file())
         return {str(path): path.read_bytes() for path in found}
@@ -270,7 +271,7 @@ def told(result: Result) -> list[str]:
         "trouble": result.trouble,
     }
     head = f"{result.name}: {'right' if result.is_right else 'MISSED'}, {result.took_s:.0f} s"
-    lines = [head, *(f"  {name:<42}{text or 'none'}" for name, text in rows.items())]
+    lines = [head, *(f"  {name:<44}{text or 'none'}" for name, text in rows.items())]
     return lines if result.is_right else [*lines, *(f"  | {line}" for line in result.lines)]
 
 

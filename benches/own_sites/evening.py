@@ -14,7 +14,7 @@ from tests.real.sites.own import virtualenv
 
 from httpdyno.model import Level
 
-WAIT_MS = 8
+WAIT_MS = 4
 """What a page waits for its database."""
 
 
@@ -59,8 +59,8 @@ def nginx_php_fpm(folder: Path) -> EveningSite:
             _nginx(folder, port, upstream="", place=place),
         ),
         mistakes={
-            "php-fpm:pm.max_children": (1, 8),
-            "php-fpm:opcache.enable": (False, True),
+            "php:pm.max_children": (1, 8),
+            "php:opcache.enable": (False, True),
             "nginx:gzip_comp_level": (9, 1),
         },
         gets=("/index.php",),
@@ -73,7 +73,7 @@ def nginx_gunicorn(folder: Path) -> EveningSite:
     _write(folder, "shop.py", _IMPORT + _WSGI.replace("@WAIT@", str(WAIT_MS / 1000)))
     place = "location / { proxy_pass http://shop; proxy_http_version 1.1; }"
     gunicorn = virtualenv(folder / "venv", "gunicorn")
-    words = ("--worker-class=gthread", "--workers=1", "--threads=1", "--max-requests=60")
+    words = ("--worker-class=gthread", "--workers=1", "--threads=1", "--max-requests=150")
     return EveningSite(
         folder=folder,
         port=port,
@@ -88,15 +88,15 @@ def nginx_gunicorn(folder: Path) -> EveningSite:
         ),
         mistakes={
             "gunicorn:workers": (1, 2),
-            "gunicorn:max_requests": (60, 10_000),
+            "gunicorn:max_requests": (150, 10_000),
             "nginx:gzip_comp_level": (9, 1),
-            "nginx:upstream_keepalive@shop": (0, 16),
+            "nginx:upstream_keepalive": (0, 16),
         },
     )
 
 
 def apache(folder: Path) -> EveningSite:
-    """An Apache with mod_perl, two processes, and its pid file among its own files."""
+    """An Apache with mod_perl, four processes, and its pid file among its own files."""
     port = free_ports(1)[0]
     _write(folder, "startup.pl", _PERL.replace("@WAIT@", str(WAIT_MS / 1000)))
     names = ("mpm_prefork", "authz_core", "mime", "dir", "alias", "env", "filter", "deflate")
@@ -109,8 +109,8 @@ def apache(folder: Path) -> EveningSite:
         port=port,
         servers=(Server(command=("apache2", "-f", f"{folder}/httpd.conf", "-k", "start")),),
         mistakes={
-            "apache:MaxRequestWorkers": (2, 32),
-            "apache:MaxConnectionsPerChild": (20, 10_000),
+            "apache:MaxRequestWorkers": (4, 32),
+            "apache:MaxConnectionsPerChild": (150, 10_000),
             "apache:KeepAlive": (False, True),
             "apache:DeflateCompressionLevel": (9, 1),
         },
@@ -128,7 +128,7 @@ def gunicorn_daemon(folder: Path) -> EveningSite:
         folder=folder,
         port=port,
         servers=(Server(command=(str(gunicorn), "--daemon", "shop:app")),),
-        mistakes={"gunicorn:workers": (1, 2), "gunicorn:max_requests": (60, 10_000)},
+        mistakes={"gunicorn:workers": (1, 2), "gunicorn:max_requests": (150, 10_000)},
     )
 
 
@@ -251,11 +251,11 @@ Listen 127.0.0.1:{port}
 {loads}TypesConfig /etc/mime.types
 User {user}
 Group {user}
-StartServers 2
-MinSpareServers 1
-MaxSpareServers 2
-MaxRequestWorkers 2
-MaxConnectionsPerChild 20
+StartServers 4
+MinSpareServers 2
+MaxSpareServers 4
+MaxRequestWorkers 4
+MaxConnectionsPerChild 150
 KeepAlive Off
 DocumentRoot {at}/www
 AddOutputFilterByType DEFLATE text/html text/plain
@@ -302,7 +302,7 @@ def app(environ, start_response):
 """
 _GUNICORN = """bind = "127.0.0.1:{port}"
 workers = 1
-max_requests = 60
+max_requests = 150
 pidfile = "{at}/run/shop.pid"
 errorlog = "{at}/log/error.log"
 """

@@ -47,7 +47,7 @@ def test_processes_that_slept_while_requests_waited_are_proposed_to_be_many():
     )
     asleep = Shape(n_cpus=4, connections=16, burst=structs.replace(burst, ready_s=0.1))
     computing = Shape(n_cpus=4, connections=16, burst=structs.replace(burst, ready_s=3.0))
-    for shape, levels in ((asleep, (2, 16)), (computing, (4, 8))):
+    for shape, levels in ((asleep, (8, 16)), (computing, (4, 8))):
         found = proposed("node", "a.js", shape=shape, set_already={"WEB_CONCURRENCY": "1"})
         each = found["WEB_CONCURRENCY"]
         assert (each.levels, each.is_seen) == (levels, shape is asleep)

@@ -243,13 +243,13 @@ def test_every_rule_has_something_to_say_of_some_site(kind):
             ("full", nginx_text(shape=OVERFLOWN), {"listen_backlog": (4096,)}),
             ("full Apache", httpd(EVENT, shape=OVERFLOWN), {"ListenBacklog": (4096,)}),
             ("full gunicorn", gunicorn(shape=OVERFLOWN), {"backlog": (4096,)}),
-            ("waited", gunicorn("-w", "9", shape=CROWDED), {"workers": (18, 64), "threads": (4,)}),
+            ("waited", gunicorn("-w", "9", shape=CROWDED), {"workers": (32, 64), "threads": (4,)}),
             (
                 "waited beside others",
                 gunicorn("-w", "9", shape=ASLEEP),
-                {"workers": (18, 64), "threads": (4,)},
+                {"workers": (32, 64), "threads": (4,)},
             ),
-            ("read by nobody", uvicorn(shape=UNREAD), {"workers": (2, 64)}),
+            ("read by nobody", uvicorn(shape=UNREAD), {"workers": (32, 64)}),
             ("lines of log", uvicorn(), {"access_log": (False,)}),
             ("slow parser", uvicorn("--http", "h11"), {"http": ("httptools",)}),
         ]

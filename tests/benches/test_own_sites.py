@@ -53,7 +53,7 @@ def test_a_run_that_found_all_is_right():
     assert found.n_diff_lines == 2
     assert bench.told(found)[:2] == [
         "shop: right, 300 s",
-        "  final over start                          better 61.4 × (57.4 … 65.6)",
+        "  final over start                            better 61.4 × (57.4 … 65.6)",
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_run_that_found_all_is_right():
         (result(of=outcome(tried=[*CASE.mistakes][:1])), "php:opcache.enable"),
         (
             result(of=outcome(tried=[*CASE.mistakes][::-1])),
-            "tried first, to be php:pm.max_children".ljust(42) + "php:opcache.enable",
+            "tried first, to be php:pm.max_children".ljust(44) + "php:opcache.enable",
         ),
         (result(of=outcome(verdict="inconclusive")), "inconclusive"),
         (result(of=outcome(withdrawn="the final is not better")), "better"),

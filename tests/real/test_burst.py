@@ -127,7 +127,7 @@ def test_workers_that_all_sleep_are_seen_whatever_others_do_on_this_machine(
     out = capsys.readouterr().out
     seen = json.loads((study / "rehearsal.json").read_text())["burst"]
     assert sum(seen[where].values()) > 2
-    assert "workers  2 → 4, 32: all 2 were taken and connections waited, while 0." in out
+    assert "workers  2 → 16, 32: all 2 were taken and connections waited, while 0." in out
 
 
 def test_a_queue_that_overflows_is_counted(srv, own_folders):

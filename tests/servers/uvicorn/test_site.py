@@ -24,6 +24,7 @@ def test_settings_are_as_its_command_line_has_them():
     assert as_found == {"workers": 3, "access_log": False, "loop": "auto", "backlog": 2048}
     assert [each.address for each in survey.listeners] == ["127.0.0.1:9000"]
     assert surveyed("--uds", "/run/s").listeners[0].address == "unix:/run/s"
+    assert surveyed("--uds", "s").listeners[0].address == "unix:/srv/s"
     assert surveyed("--host", "localhost").listeners[0].address == "127.0.0.1:8000"
     assert surveyed("--host", "::1").listeners[0].address == "[::1]:8000"
 

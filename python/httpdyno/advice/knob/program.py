@@ -10,9 +10,9 @@ from httpdyno.advice.knob.rule import (
     POSSIBLE,
     above,
     is_waited_for,
-    most_waiting,
     number,
     proposals,
+    waiting_levels,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
 
@@ -32,8 +32,8 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         # 0 often means as many as there are cores; a variable that is set somebody heeds.
         n_workers = number(offered.found(name)) or 0
         is_seen = n_workers > 0 and is_waited_for(offered, n_workers)
-        most = most_waiting(offered) if is_seen else n_cpus
-        levels = (min(most, 2 * int(n_workers)), most) if is_seen else (n_cpus, 2 * n_cpus)
+        levels = waiting_levels(offered) if is_seen else (n_cpus, 2 * n_cpus)
+        most = max(levels) if is_seen else n_cpus
         doing = ", asleep while requests waited," if is_seen else ","
         yield from proposals(
             offered,

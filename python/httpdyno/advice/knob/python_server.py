@@ -12,10 +12,10 @@ from httpdyno.advice.knob.rule import (
     above,
     is_waited_for,
     leaves_unread,
-    most_waiting,
     number,
     overflowing,
     proposals,
+    waiting_levels,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
 
@@ -46,14 +46,14 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
     if shape.burst is None or not is_waited_for(offered, n_workers):
         return
     busy = f"{shape.burst.cpus_busy:.1f} of {shape.n_cpus} CPUs were busy"
-    most = most_waiting(offered)
+    levels = waiting_levels(offered)
     is_one_at_a_time = offered.found("worker_class") in _ONE_AT_A_TIME
     if is_one_at_a_time or leaves_unread(offered):
         yield from proposals(
             offered,
             "workers",
-            lambda found: (number(found) or most) < most,
-            lambda found: above(found, (min(most, 2 * int(number(found) or 1)), most)),
+            lambda found: (number(found) or max(levels)) < max(levels),
+            lambda found: above(found, levels),
             lambda found: f"all {found} were taken and connections waited, while {busy}",
             prior=_SEEN,
             is_seen=True,

@@ -113,9 +113,13 @@ def leaves_unread(offered: Offered) -> bool:
     return burst is not None and bool(_ports(burst.unread) & _own_ports(offered))
 
 
-def most_waiting(offered: Offered) -> int:
-    """Return the most workers that are proposed where all of them wait."""
-    return min(offered.shape.connections, _MOST_PER_CPU * offered.shape.n_cpus)
+def waiting_levels(offered: Offered) -> tuple[int, int]:
+    """Return the numbers of workers that are proposed where all wait: half of the most, and all.
+
+    Who waits takes no CPU, so as many as there are clients gain most, and are tried soon.
+    """
+    most = min(offered.shape.connections, _MOST_PER_CPU * offered.shape.n_cpus)
+    return most // 2, most
 
 
 def _may_wait_at(offered: Offered, burst: Burst) -> bool:

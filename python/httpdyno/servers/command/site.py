@@ -111,7 +111,7 @@ class CommandSite:
         parts = parts_of(interpreter(_program(member), clean_environment()["PATH"]), member.command)
         parts |= {NODE} if self.kind == NODE else set()
         where = option(member.command, *_WHERE)
-        address = listening_address(where.replace("{port}", PORT))
+        address = listening_address(where.replace("{port}", PORT), member.folder or "/")
         port = option(member.command, *_PORTS).replace("{port}", PORT)
         if not address and any("{port}" in word or "{address}" in word for word in member.command):
             port = PORT

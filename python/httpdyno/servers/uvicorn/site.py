@@ -18,7 +18,6 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.address import unix_address
 from httpdyno.servers.command.site import recognised, started_with
 from httpdyno.servers.option_words import listening_address, option
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
@@ -83,7 +82,9 @@ class UvicornSite:
         host, port = option(words, "--host") or "127.0.0.1", option(words, "--port") or "8000"
         host = f"[{host}]" if ":" in host else host
         where = f"{host}:{port.replace('{port}', '8000')}"
-        address = unix_address(socket) if socket else listening_address(where) or where
+        if socket:
+            where = f"unix:{socket}"
+        address = listening_address(where, member.folder or "/") or where
         version = python_version(_KIND, words, member.folder)
         return Survey(
             version=f"uvicorn {version}".strip(),
