@@ -24,10 +24,9 @@ from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.environment import set_variables
 from httpdyno.servers.source.package import python_version
 from httpdyno.servers.uvicorn.in_force import UvicornInsight
-from httpdyno.servers.uvicorn.knob import KNOBS, flags, told
+from httpdyno.servers.uvicorn.knob import KNOBS, flags, of_variables, told
 
 _KIND = "uvicorn"
-_VARIABLE = "WEB_CONCURRENCY"
 
 
 class UvicornSite:
@@ -68,18 +67,13 @@ class UvicornSite:
         """Return what its command line says, and what it does where that says nothing."""
         del files, seat
         words = member.command
-        said = told(tuple(words))
-        workers = set_variables(member).get(_VARIABLE, "")
-        if workers and workers.isdecimal():
-            said = {"workers": workers, **said}
-        readings = tuple(
-            Reading(name=name, scope="", text=said.get(name, level_text(info.default or 0)))
-            for name, info in KNOBS.items()
-            # What a variable of theirs says is unknown where that cannot be read.
-            if name != "workers" or name in said or workers == ""
+        variables = set_variables(member)
+        said = told(words, variables)
+        readings = tuple(Reading(name=name, scope="", text=text) for name, text in said.items())
+        socket, host, port = (
+            option(words, f"--{name}") or of_variables(name, variables) or usual
+            for name, usual in (("uds", ""), ("host", "127.0.0.1"), ("port", "8000"))
         )
-        socket = option(words, "--uds")
-        host, port = option(words, "--host") or "127.0.0.1", option(words, "--port") or "8000"
         host = f"[{host}]" if ":" in host else host
         where = f"{host}:{port.replace('{port}', '8000')}"
         if socket:
