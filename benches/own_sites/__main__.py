@@ -31,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,7 +42,7 @@ from benches.own_sites.answers import tried
 from benches.own_sites.applications import APPLICATIONS
 from benches.own_sites.evening import EVENING, EveningSite, Server
 from benches.own_sites.ground import open_to_all
-from benches.own_sites.running import Running, adopt_orphans
+from benches.own_sites.running import Running, adopt_orphans, started_as
 from tests.commands import exit_on_signals
 from tests.real.sites.own import mod_perl
 from tests.real.sites.planted import INERT, MISTAKES, PAGES, planted_site
@@ -59,7 +60,7 @@ MOST_INERT = 1
 _INLINED = "inlined"
 _WRITTEN = frozenset({"log", "run", "__pycache__"})
 _REFUSED = 2
-_PATCHED = {True: "the proven configuration", False: "not patched: no file changes"}
+_PATCHED = {True: "the proven configuration", False: "not patched: nothing changes"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,7 @@ class Result:
     touched: tuple[str, ...] = ()
     """Files of the site that differ after `tune`."""
     is_patched: bool = False
-    """Whether there is a file to patch; a command line has none."""
+    """Whether there was anything to patch, and the site was adopted again."""
     differs: tuple[str, ...] = ()
     """What the patched site has, where that is not the proven configuration."""
     trouble: str = ""
@@ -194,7 +195,7 @@ def of_site(name: str, case: Case, budget: str) -> Result:
                 sorted(path for path in before.keys() | case.files if _differ(path, before, case))
             )
             diff = run.diff(outcome["overlay_diff"])
-            found = run.patched(diff, case, proven_of(outcome))
+            found = run.patched(outcome["overlay_diff"], proven_of(outcome))
         except HttpdynoError as error:
             took_s = time.monotonic() - began_s
             return Result(name=name, took_s=took_s, trouble=str(error), text=run.text)
@@ -323,13 +324,22 @@ class _Commands:
         self._run("report", "--diff", str(file), codes={0, 1})
         return file.read_text()
 
-    def patched(self, diff: str, case: Case, proven: Mapping[str, Level]) -> dict[str, Level]:
-        """Apply the patch to the site; return what is found there then, by knob."""
-        if not (self._work / "tuned.patch").exists():
+    def patched(self, shown: str, proven: Mapping[str, Level]) -> dict[str, Level]:
+        """Change the site and how it is started; return what is found there then, by knob."""
+        case, patch = self._case, self._work / "tuned.patch"
+        if not proven or not (patch.exists() or case.servers):
             return {}
         self.stop()
-        self._ended(["patch", "-p1", "-d", "/", "-i", str(self._work / "tuned.patch")], {0})
-        self.start()
+        if patch.exists():
+            self._ended(["patch", "-p1", "-d", "/", "-i", str(patch)], {0})
+        if case.servers:
+            members = tomllib.loads((self._work / "study/study.toml").read_text())["site"][
+                "members"
+            ]
+            command = next((each["command"] for each in members if "command" in each), ())
+            # Of each site the one that is a command is started first.
+            first = started_as(case.servers[0], command, shown, self._work) if command else None
+            self._real.start((first or case.servers[0], *case.servers[1:]))
         other = {**case.mistakes, **case.inert}
         asked = {knob: other[knob][0] for knob in proven if knob in other}
         gone = [knob for knob in asked if proven[knob] == _INLINED]

@@ -2,10 +2,12 @@
 
 import ctypes
 import os
+import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -79,6 +81,43 @@ class Running:
                 one.kill()
         psutil.wait_procs(left, timeout=_END_S)
         self._masters = []
+
+
+def started_as(server: Server, command: Sequence[str], shown: str, work: Path) -> Server:
+    """Return a server with what a run shows in how it is started: arguments and variables.
+
+    Raises:
+        HttpdynoError: What is shown does not fit what it is started with.
+    """
+    sections = dict(_sections(shown))
+    variables = dict(server.variables)
+    for line in sections.pop("environment", "").splitlines():
+        if line.startswith("+") and not line.startswith("+++"):
+            name, _, value = line.partition(": ")[2].partition("=")
+            variables[name] = value
+    told = next((text for name, text in sections.items() if name.startswith("command line")), "")
+    arguments = list(command)
+    if told:
+        file, patch = work / "arguments", work / "arguments.patch"
+        file.write_text("".join(f"{each}\n" for each in arguments))
+        patch.write_text(told)
+        done = subprocess.run(
+            ["patch", "--fuzz=0", str(file), str(patch)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise HttpdynoError(f"the command line is not as shown: {done.stdout}")
+        arguments = file.read_text().splitlines()
+    return replace(server, command=tuple(arguments), variables=variables)
+
+
+def _sections(shown: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a diff: what each is of, and its text."""
+    for part in re.split(r"^(?=--- )", shown, flags=re.MULTILINE):
+        if part.startswith("--- "):
+            yield part.splitlines()[0].removeprefix("--- "), part
 
 
 def _with_children(process: psutil.Process) -> list[psutil.Process]:

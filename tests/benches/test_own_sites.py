@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from benches.own_sites import answers
 from benches.own_sites.applications import Application
+from benches.own_sites.evening import Server
+from benches.own_sites.running import started_as
+
+from httpdyno.errors import HttpdynoError
 
 bench = import_module("benches.own_sites.__main__")
 
@@ -112,6 +116,28 @@ def test_a_diff_that_nothing_bounds_is_as_long_as_it_takes():
     unbounded = replace(CASE, most_diff_lines=None)
     found = bench.judged("shop", unbounded, outcome(), 90.0, diff=DIFF * 4, touched=(), found=RIGHT)
     assert found.is_right
+
+
+SHOWN = """--- command line of node, an argument to a line
++++ command line of node, an argument to a line
+@@ -1,2 +1,3 @@
+ node
+ a.js
++--workers=2
+--- environment
++++ environment
+@@ -0,0 +1 @@
++node: NODE_ENV=production
+"""
+
+
+def test_a_server_is_started_as_a_run_shows_it(tmp_path):
+    server = Server(command=("node", "a.js"), variables={"A": "1"})
+    found = started_as(server, server.command, SHOWN, tmp_path)
+    assert found.command == ("node", "a.js", "--workers=2")
+    assert found.variables == {"A": "1", "NODE_ENV": "production"}
+    with pytest.raises(HttpdynoError, match="not as shown"):
+        started_as(server, ["deno", "b.js"], SHOWN, tmp_path)
 
 
 def page(body, status=200):
