@@ -110,7 +110,7 @@ def is_waited_for(offered: Offered, n_workers: float) -> bool:
 def leaves_unread(offered: Offered) -> bool:
     """Whether it accepted clients in the rehearsal that it did not read: its loop is blocked."""
     burst = offered.shape.burst
-    return burst is not None and bool(_ports(burst.unread) & _own_ports(offered))
+    return burst is not None and _is_its_own(offered, burst.unread)
 
 
 def waiting_levels(offered: Offered) -> tuple[int, int]:
@@ -124,18 +124,18 @@ def waiting_levels(offered: Offered) -> tuple[int, int]:
 
 def _may_wait_at(offered: Offered, burst: Burst) -> bool:
     """Whether it may be this member that connections waited for, of those that listen."""
-    own = _own_ports(offered)
-    waited_at = _ports((*burst.waiting, *burst.unread))
-    return not own or not waited_at or bool(own & waited_at)
+    waited_at = (*burst.waiting, *burst.unread)
+    return not (offered.survey.listeners and waited_at) or _is_its_own(offered, waited_at)
 
 
-def _own_ports(offered: Offered) -> frozenset[str]:
-    return _ports(each.address for each in offered.survey.listeners)
+def _is_its_own(offered: Offered, addresses: Iterable[str]) -> bool:
+    """Whether it listens at one of these by its port, or by the path of its socket.
 
-
-def _ports(addresses: Iterable[str]) -> frozenset[str]:
-    """Return their ports, and of unix sockets their paths."""
-    return frozenset(address.rpartition(":")[2] for address in addresses)
+    The kernel has a path as it was bound, which may begin in the folder of the server.
+    """
+    own = [each.address.rpartition(":")[2] for each in offered.survey.listeners]
+    told = [address.rpartition(":")[2].removeprefix("./") for address in addresses]
+    return any(each == one or each.endswith(f"/{one}") for each in own for one in told)
 
 
 def above(found: Level, levels: Iterable[int]) -> tuple[int, ...]:
