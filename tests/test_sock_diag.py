@@ -4,6 +4,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -40,6 +41,23 @@ def test_the_backlog_of_a_listening_socket_is_the_one_that_it_has(host):
             found = next(each for each in listening_sockets() if each.address == address)
             assert (found.waiting, found.inode > 0) == (1, True)
     assert backlogs(address) == []
+
+
+def test_what_a_process_has_not_read_is_told_by_port():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+        closing(Diagnosis()) as diagnosis,
+    ):
+        port = server.getsockname()[1]
+        taken, _ = server.accept()
+        with taken:
+            assert diagnosis.unread([port]) == {}
+            client.sendall(b"hello")
+            assert taken.recv(1, socket.MSG_PEEK)
+            assert diagnosis.unread([port]) == {port: 1}
+            taken.recv(5)
+            assert diagnosis.unread([port]) == diagnosis.unread([]) == {}
 
 
 def test_each_socket_of_one_address_is_told():

@@ -1,11 +1,17 @@
 """Whether people's own sites with planted mistakes are tuned by three commands.
 
-Each site is written below a folder of the bench's, and then only commands of httpdyno are run:
-`adopt`, `tune`, `report --diff`. Told is for each whether all planted mistakes were found and
-proven, how many knobs that cannot matter were kept, what the final claim says, how long it took,
-how long the diff is, and whether the site was left as it was. At last the diff is applied with
-`patch`, and the site adopted again: what it finds then has to be the proven configuration. Needs
-root, nginx, php-fpm, Apache with mod_perl, node and `patch`; figures are those of an idle machine.
+Each site is written below a folder of the bench's and started as its owner starts it: nginx before
+php-fpm and before gunicorn, Apache, gunicorn in the background, node, uvicorn. Then only commands
+of httpdyno are run, `adopt :PORT`, `tune`, `report --diff`, each once. Told is for each whether it
+was adopted, whether each planted mistake was proposed and the largest one tried first and proven,
+what else was proven, what the final claim says, how long it took, how long the diff is, and whether
+the site was left as it was. At last the diff is applied with `patch`, the site started anew and
+adopted again: what it finds then has to be the proven configuration. `--heads` keeps the first 25
+lines of what `tune` printed. Needs root, nginx, php-fpm, Apache with mod_perl, node and `patch`;
+figures are those of an idle machine, and take about 15 minutes.
+
+Two more are adopted as they stand, and only where they are named: `planted` has knobs that cannot
+matter, of which at most one may be kept, and `mod_perl` has `.htaccess` files to be inlined.
 
 `applications` are others, which are adopted and not tuned: those that ask what they may write, of
 Debian (`make bench-applications` unpacks them) and scripts that ask as others do. The real servers
@@ -15,7 +21,7 @@ run meanwhile. A line tells of each whether the rehearsal, `study check` and two
 
 Example:
     .venv/bin/python -m benches.own_sites
-    .venv/bin/python -m benches.own_sites --only node uvicorn --budget 2m
+    .venv/bin/python -m benches.own_sites --only node uvicorn --budget 2m --heads heads
     .venv/bin/python -m benches.own_sites --only applications --json answers.json
 """
 
@@ -25,16 +31,20 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 from benches.own_sites.answers import told as answers_told
 from benches.own_sites.answers import tried
 from benches.own_sites.applications import APPLICATIONS
+from benches.own_sites.evening import EVENING, EveningSite, Server
+from benches.own_sites.ground import open_to_all
+from benches.own_sites.running import Running, adopt_orphans, started_as
 from tests.commands import exit_on_signals
-from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, proxied
+from tests.real.sites.own import mod_perl
 from tests.real.sites.planted import INERT, MISTAKES, PAGES, planted_site
 
 from httpdyno.cli.find_study import open_study
@@ -44,10 +54,13 @@ from httpdyno.units import duration_s
 
 ALL_APPLICATIONS = "applications"
 MOST_S = 600.0
+N_HEAD = 25
+"""Lines of a report that have to say what to change, and what is gained."""
 MOST_INERT = 1
 _INLINED = "inlined"
+_WRITTEN = frozenset({"log", "run", "__pycache__"})
 _REFUSED = 2
-_PATCHED = {True: "the proven configuration", False: "not patched: no file changes"}
+_PATCHED = {True: "the proven configuration", False: "not patched: nothing changes"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +71,21 @@ class Case:
     words: tuple[str, ...]
     """What stands after `adopt`, without what is tried besides."""
     mistakes: Mapping[str, tuple[Level, Level]]
-    inert: Mapping[str, tuple[Level, Level]]
+    """The largest first."""
+    inert: Mapping[str, tuple[Level, Level]] = field(default_factory=dict)
     most_diff_lines: int | None = None
     """None: as many as what is proven takes. Inlining alone takes five."""
+    servers: tuple[Server, ...] = ()
+    """What runs meanwhile, backends first."""
+    port: int = 0
+    path: str = "/"
 
     @property
     def files(self) -> dict[str, bytes]:
-        """All of its files."""
-        found = sorted(path for path in self.folder.rglob("*") if path.is_file())
+        """All of its files, without what its servers write while they run."""
+        parts = [path for path in self.folder.iterdir() if path.name not in _WRITTEN]
+        inside = [path for each in parts for path in (each, *each.rglob("*"))]
+        found = sorted(path for path in inside if path.is_file())
         return {str(path): path.read_bytes() for path in found}
 
 
@@ -75,8 +95,14 @@ class Result:
 
     name: str
     took_s: float = 0.0
+    first: str = ""
+    """What was tried first."""
+    largest: str = ""
+    """The mistake that was to be tried first."""
+    unproposed: tuple[str, ...] = ()
+    """Planted mistakes that no step was to try."""
     missed: tuple[str, ...] = ()
-    """Planted mistakes that were not found, or not proven."""
+    """Planted mistakes that were not proven."""
     inert_kept: tuple[str, ...] = ()
     final: str = "none"
     is_better: bool = False
@@ -85,7 +111,7 @@ class Result:
     touched: tuple[str, ...] = ()
     """Files of the site that differ after `tune`."""
     is_patched: bool = False
-    """Whether there is a file to patch; a command line has none."""
+    """Whether there was anything to patch, and the site was adopted again."""
     differs: tuple[str, ...] = ()
     """What the patched site has, where that is not the proven configuration."""
     trouble: str = ""
@@ -103,10 +129,12 @@ class Result:
         """Whether it is all that was asked for."""
         return (
             self.is_better
+            and self.first == self.largest
+            and self.largest not in self.missed
             and self.took_s <= MOST_S
             and len(self.inert_kept) <= MOST_INERT
             and (self.most_diff_lines is None or self.n_diff_lines <= self.most_diff_lines)
-            and not (self.missed or self.touched or self.differs or self.trouble)
+            and not (self.unproposed or self.touched or self.differs or self.trouble)
         )
 
 
@@ -114,6 +142,7 @@ def main() -> int:
     """Run it; 0 where each site has its right answer."""
     # What was started is ended, however this one is.
     exit_on_signals()
+    adopt_orphans()
     arguments = parsed()
     results = []
     for name in [each for each in arguments.only if each in SITES]:
@@ -122,6 +151,10 @@ def main() -> int:
             Path(below).chmod(0o755)
             results.append(of_site(name, build(Path(below) / "site"), arguments.budget or budget))
         print("\n".join(told(results[-1])), flush=True)
+        if arguments.heads is not None:
+            arguments.heads.mkdir(parents=True, exist_ok=True)
+            head = "\n".join(results[-1].lines[:N_HEAD])
+            (arguments.heads / f"{name}.txt").write_text(f"{head}\n")
     right = sum(result.is_right for result in results)
     if results:
         print(f"{right} of {len(results)} sites have their right answer")
@@ -149,10 +182,12 @@ def of_site(name: str, case: Case, budget: str) -> Result:
     """Adopt and tune a site, apply what is proven, and look."""
     with tempfile.TemporaryDirectory(prefix="own-sites-") as work:
         Path(work).chmod(0o755)  # the servers' users look into their run folders
-        run = _Commands(case.folder, Path(work))
+        run = _Commands(case, Path(work))
         before = case.files
         began_s = time.monotonic()
         try:
+            run.start()
+            began_s = time.monotonic()
             run.adopt("study", case.words, {knob: level for knob, (_, level) in case.inert.items()})
             outcome = run.tune("study", budget)
             took_s = time.monotonic() - began_s
@@ -160,9 +195,12 @@ def of_site(name: str, case: Case, budget: str) -> Result:
                 sorted(path for path in before.keys() | case.files if _differ(path, before, case))
             )
             diff = run.diff(outcome["overlay_diff"])
-            found = run.patched(diff, case, proven_of(outcome))
+            found = run.patched(outcome["overlay_diff"], proven_of(outcome))
         except HttpdynoError as error:
-            return Result(name=name, took_s=time.monotonic() - began_s, trouble=str(error))
+            took_s = time.monotonic() - began_s
+            return Result(name=name, took_s=took_s, trouble=str(error), text=run.text)
+        finally:
+            run.stop()
     result = judged(name, case, outcome, took_s, diff=diff, touched=touched, found=found)
     return replace(result, text=run.text)
 
@@ -180,10 +218,14 @@ def judged(  # noqa: PLR0913 - what there is to know of a run
     """Judge what a run says, and what the patched site was found to have. Pure."""
     proven = proven_of(outcome)
     final = outcome["final"]
+    planned = {step.partition("=")[0] for step in outcome["plan"]["steps"]}
     ratio = final and (final["throughput_ratio"] or {})
     return Result(
         name=name,
         took_s=took_s,
+        first=next((step["knob"] for step in outcome["steps"]), ""),
+        largest=next(iter(case.mistakes)),
+        unproposed=tuple(knob for knob in case.mistakes if knob not in planned),
         missed=tuple(knob for knob in case.mistakes if knob not in proven),
         inert_kept=tuple(knob for knob in case.inert if knob in proven),
         final=(
@@ -220,6 +262,8 @@ def told(result: Result) -> list[str]:
     most = "" if result.most_diff_lines is None else f" (at most {result.most_diff_lines})"
     rows = {
         "final over start": result.final,
+        f"tried first, to be {result.largest}": result.first,
+        "mistakes not proposed": ", ".join(result.unproposed),
         "mistakes not proven": ", ".join(result.missed),
         f"inert ones kept (at most {MOST_INERT})": ", ".join(result.inert_kept),
         f"lines of the diff{most}": str(result.n_diff_lines),
@@ -228,25 +272,35 @@ def told(result: Result) -> list[str]:
         "trouble": result.trouble,
     }
     head = f"{result.name}: {'right' if result.is_right else 'MISSED'}, {result.took_s:.0f} s"
-    lines = [head, *(f"  {name:<34}{text or 'none'}" for name, text in rows.items())]
+    lines = [head, *(f"  {name:<44}{text or 'none'}" for name, text in rows.items())]
     return lines if result.is_right else [*lines, *(f"  | {line}" for line in result.lines)]
 
 
 class _Commands:
     """Runs commands of httpdyno where the site's owner stands, with a store of their own."""
 
-    def __init__(self, folder: Path, work: Path) -> None:
+    def __init__(self, case: Case, work: Path) -> None:
         self.text = ""
         """What `tune` printed."""
         self.said = ""
         """What the last command printed."""
-        self._folder = folder
+        self._case = case
+        self._real = Running(case.folder, case.port, case.path)
         self._work = work
         self._environment = {
             **os.environ,
             "HTTPDYNO_STORE": str(work / "store.sqlite"),
             "HTTPDYNO_RUN_DIR": str(work / "run"),
         }
+
+    def start(self) -> None:
+        """Start the real servers, where there are any."""
+        if self._case.servers:
+            self._real.start(self._case.servers)
+
+    def stop(self) -> None:
+        """End the real servers."""
+        self._real.stop()
 
     def adopt(self, name: str, words: tuple[str, ...], tried: Mapping[str, Level]) -> None:
         """Adopt the site, and try these levels too."""
@@ -270,11 +324,22 @@ class _Commands:
         self._run("report", "--diff", str(file), codes={0, 1})
         return file.read_text()
 
-    def patched(self, diff: str, case: Case, proven: Mapping[str, Level]) -> dict[str, Level]:
-        """Apply the patch to the site; return what is found there then, by knob."""
-        if not (self._work / "tuned.patch").exists():
+    def patched(self, shown: str, proven: Mapping[str, Level]) -> dict[str, Level]:
+        """Change the site and how it is started; return what is found there then, by knob."""
+        case, patch = self._case, self._work / "tuned.patch"
+        if not proven or not (patch.exists() or case.servers):
             return {}
-        self._ended(["patch", "-p1", "-d", "/", "-i", str(self._work / "tuned.patch")], {0})
+        self.stop()
+        if patch.exists():
+            self._ended(["patch", "-p1", "-d", "/", "-i", str(patch)], {0})
+        if case.servers:
+            members = tomllib.loads((self._work / "study/study.toml").read_text())["site"][
+                "members"
+            ]
+            command = next((each["command"] for each in members if "command" in each), ())
+            # Of each site the one that is a command is started first.
+            first = started_as(case.servers[0], command, shown, self._work) if command else None
+            self._real.start((first or case.servers[0], *case.servers[1:]))
         other = {**case.mistakes, **case.inert}
         asked = {knob: other[knob][0] for knob in proven if knob in other}
         gone = [knob for knob in asked if proven[knob] == _INLINED]
@@ -291,7 +356,7 @@ class _Commands:
 
     def _ended(self, command: list[str], codes: frozenset[int] | set[int]) -> None:
         done = subprocess.run(
-            command, cwd=self._folder, env=self._environment, capture_output=True, check=False
+            command, cwd=self._case.folder, env=self._environment, capture_output=True, check=False
         )
         self.said = done.stdout.decode()
         if done.returncode not in codes:
@@ -326,13 +391,29 @@ def _own(build: Callable) -> Callable[[Path], Case]:
     return case
 
 
+def _evening(build: Callable[[Path], EveningSite]) -> Callable[[Path], Case]:
+    def case(folder: Path) -> Case:
+        folder.mkdir(mode=0o755)
+        site = build(folder)
+        open_to_all(folder)
+        gets = tuple(word for page in site.gets for word in ("--get", page))
+        allowed = tuple(word for effect in site.allow for word in ("--allow", effect))
+        return Case(
+            folder=folder,
+            words=(f":{site.port}", *gets, *allowed),
+            mistakes=site.mistakes,
+            servers=site.servers,
+            port=site.port,
+            path=site.gets[0],
+        )
+
+    return case
+
+
 SITES: dict[str, tuple[Callable[[Path], Case], str]] = {
-    "nginx-php-fpm": (_planted, "5m"),
-    "apache-prefork-mod_perl": (_own(mod_perl), "8m"),
-    "apache-event-gunicorn": (_own(proxied), "2m"),
-    "gunicorn": (_own(own_gunicorn), "4m"),
-    "uvicorn": (_own(own_uvicorn), "2m"),
-    "node": (_own(own_node), "2m"),
+    **{name: (_evening(build), "2m") for name, build in EVENING.items()},
+    "planted": (_planted, "5m"),
+    "mod_perl": (_own(mod_perl), "8m"),
 }
 """Name → what writes it, and the budget of its `tune`."""
 
@@ -345,7 +426,10 @@ def parsed() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     choices = (*SITES, ALL_APPLICATIONS, *APPLICATIONS)
-    parser.add_argument("--only", nargs="+", choices=choices, default=tuple(SITES), metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", choices=choices, default=tuple(EVENING), metavar="NAME"
+    )
+    parser.add_argument("--heads", type=Path, metavar="FOLDER", help="reports' first lines")
     parser.add_argument("--budget", type=_budget, metavar="TIME", help="of each tune")
     parser.add_argument(
         "--compare",

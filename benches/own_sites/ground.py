@@ -19,7 +19,7 @@ USER = "www-data"
 PHP_FPM = "php-fpm8.2"
 ASKING = Path(__file__).parent / "asking"
 EXTENSIONS = Path("usr/lib/php/20220829")
-_MODULES = Path("/usr/lib/apache2/modules")
+MODULES = Path("/usr/lib/apache2/modules")
 _ABSOLUTE = re.compile(
     rb"(?<![\w./\\-])/(?=(?:usr/share|usr/lib|var/lib|var/cache|var/log|etc)"
     rb"/(?:dokuwiki|mediawiki|roundcube|phpmyadmin|php|php-geshi)\b)"
@@ -172,7 +172,7 @@ def apache(  # noqa: PLR0913 - what there is to a site
     (ground.root / "run").mkdir(exist_ok=True)
     names = (f"mpm_{mpm}", "authz_core", "mime", "dir", "alias", "env", "setenvif", *modules)
     loads = "".join(
-        f"LoadModule {name}_module {_MODULES}/mod_{name}.so\n" for name in dict.fromkeys(names)
+        f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in dict.fromkeys(names)
     )
     text = _APACHE.format(
         at=ground.root,

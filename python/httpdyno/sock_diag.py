@@ -109,6 +109,10 @@ class Diagnosis:
         """Return what `connection_states` does."""
         return self._told(lambda diag: _states(diag, frozenset(ports)))
 
+    def unread(self, ports: Collection[int]) -> Mapping[int, int]:
+        """Return local port → TCP connections there with bytes that no process has read yet."""
+        return self._told(lambda diag: _unread(diag, frozenset(ports)))
+
     def connections(self) -> tuple[Connection, ...]:
         """Return all TCP, UDP and unix connections that some process may have open.
 
@@ -211,6 +215,17 @@ def _states(diag: socket.socket, ports: frozenset[int]) -> dict[str, int]:
     for each in _tcp(diag, ~(1 << _TCP_LISTEN) & 0xFFFF_FFFF, _between(min(ports), max(ports))):
         if int.from_bytes(each[4:6], "big") in ports:
             found[_STATES[each[1]]] += 1
+    return dict(found)
+
+
+def _unread(diag: socket.socket, ports: frozenset[int]) -> dict[int, int]:
+    found: Counter[int] = Counter()
+    if not ports:
+        return {}
+    for each in _tcp(diag, 1 << _ESTABLISHED, _between(min(ports), max(ports))):
+        fields = _SOCKET.unpack_from(each)
+        if (port := int.from_bytes(fields[4], "big")) in ports and fields[11]:
+            found[port] += 1
     return dict(found)
 
 

@@ -49,6 +49,16 @@ COMPUTES = Shape(n_cpus=4, connections=64, burst=structs.replace(CROWDED.burst o
 OTHERS = Shape(
     n_cpus=4, connections=64, burst=structs.replace(CROWDED.burst or BURST, idle_ratio=0.1)
 )
+ASLEEP = Shape(n_cpus=4, connections=64, burst=structs.replace(OTHERS.burst or BURST, ready_s=0.5))
+READY = Shape(n_cpus=4, connections=64, burst=structs.replace(OTHERS.burst or BURST, ready_s=6.0))
+UNREAD = Shape(
+    n_cpus=4,
+    connections=64,
+    burst=structs.replace(BURST, unread={"127.0.0.1:8000": 40}, cpu_s=0.2),
+)
+AT_A_SOCKET = Shape(
+    n_cpus=4, connections=64, burst=structs.replace(BURST, waiting={"unix:./shop.sock": 9})
+)
 ELSEWHERE = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, waiting={"[::]:81": 9}))
 OVERFLOWN = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, overflows=7))
 ANEW = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, n_handshakes_full=100))
@@ -236,7 +246,19 @@ def test_every_rule_has_something_to_say_of_some_site(kind):
             ("full", nginx_text(shape=OVERFLOWN), {"listen_backlog": (4096,)}),
             ("full Apache", httpd(EVENT, shape=OVERFLOWN), {"ListenBacklog": (4096,)}),
             ("full gunicorn", gunicorn(shape=OVERFLOWN), {"backlog": (4096,)}),
-            ("waited", gunicorn("-w", "9", shape=CROWDED), {"workers": (18, 64), "threads": (4,)}),
+            ("waited", gunicorn("-w", "9", shape=CROWDED), {"workers": (32, 64), "threads": (4,)}),
+            (
+                "waited beside others",
+                gunicorn("-w", "9", shape=ASLEEP),
+                {"workers": (32, 64), "threads": (4,)},
+            ),
+            ("read by nobody", uvicorn(shape=UNREAD), {"workers": (32, 64)}),
+            (
+                "waited at a socket",
+                gunicorn("-w", "9", "-b", "unix:/srv/run/shop.sock", shape=AT_A_SOCKET),
+                {"workers": (32, 64), "threads": (4,)},
+            ),
+            ("lines of log", uvicorn(), {"access_log": (False,)}),
             ("slow parser", uvicorn("--http", "h11"), {"http": ("httptools",)}),
         ]
     ],
@@ -286,6 +308,13 @@ def test_a_mistake_is_seen(site, expected):
             ("many threads", gunicorn("--threads", "8"), "threads"),
             ("computes", gunicorn("-w", "9", shape=COMPUTES), "workers"),
             ("others have the CPUs", gunicorn("-w", "9", shape=OTHERS), "workers"),
+            ("ready, and others had the CPUs", gunicorn("-w", "9", shape=READY), "workers"),
+            ("no lines of log", uvicorn("--no-access-log"), "access_log"),
+            (
+                "waited at another socket",
+                gunicorn("-w", "9", "-b", "unix:/srv/run/myshop.sock", shape=AT_A_SOCKET),
+                "workers",
+            ),
             ("waited elsewhere", gunicorn("-w", "9", shape=ELSEWHERE), "workers"),
             ("kept TLS", nginx_text(server=TLS, shape=TAKEN_UP), "ssl_session_cache"),
             ("nobody tried", nginx_text(server=TLS), "ssl_session_cache"),

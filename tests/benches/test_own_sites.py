@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from benches.own_sites import answers
 from benches.own_sites.applications import Application
+from benches.own_sites.evening import Server
+from benches.own_sites.running import started_as
+
+from httpdyno.errors import HttpdynoError
 
 bench = import_module("benches.own_sites.__main__")
 
@@ -28,9 +32,10 @@ DIFF = """--- /srv/site/www.conf
 """
 
 
-def outcome(*, verdict="better", withdrawn="", **changed):
+def outcome(*, verdict="better", withdrawn="", tried=tuple(CASE.mistakes), **changed):
     return {
-        "plan": {"start": START},
+        "plan": {"start": START, "steps": [f"{knob}=1" for knob in tried]},
+        "steps": [{"knob": knob} for knob in tried[:1]],
         "configuration": {**START, **RIGHT, **changed},
         "final": {
             "verdict": verdict,
@@ -52,14 +57,19 @@ def test_a_run_that_found_all_is_right():
     assert found.n_diff_lines == 2
     assert bench.told(found)[:2] == [
         "shop: right, 300 s",
-        "  final over start                  better 61.4 × (57.4 … 65.6)",
+        "  final over start                            better 61.4 × (57.4 … 65.6)",
     ]
 
 
 @pytest.mark.parametrize(
     ("of", "word"),
     [
-        (result(of=outcome(**{"php:opcache.enable": False})), "php:opcache.enable"),
+        (result(of=outcome(**{"php:pm.max_children": 1})), "php:pm.max_children"),
+        (result(of=outcome(tried=[*CASE.mistakes][:1])), "php:opcache.enable"),
+        (
+            result(of=outcome(tried=[*CASE.mistakes][::-1])),
+            "tried first, to be php:pm.max_children".ljust(44) + "php:opcache.enable",
+        ),
         (result(of=outcome(verdict="inconclusive")), "inconclusive"),
         (result(of=outcome(withdrawn="the final is not better")), "better"),
         (
@@ -78,6 +88,12 @@ def test_what_is_not_as_asked_is_missed_and_named(of, word):
     lines = bench.told(of)
     assert "MISSED" in lines[0]
     assert word in "\n".join(lines)
+
+
+def test_a_smaller_mistake_may_be_left_to_the_next_run():
+    found = result(of=outcome(**{"php:opcache.enable": False}))
+    assert found.is_right
+    assert "php:opcache.enable" in "\n".join(bench.told(found))
 
 
 def test_what_tune_printed_is_told_where_something_is_missed():
@@ -100,6 +116,28 @@ def test_a_diff_that_nothing_bounds_is_as_long_as_it_takes():
     unbounded = replace(CASE, most_diff_lines=None)
     found = bench.judged("shop", unbounded, outcome(), 90.0, diff=DIFF * 4, touched=(), found=RIGHT)
     assert found.is_right
+
+
+SHOWN = """--- command line of node, an argument to a line
++++ command line of node, an argument to a line
+@@ -1,2 +1,3 @@
+ node
+ a.js
++--workers=2
+--- environment
++++ environment
+@@ -0,0 +1 @@
++node: NODE_ENV=production
+"""
+
+
+def test_a_server_is_started_as_a_run_shows_it(tmp_path):
+    server = Server(command=("node", "a.js"), variables={"A": "1"})
+    found = started_as(server, server.command, SHOWN, tmp_path)
+    assert found.command == ("node", "a.js", "--workers=2")
+    assert found.variables == {"A": "1", "NODE_ENV": "production"}
+    with pytest.raises(HttpdynoError, match="not as shown"):
+        started_as(server, ["deno", "b.js"], SHOWN, tmp_path)
 
 
 def page(body, status=200):

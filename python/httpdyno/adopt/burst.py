@@ -5,9 +5,11 @@ this machine meanwhile. What counts is what the kernel and the copy say of it: q
 full, requests that were turned away, handshakes, whether CPUs were idle while connections waited.
 """
 
+import statistics
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from msgspec import structs
@@ -17,10 +19,11 @@ from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Burst, Measurement, Workload
 from httpdyno.servers.site.running import SiteRunning
-from httpdyno.sock_diag import listening_sockets
+from httpdyno.sock_diag import Diagnosis
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions
+from httpdyno.telemetry.ready import ReadyTime
 
 BURST_S = 2.0
 _LOOK_S = 0.05
@@ -60,7 +63,8 @@ def burst(
     network = running.seat.network
     overflows, cpu_s, machine = _overflows(network), account.read().cpu_s, cpu_ticks()
     began_s = time.monotonic()
-    waiting: dict[str, int] = {}
+    queues = _Queues()
+    ready = ReadyTime(account)
     handle = start_load(
         structs.replace(load, requests=asked, timeout_s=_TIMEOUT_S),
         running.addresses,
@@ -69,16 +73,18 @@ def burst(
         drain_s=_DRAIN_S,
     )
     aside_s = began_s + _ASIDE_S
-    try:
+    with ExitStack() as stack:
+        stack.callback(handle.stop)
+        diagnosis = _opened(network, stack)
         while not handle.wait(_LOOK_S):
-            _look(network, waiting)
+            queues.look(diagnosis)
             now_s = time.monotonic()
-            if aside is not None and now_s >= aside_s:
-                aside()
+            if now_s >= aside_s:
+                ready.look()
+                if aside is not None:
+                    aside()
                 took_s = time.monotonic() - now_s
                 aside_s = now_s + max(_ASIDE_S, took_s / _ASIDE_RATIO)
-    finally:
-        handle.stop()
     cpu_s = account.read().cpu_s - cpu_s
     idle, total = (now - then for now, then in zip(cpu_ticks(), machine, strict=True))
     took_s = time.monotonic() - began_s
@@ -88,7 +94,8 @@ def burst(
         measured,
         load.connections,
         took_s,
-        waiting=waiting,
+        queues=queues,
+        ready_s=ready.for_each_run_s(cpu_s),
         overflows=None if overflows is None or after is None else after - overflows,
         cpu_s=cpu_s,
         idle_ratio=idle / total if total > 0 else 0.0,
@@ -100,7 +107,8 @@ def _told(  # noqa: PLR0913 - what there is to tell
     connections: int,
     took_s: float,
     *,
-    waiting: dict[str, int],
+    queues: "_Queues",
+    ready_s: float | None,
     overflows: int | None,
     cpu_s: float,
     idle_ratio: float,
@@ -115,21 +123,58 @@ def _told(  # noqa: PLR0913 - what there is to tell
         n_connects=measured.connects,
         n_handshakes_full=measured.handshakes_full,
         n_handshakes_resumed=measured.handshakes_resumed,
-        waiting=waiting,
+        waiting=queues.waiting,
+        unread=queues.unread,
         overflows=overflows,
         cpu_s=max(0.0, cpu_s),
+        ready_s=ready_s,
         idle_ratio=idle_ratio,
     )
 
 
-def _look(network: str, waiting: dict[str, int]) -> None:
-    """Note where connections wait, and how many at most; of a copy that has a network alone."""
+@dataclass(kw_only=True, slots=True)
+class _Queues:
+    """Where clients of a copy wait, by some looks."""
+
+    waiting: dict[str, int] = field(default_factory=dict)
+    _unread: dict[str, list[int]] = field(default_factory=dict)
+    _n_looks: int = 0
+
+    @property
+    def unread(self) -> dict[str, int]:
+        """As `Burst` has it. Something that was sent just now is unread at some look anywhere."""
+        whole = {k: [*v, *[0] * (self._n_looks - len(v))] for k, v in self._unread.items()}
+        return {k: n for k, v in whole.items() if (n := statistics.median_low(v)) > 0}
+
+    def look(self, diagnosis: Diagnosis | None) -> None:
+        """Look once; of a copy that has no network of its own nothing is known."""
+        if diagnosis is None:
+            return
+        with suppress(AdapterError):
+            listening = diagnosis.listening()
+            ports = {each.address: _port(each.address) for each in listening}
+            unread = diagnosis.unread({port for port in ports.values() if port})
+            self._n_looks += 1
+            for each in listening:
+                if each.waiting > self.waiting.get(each.address, 0):
+                    self.waiting[each.address] = each.waiting
+            for address, port in ports.items():
+                if n := unread.get(port, 0):
+                    self._unread.setdefault(address, []).append(n)
+
+
+def _opened(network: str, stack: ExitStack) -> Diagnosis | None:
     if not network:
-        return
+        return None
     with suppress(AdapterError):
-        for each in listening_sockets(network):
-            if each.waiting > waiting.get(each.address, 0):
-                waiting[each.address] = each.waiting
+        return stack.enter_context(closing(Diagnosis(network)))
+    return None
+
+
+def _port(address: str) -> int:
+    """Return the port of a listening address; 0 of a unix socket."""
+    port = address.rpartition(":")[2]
+    return int(port) if port.isdecimal() and not address.startswith("unix:") else 0
 
 
 def _overflows(network: str) -> int | None:

@@ -22,11 +22,17 @@ class Burst(Record, frozen=True):
     waiting: dict[str, int] = msgspec.field(default_factory=dict)
     """Listening address → the most connections that waited there to be taken at one look; those
     where none did are left out."""
+    unread: dict[str, int] = msgspec.field(default_factory=dict)
+    """Listening address → at how many of its connections something was there that no process had
+    read, at the median look; those without are left out."""
     overflows: int | None = None
     """Connections that found the queue of a listener full. None where it is the whole machine's
     count, which others add to."""
     cpu_s: float = 0.0
     """CPU time of all members."""
+    ready_s: float | None = None
+    """For how long threads of theirs were ready and waited for a CPU, all together; None where the
+    kernel does not tell."""
     idle_ratio: float = 0.0
     """Of all CPU time of this machine: nobody used it."""
 
@@ -34,6 +40,12 @@ class Burst(Record, frozen=True):
     def cpus_busy(self) -> float:
         """How many CPUs the members kept busy, on average."""
         return self.cpu_s / self.duration_s if self.duration_s > 0 else 0.0
+
+    @property
+    def cpus_wanted(self) -> float:
+        """How many CPUs they would have kept busy, had nobody else been there."""
+        wanted_s = self.cpu_s + (self.ready_s or 0.0)
+        return wanted_s / self.duration_s if self.duration_s > 0 else 0.0
 
     @property
     def limited(self) -> int:

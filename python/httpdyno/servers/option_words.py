@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from httpdyno.servers.address import unix_address
 
@@ -57,14 +58,19 @@ def _is_where(text: str) -> bool:
     return text.isdigit() or bool(listening_address(text))
 
 
-def listening_address(text: str) -> str:
+def listening_address(text: str, folder: str = "/") -> str:
     """Return an address as servers of these kinds take it, as `ip:port` or `unix:/path`.
 
     `8000`, `:8000`, `localhost:8000`, `tcp://0.0.0.0:8000?backlog=9`, `unix:/run/shop.sock`; empty
     where it says no port.
+
+    Args:
+        text: As it is written.
+        folder: In which the server runs, where the path of a socket may begin.
     """
     if text.startswith("unix:"):
-        return unix_address(text.removeprefix("unix:").removeprefix("//").partition("?")[0])
+        path = text.removeprefix("unix:").removeprefix("//").partition("?")[0]
+        return unix_address(path if path.startswith("@") else str(PurePosixPath(folder) / path))
     found = _ADDRESS.fullmatch(text)
     if not found:
         return ""

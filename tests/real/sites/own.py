@@ -67,7 +67,7 @@ def proxied(folder: Path) -> OwnSite:
     write(etc / "sites-available/shop.conf", _PROXY_SITE.format(folder=folder))
     enable(etc, "sites", "shop.conf")
     write(folder / "shop.py", _WSGI.format(wait=WAIT_MS / 1000))
-    gunicorn = _virtualenv(folder / "venv", "gunicorn")
+    gunicorn = virtualenv(folder / "venv", "gunicorn")
     write(folder / "Procfile", f"web: {gunicorn} shop:app --bind 127.0.0.1:8001 --workers 1\n")
     _open(folder)
     return OwnSite(
@@ -82,7 +82,7 @@ def own_gunicorn(folder: Path) -> OwnSite:
     """A gunicorn of a virtualenv of its own; each process imports all after 60 requests."""
     write(folder / "shop.py", _IMPORT + _WSGI.format(wait=WAIT_MS / 1000))
     write(folder / "gunicorn.conf.py", _GUNICORN)
-    _virtualenv(folder / "venv", "gunicorn")
+    virtualenv(folder / "venv", "gunicorn")
     _open(folder)
     return OwnSite(
         folder=folder,
@@ -95,7 +95,7 @@ def own_gunicorn(folder: Path) -> OwnSite:
 def own_uvicorn(folder: Path) -> OwnSite:
     """A uvicorn with one process, whose application waits without letting others go on."""
     write(folder / "shop.py", _ASGI.format(wait=WAIT_MS / 1000))
-    _virtualenv(folder / "venv", "uvicorn")
+    virtualenv(folder / "venv", "uvicorn")
     _open(folder)
     return OwnSite(
         folder=folder,
@@ -137,7 +137,7 @@ def _apache(folder: Path, *, mpm: str, modules: tuple[str, ...]) -> Path:
     return etc
 
 
-def _virtualenv(folder: Path, program: str) -> Path:
+def virtualenv(folder: Path, program: str) -> Path:
     """Make a virtualenv that finds the packages of the test's; return its program."""
     venv.create(folder, with_pip=False, symlinks=True)
     packages = folder / f"lib/python3.{sys.version_info.minor}/site-packages"

@@ -130,10 +130,45 @@ class TestVariables:
         survey = self.told("SLOW", command=("node", "a.js"), **of_service)
         knobs = CommandSite().knobs(survey)
         assert knobs["env.SLOW"].default == "no"
-        assert "WEB_CONCURRENCY" not in knobs  # its start is not 0, and nobody named it
+        assert knobs["WEB_CONCURRENCY"].default == 7  # known by its name to be no secret
         assert "canary" not in str(survey)
         changed = CommandSite().change_set(survey, NOTHING, {"env.SLOW": ""})
         assert changed.environment == {"SLOW": ""}
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("NODE_ENV=development", "development"),
+            ("NODE_ENV=S3cret-that-somebody-put-here", None),
+            ("NODE_ENV=", ""),
+            ("PATH=/bin", ""),
+        ],
+    )
+    def test_a_known_variable_starts_as_found_where_it_may_be_that(self, tmp_path, text, found):
+        (tmp_path / "env").write_text(f"{text}\n")
+        names = (text.partition("=")[0],)
+        survey = self.told(
+            command=("node", "a.js"),
+            environment_names=names,
+            environment_from=str(tmp_path / "env"),
+        )
+        info = CommandSite().knobs(survey).get("NODE_ENV")
+        assert (info.default if info else None) == found
+
+    @pytest.mark.parametrize(
+        ("of_member", "is_knob"),
+        [
+            ({}, True),
+            ({"environment_names": ("MALLOC_ARENA_MAX",), "environment_from": "/none"}, False),
+            ({"command": ("/usr/bin/env", "-i", "MALLOC_ARENA_MAX=2", "./api")}, False),
+            ({"command": ("/usr/bin/env", "./api", "MALLOC_ARENA_MAX=2")}, True),
+        ],
+    )
+    def test_a_known_variable_whose_value_nobody_can_say_or_set_is_no_knob(
+        self, of_member, is_knob
+    ):
+        knobs = CommandSite().knobs(self.told(**of_member))
+        assert ("MALLOC_ARENA_MAX" in knobs) == is_knob
 
     def test_an_option_that_looks_like_one_is_none(self):
         assert "env.SLOW" not in CommandSite().knobs(surveyed("./api", "--env.SLOW=3"))

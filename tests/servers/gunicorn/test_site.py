@@ -59,6 +59,18 @@ def test_changes_are_flags_and_what_is_in_force_takes_none(folder):
     assert [each.address for each in survey.listeners] == ["0.0.0.0:9000"]
 
 
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        (("-b", "unix:shop.sock"), "shop.sock"),
+        (("--chdir", "app", "--bind=unix:shop.sock"), "app/shop.sock"),
+    ],
+)
+def test_a_socket_lies_where_the_server_runs(folder, words, path):
+    survey, _ = surveyed(folder, *words)
+    assert [each.address for each in survey.listeners] == [f"unix:{folder / path}"]
+
+
 def test_a_switch_that_no_flag_turns_off_is_said(folder):
     survey, files = surveyed(folder, "--reuse-port")
     changes = GunicornSite().change_set(

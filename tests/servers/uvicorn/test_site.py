@@ -25,6 +25,7 @@ def test_settings_are_as_its_command_line_has_them():
     assert as_found == {"workers": 3, "access_log": False, "loop": "auto", "backlog": 2048}
     assert [each.address for each in survey.listeners] == ["127.0.0.1:9000"]
     assert surveyed("--uds", "/run/s").listeners[0].address == "unix:/run/s"
+    assert surveyed("--uds", "s").listeners[0].address == "unix:/srv/s"
     assert surveyed("--host", "localhost").listeners[0].address == "127.0.0.1:8000"
     assert surveyed("--host", "::1").listeners[0].address == "[::1]:8000"
 
@@ -36,8 +37,17 @@ def test_a_socket_that_nobody_hands_a_copy_is_refused_with_the_way_out():
     assert "`--port 8000`" in refused.detail
 
 
-def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed():
+def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed(monkeypatch):
+    monkeypatch.delenv("WEB_CONCURRENCY", raising=False)
     assert "workers" not in UvicornSite().knobs(surveyed(environment_names=("WEB_CONCURRENCY",)))
+
+
+def test_workers_of_a_variable_are_what_it_says_but_for_a_flag(monkeypatch):
+    monkeypatch.setenv("WEB_CONCURRENCY", "3")
+    names = ("WEB_CONCURRENCY",)
+    for more, n in (((), 3), (("--workers", "2"), 2)):
+        knobs = UvicornSite().knobs(surveyed(*more, environment_names=names))
+        assert knobs["workers"].default == n
 
 
 def test_changes_are_flags_at_the_end():

@@ -5,7 +5,15 @@ Source of what UV_THREADPOOL_SIZE does: nodejs.org/api/cli.html#uv_threadpool_si
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, number, proposals
+from httpdyno.advice.knob.rule import (
+    LIKELY,
+    POSSIBLE,
+    above,
+    is_waited_for,
+    number,
+    proposals,
+    waiting_levels,
+)
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _WORKERS = ("workers", "worker-processes", "processes", "num-workers", "instances", "cluster")
@@ -14,20 +22,29 @@ _THREADS = ("threads", "num-threads", "worker-threads", "thread-pool-size")
 _FEW_THREADS = 4
 _MORE_THREADS = 16
 _GO_USUAL = 100
+_NOT_PRODUCTION = frozenset({"", "dev", "development", "test"})
 
 
 def workers(offered: Offered) -> Iterator[KnobProposal]:
-    """Propose a process for each core where an option of the program's own says fewer."""
-    n_cpus = offered.shape.n_cpus
-    for name in _WORKERS:
+    """Propose a process for each core where the program is told fewer, and more where they wait."""
+    n_cpus, connections = offered.shape.n_cpus, offered.shape.connections
+    for name in (*_WORKERS, "WEB_CONCURRENCY"):
+        # 0 often means as many as there are cores; a variable that is set somebody heeds.
+        n_workers = number(offered.found(name)) or 0
+        is_seen = n_workers > 0 and is_waited_for(offered, n_workers)
+        levels = waiting_levels(offered) if is_seen else (n_cpus, 2 * n_cpus)
+        most = max(levels) if is_seen else n_cpus
+        doing = ", asleep while requests waited," if is_seen else ","
         yield from proposals(
             offered,
             name,
-            # 0 often means as many as there are cores.
-            lambda found: 0 < (number(found) or 0) < n_cpus,
-            lambda _: (n_cpus, 2 * n_cpus),
-            lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
+            lambda found, most=most: 0 < (number(found) or 0) < most,  # type: ignore[misc]
+            lambda found, levels=levels: above(found, levels),  # type: ignore[misc]
+            lambda found, doing=doing: (  # type: ignore[misc]
+                f"{found} on {n_cpus} cores{doing} for {connections} clients"
+            ),
             prior=LIKELY,
+            is_seen=is_seen,
         )
 
 
@@ -69,11 +86,12 @@ def variables(offered: Offered) -> Iterator[KnobProposal]:
         lambda _: (most // 2, most),
         lambda _: f"one at a time for {shape.connections} clients; all others wait",
         prior=LIKELY,
+        is_seen=is_waited_for(offered, number(offered.found("PHP_CLI_SERVER_WORKERS")) or 1),
     )
     yield from proposals(
         offered,
         "NODE_ENV",
-        lambda found: not found,
+        lambda found: found in _NOT_PRODUCTION,
         lambda _: ("production",),
         lambda _: "frameworks such as Express keep compiled templates only in production",
         prior=POSSIBLE,

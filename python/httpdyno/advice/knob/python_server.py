@@ -11,17 +11,17 @@ from httpdyno.advice.knob.rule import (
     WEAK,
     above,
     is_waited_for,
+    leaves_unread,
     number,
     overflowing,
     proposals,
+    waiting_levels,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
 _SEEN = 0.85
 """What load itself has shown comes before what is only likely."""
-_MOST_PER_CPU = 16
-"""Processes, where all of them wait: beyond that threads take less memory for the same."""
 _ONE_AT_A_TIME = frozenset({"sync", "gthread"})
 """Classes whose workers take a request, or one for each thread. Of others nothing is known."""
 
@@ -46,17 +46,19 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
     if shape.burst is None or not is_waited_for(offered, n_workers):
         return
     busy = f"{shape.burst.cpus_busy:.1f} of {shape.n_cpus} CPUs were busy"
-    most = min(shape.connections, _MOST_PER_CPU * shape.n_cpus)
-    if offered.found("worker_class") in _ONE_AT_A_TIME:
+    levels = waiting_levels(offered)
+    is_one_at_a_time = offered.found("worker_class") in _ONE_AT_A_TIME
+    if is_one_at_a_time or leaves_unread(offered):
         yield from proposals(
             offered,
             "workers",
-            lambda found: (number(found) or most) < most,
-            lambda found: above(found, (min(most, 2 * int(number(found) or 1)), most)),
+            lambda found: (number(found) or max(levels)) < max(levels),
+            lambda found: above(found, levels),
             lambda found: f"all {found} were taken and connections waited, while {busy}",
             prior=_SEEN,
             is_seen=True,
         )
+    if is_one_at_a_time:
         yield from proposals(
             offered,
             "threads",
@@ -113,6 +115,18 @@ def loops(offered: Offered) -> Iterator[KnobProposal]:
             )
 
 
+def logs(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose to write no line for each request; whoever reads them has to agree."""
+    yield from proposals(
+        offered,
+        "access_log",
+        lambda found: found is True,
+        lambda _: (False,),
+        lambda _: "a line of log is made and written for each request, in Python",
+        expects="cpu",
+    )
+
+
 def weak(offered: Offered) -> Iterator[KnobProposal]:
     """List what rarely matters, so that it is known that it was thought of."""
     yield from proposals(
@@ -135,5 +149,5 @@ def _waits(offered: Offered, found: object) -> bool:
     return n_workers * n_threads < min(offered.shape.connections, 2 * offered.shape.n_cpus + 1)
 
 
-RULES = (workers, idle, threads, lives, loops, queues, weak)
+RULES = (workers, idle, threads, lives, loops, logs, queues, weak)
 """All rules of these kinds."""

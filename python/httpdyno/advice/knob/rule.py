@@ -12,7 +12,10 @@ POSSIBLE = 0.5
 _BUSY_RATIO = 0.6
 """Of the CPUs that its workers can use: one that keeps fewer busy waits for something else."""
 _IDLE_RATIO = 0.25
-"""Of this machine's CPU time, unused: with less a worker may just not have come to run."""
+"""Of this machine's CPU time, unused: with less a worker may just not have come to run, where the
+kernel does not tell."""
+_MOST_PER_CPU = 16
+"""Processes, where all of them wait: beyond that threads take less memory for the same."""
 WEAK = 0.2
 """Below `proposal.LEAST_PRIOR`: listed with its reason, tried where somebody asks for it."""
 
@@ -91,23 +94,48 @@ def uncompressed(offered: Offered) -> str:
 
 
 def is_waited_for(offered: Offered, n_workers: float) -> bool:
-    """Whether connections waited in the rehearsal for workers that waited themselves.
+    """Whether clients waited in the rehearsal for workers that waited themselves.
 
-    These did not lack CPUs, of which some had nothing to do, and used little of what they had.
+    They waited to be accepted or, where all are accepted at once, to be read. The workers were
+    neither at a CPU nor ready for one, whatever others do on this machine.
     """
     burst = offered.shape.burst
-    if burst is None or not burst.waiting or not _may_wait_at(offered, burst):
+    if burst is None or not (burst.waiting or burst.unread) or not _may_wait_at(offered, burst):
         return False
-    if burst.idle_ratio < _IDLE_RATIO:
+    if burst.ready_s is None and burst.idle_ratio < _IDLE_RATIO:
         return False
-    return burst.cpus_busy < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
+    return burst.cpus_wanted < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
+
+
+def leaves_unread(offered: Offered) -> bool:
+    """Whether it accepted clients in the rehearsal that it did not read: its loop is blocked."""
+    burst = offered.shape.burst
+    return burst is not None and _is_its_own(offered, burst.unread)
+
+
+def waiting_levels(offered: Offered) -> tuple[int, int]:
+    """Return the numbers of workers that are proposed where all wait: half of the most, and all.
+
+    Who waits takes no CPU, so as many as there are clients gain most, and are tried soon.
+    """
+    most = min(offered.shape.connections, _MOST_PER_CPU * offered.shape.n_cpus)
+    return most // 2, most
 
 
 def _may_wait_at(offered: Offered, burst: Burst) -> bool:
     """Whether it may be this member that connections waited for, of those that listen."""
-    own = {each.address.rpartition(":")[2] for each in offered.survey.listeners}
-    waited_at = {address.rpartition(":")[2] for address in burst.waiting}
-    return not own or not waited_at or bool(own & waited_at)
+    waited_at = (*burst.waiting, *burst.unread)
+    return not (offered.survey.listeners and waited_at) or _is_its_own(offered, waited_at)
+
+
+def _is_its_own(offered: Offered, addresses: Iterable[str]) -> bool:
+    """Whether it listens at one of these by its port, or by the path of its socket.
+
+    The kernel has a path as it was bound, which may begin in the folder of the server.
+    """
+    own = [each.address.rpartition(":")[2] for each in offered.survey.listeners]
+    told = [address.rpartition(":")[2].removeprefix("./") for address in addresses]
+    return any(each == one or each.endswith(f"/{one}") for each in own for one in told)
 
 
 def above(found: Level, levels: Iterable[int]) -> tuple[int, ...]:

@@ -47,6 +47,7 @@ from httpdyno.servers.option_words import (
 )
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.site.environment import set_variables
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.source.package import package_version
 from httpdyno.servers.source.program import plain_member
@@ -110,7 +111,7 @@ class CommandSite:
         parts = parts_of(interpreter(_program(member), clean_environment()["PATH"]), member.command)
         parts |= {NODE} if self.kind == NODE else set()
         where = option(member.command, *_WHERE)
-        address = listening_address(where.replace("{port}", PORT))
+        address = listening_address(where.replace("{port}", PORT), member.folder or "/")
         port = option(member.command, *_PORTS).replace("{port}", PORT)
         if not address and any("{port}" in word or "{address}" in word for word in member.command):
             port = PORT
@@ -119,7 +120,7 @@ class CommandSite:
             address = listening_address(f"{host if _IP.fullmatch(host) else '127.0.0.1'}:{port}")
         return Survey(
             version=_version(member),
-            readings=readings_of(member.command, parts=parts, set_already=member.environment_names),
+            readings=readings_of(member.command, parts=parts, set_already=set_variables(member)),
             listeners=(Listener(address=address, is_tls=is_tls_address(where)),) if address else (),
         )
 

@@ -9,8 +9,10 @@ Which variables a program looks at is not known from outside. So but for a few, 
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
+
+from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, KnobInfo, Level, Reading, level_text
@@ -22,6 +24,8 @@ VARIABLE = "variable"
 """Scope of a reading of a variable that a person named."""
 _OPTION = re.compile(r"--([A-Za-z][\w.-]*)(?:=(.*))?")
 _NUMBER = re.compile(r"-?\d{1,15}")
+_WORD = re.compile(r"[a-z-]{0,16}")
+"""What says how a program runs: `development`. Longer texts may be anything."""
 _INTERPRETER = re.compile(
     r"node|nodejs|deno|bun|java|perl|php[\d.]*|python[\d.]*|pypy[\d.]*|ruby[\d.]*|sh|bash|dash|npm|npx"
 )
@@ -135,19 +139,28 @@ _HEARD_BY = {
 
 
 def readings_of(
-    command: Sequence[str], *, parts: Collection[str], set_already: Collection[str] = ()
+    command: Sequence[str],
+    *,
+    parts: Collection[str],
+    set_already: Mapping[str, str | None] | None = None,
 ) -> tuple[Reading, ...]:
     """Return what a command line says of settings with numbers, and the known variables.
 
     Args:
         command: Program and arguments.
         parts: What is in the program that hears variables: `NODE`, `GO`, `PHP`, `GLIBC`.
-        set_already: Variables with a value of its service's, which is not to be stored.
+        set_already: Variables of its service → their values, of which those of known variables
+            alone are kept; None where one cannot be read.
     """
+    # What the command itself sets, nothing from outside changes.
+    known = {**(set_already or {}), **dict.fromkeys(set_by(command))}
     found = [
-        Reading(name=name, scope="", text="" if info.default is None else level_text(info.default))
+        Reading(name=name, scope="", text=text, evidence="read")
         for name, info in VARIABLES.items()
-        if name not in set_already and _HEARD_BY[name] in parts
+        if _HEARD_BY[name] in parts
+        if (text := known.get(name, "" if info.default is None else level_text(info.default)))
+        is not None
+        if _level(info, text) is not None
     ]
     words = _own_words(command)
     options = [] if _has_words_last(words) else _options(words, command)
@@ -156,6 +169,14 @@ def readings_of(
         if name not in _NEVER:
             found.append(Reading(name=name, scope="", text=value, evidence="seen"))
     return tuple(found)
+
+
+def set_by(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the variables that a command sets before it runs a program: `env NAME=… PROGRAM`."""
+    if not command or PurePosixPath(command[0]).name != "env":
+        return ()
+    before = takewhile(lambda word: word.startswith("-") or "=" in word, command[1:])
+    return tuple(word.partition("=")[0] for word in before if not word.startswith("-"))
 
 
 def _options(words: Sequence[str], command: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -212,7 +233,11 @@ def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
             found[name] = _named(name, reading)
         if reading.scope:
             continue
-        found[reading.name] = VARIABLES.get(reading.name) or KnobInfo(
+        if variable := VARIABLES.get(reading.name):
+            level = _level(variable, reading.text)
+            found[reading.name] = structs.replace(variable, default=level)
+            continue
+        found[reading.name] = KnobInfo(
             name=reading.name,
             summary=f"the program's own option --{reading.name}",
             kind="integer",
@@ -222,6 +247,15 @@ def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
             evidence="seen",
         )
     return found
+
+
+def _level(info: KnobInfo, text: str) -> Level | None:
+    """Return a known variable's value; None where that is none of those that it may have."""
+    if info.kind == "integer":
+        level: Level | None = int(text) if _NUMBER.fullmatch(text) else None
+    else:
+        level = text if _WORD.fullmatch(text) else None
+    return None if level is None or info.complaint(level) else level
 
 
 def _named(name: str, reading: Reading) -> KnobInfo:

@@ -5,11 +5,10 @@ their start stands in the study then, beside the levels that were given.
 """
 
 from collections.abc import Collection
-from pathlib import PurePosixPath
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Reading, Survey
-from httpdyno.servers.command.site_knob import VARIABLE, VARIABLES
+from httpdyno.servers.command.site_knob import VARIABLE, VARIABLES, set_by
 from httpdyno.servers.site.environment import own_variables
 from httpdyno.servers.staging import INHERITED
 
@@ -42,10 +41,7 @@ def _check(member: Member, survey: Survey, name: str) -> None:
             f"the variable `{name}` of {member.name} cannot be tried: copies get one of their own",
             hint="name a variable that the program alone looks at",
         )
-    first = member.command[0] if member.command else ""
-    if PurePosixPath(first).name == "env" and any(
-        word.startswith(f"{name}=") for word in member.command
-    ):
+    if name in set_by(member.command):
         raise AdapterError(
             f"the command of {member.name} sets `{name}` itself, whatever its environment has",
             hint=f"leave `{name}=…` out of the command, and give it as a level",

@@ -117,7 +117,7 @@ class GunicornSite:
                 *(_reading(name, words, assigned.get(name)) for name in KNOBS),
                 *(_assigned(name, assigned[name]) for name in _TOLD if name in assigned),
             ),
-            listeners=_listeners(words, assigned, variables),
+            listeners=_listeners(words, assigned, variables, member.folder),
             logs=_logs(words, assigned, member.folder),
             writes=_folders(words, assigned, member.folder),
         )
@@ -263,7 +263,10 @@ def _assigned(name: str, assigned: Assigned) -> Reading:
 
 
 def _listeners(
-    words: Sequence[str], assigned: Mapping[str, Assigned], variables: Mapping[str, str]
+    words: Sequence[str],
+    assigned: Mapping[str, Assigned],
+    variables: Mapping[str, str],
+    folder: str,
 ) -> tuple[Listener, ...]:
     said = options(words, *_BIND)
     where: object = said
@@ -274,7 +277,11 @@ def _listeners(
         where = f"0.0.0.0:{variables['PORT']}" if "PORT" in variables else "127.0.0.1:8000"
     texts = where if isinstance(where, list) else str(where).split(",")
     is_tls = bool(option(words, "--certfile")) or "certfile" in assigned
-    addresses = [listening_address(str(text).strip().replace("{port}", "8000")) for text in texts]
+    chdir = option(words, "--chdir") or str(assigned["chdir"].value if "chdir" in assigned else "")
+    runs_in = str(PurePosixPath(folder or "/") / chdir)
+    addresses = [
+        listening_address(str(text).strip().replace("{port}", "8000"), runs_in) for text in texts
+    ]
     return tuple(
         Listener(address=address, is_tls=is_tls, origin=origin) for address in addresses if address
     )

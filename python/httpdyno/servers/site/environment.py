@@ -91,6 +91,12 @@ def readable_variables(member: Member) -> dict[str, str]:
     return {name: known[name] for name in member.environment_names if name in known}
 
 
+def set_variables(member: Member) -> dict[str, str | None]:
+    """Return all variables that a member's copies are given, None where one cannot be read."""
+    unread: dict[str, str | None] = dict.fromkeys(member.environment_names)
+    return {**unread, **readable_variables(member), **member.environment}
+
+
 def own_variables(member: Member) -> dict[str, str]:
     """Return the variables of a member's service, with their values.
 

@@ -15,7 +15,6 @@ from httpdyno.sock_diag import listening_sockets
 SOURCE = "its processes, the kernel and its command line"
 _REFUSES = frozenset({1, 2, 3})
 """An exception, a flag that click does not take, and uvicorn's own STARTUP_FAILURE."""
-_WORKERS = "WEB_CONCURRENCY"
 _LIBRARIES = {"loop": ("uvloop", "asyncio"), "http": ("httptools", "h11")}
 """What it is where the library is mapped, and where it is not."""
 
@@ -45,17 +44,14 @@ class UvicornInsight:
 
     def lacking(self) -> str:
         """Return how many of its workers do not accept connections yet."""
-        root = process_texts(self._process.pid)
-        said = told(root.arguments).get("workers") or root.environment.get(_WORKERS) if root else ""
+        said = self._told().get("workers")
         wanted = int(said) if said and said.isdigit() else 1
         accept = len(self._workers())
         return f"{accept} of {wanted} workers are up" if accept < wanted else ""
 
     def effective(self) -> Effective | NotRunning:
         """Return what is seen, compared with what was asked."""
-        root = process_texts(self._process.pid)
-        workers = self._workers()
-        values = told(root.arguments if root else ())
+        workers, values = self._workers(), self._told()
         values["workers"] = str(len(workers))
         if sockets := [s for s in listening_sockets(self._network) if s.address == self._address]:
             values["backlog"] = str(sockets[0].backlog)
@@ -67,9 +63,11 @@ class UvicornInsight:
             # library that the server does not.
             if asked.get(name) == "auto" or (asked.get(name) == without and is_mapped):
                 asked[name] = values[name]
-        for name in ("limit_concurrency", "limit_max_requests"):
-            values.setdefault(name, "0")
         return Effective(values=values, asked=asked, source=SOURCE)
+
+    def _told(self) -> dict[str, str]:
+        root = process_texts(self._process.pid)
+        return told(root.arguments, root.environment) if root else {}
 
     def _workers(self) -> list[int]:
         """Return the processes that accept connections."""

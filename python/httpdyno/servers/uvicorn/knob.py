@@ -1,10 +1,10 @@
 """uvicorn's settings that can be tuned. Source of all: www.uvicorn.org/settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from httpdyno.model import KnobInfo, Level
+from httpdyno.model import KnobInfo, Level, level_text
 
 _SOURCE = "www.uvicorn.org/settings/#"
 
@@ -131,6 +131,7 @@ KNOBS = {
     knob.name: replace(knob, cost="restart", source=_SOURCE + knob.source) for knob in _DECLARED
 }
 
+_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
 _NONE_AT_0 = frozenset({"limit_concurrency", "limit_max_requests"})
 
 
@@ -151,9 +152,29 @@ def flags(levels: Mapping[str, Level]) -> list[str]:
     return found
 
 
-def told(arguments: tuple[str, ...]) -> dict[str, str]:
-    """Return the settings that a command line says, the last of each: name → text."""
+def of_variables(name: str, variables: Mapping[str, str | None]) -> str | None:
+    """Return what its environment says of an option, where no flag does: empty is nothing.
+
+    None where a variable of it is there that nobody may read.
+    """
+    names = (f"UVICORN_{name.upper()}", *(("WEB_CONCURRENCY",) if name == "workers" else ()))
+    return next((variables[each] for each in names if variables.get(each, "") != ""), "")
+
+
+def told(arguments: Sequence[str], variables: Mapping[str, str | None]) -> dict[str, str]:
+    """Return all settings by name as text: what it does by itself, its variables, its flags.
+
+    Of flags the last counts. What a variable says that cannot be read is left out; a process that
+    is ending has no words.
+    """
     found: dict[str, str] = {}
+    for name, info in KNOBS.items() if arguments else ():
+        text = of_variables(name, variables)
+        if text is None:
+            continue
+        if text and info.kind == "boolean":
+            text = level_text(text.lower() in _YES)
+        found[name] = text or level_text(info.default or 0)
     for argument, following in zip(arguments, (*arguments, "")[1:], strict=True):
         flag, equals, value = argument.removeprefix("--").partition("=")
         name = flag.replace("-", "_")

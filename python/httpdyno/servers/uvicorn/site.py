@@ -18,13 +18,13 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.address import unix_address
 from httpdyno.servers.command.site import recognised, started_with
 from httpdyno.servers.option_words import listening_address, option
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.site.environment import set_variables
 from httpdyno.servers.source.package import python_version
 from httpdyno.servers.uvicorn.in_force import UvicornInsight
-from httpdyno.servers.uvicorn.knob import KNOBS, flags, told
+from httpdyno.servers.uvicorn.knob import KNOBS, flags, of_variables, told
 
 _KIND = "uvicorn"
 
@@ -67,14 +67,12 @@ class UvicornSite:
         """Return what its command line says, and what it does where that says nothing."""
         del files, seat
         words = member.command
-        said = told(tuple(words))
-        readings = tuple(
-            Reading(name=name, scope="", text=said.get(name, level_text(info.default or 0)))
-            for name, info in KNOBS.items()
-            # What stands in a variable of theirs is not to be read here.
-            if name != "workers"
-            or name in said
-            or "WEB_CONCURRENCY" not in member.environment_names
+        variables = set_variables(member)
+        said = told(words, variables)
+        readings = tuple(Reading(name=name, scope="", text=text) for name, text in said.items())
+        socket, host, port = (
+            option(words, f"--{name}") or of_variables(name, variables) or usual
+            for name, usual in (("uds", ""), ("host", "127.0.0.1"), ("port", "8000"))
         )
         if handle := option(words, "--fd"):
             return NotRunning(
@@ -82,11 +80,11 @@ class UvicornSite:
                 detail=f"its socket is file descriptor {handle}, which nobody hands a copy; give "
                 "it an address in its place, `--port 8000` or `--uds /run/app.sock`",
             )
-        socket = option(words, "--uds")
-        host, port = option(words, "--host") or "127.0.0.1", option(words, "--port") or "8000"
         host = f"[{host}]" if ":" in host else host
         where = f"{host}:{port.replace('{port}', '8000')}"
-        address = unix_address(socket) if socket else listening_address(where) or where
+        if socket:
+            where = f"unix:{socket}"
+        address = listening_address(where, member.folder or "/") or where
         version = python_version(_KIND, words, member.folder)
         return Survey(
             version=f"uvicorn {version}".strip(),
