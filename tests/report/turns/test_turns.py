@@ -188,3 +188,13 @@ def test_cpu_time_says_whose_it_is_without():
 def test_an_end_that_is_not_1_does_not_read_as_1(low, high, text):
     interval = RatioInterval(ratio=1.31, low=low, high=high, confidence=0.95)
     assert interval_text(interval) == text
+
+
+def test_of_a_name_it_is_said_which_address_was_taken() -> None:
+    whole = outcome(2)
+    assert "address" not in plain_text(turns_text(whole))
+    first, *others = whole.instances
+    named = replace(first, url="http://shop.test/", address="10.0.0.2:80")
+    text = plain_text(turns_text(replace(whole, instances=(named, *others))))
+    [row] = [line for line in text.splitlines() if line.startswith("address ")]
+    assert "10.0.0.2:80" in row

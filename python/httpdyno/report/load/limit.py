@@ -6,6 +6,7 @@ from msgspec import structs
 
 from httpdyno.load.target import is_loopback
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
+from httpdyno.report.load.distribution import time_text
 from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import (
     RUN_QUEUE,
@@ -14,7 +15,7 @@ from httpdyno.report.shared.bottleneck import (
     seen_words,
 )
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.units import format_duration, format_percent, format_rate
+from httpdyno.units import format_percent, format_rate
 
 _WHO = {
     "server": "the server",
@@ -38,7 +39,7 @@ _SPARE_CORE = 0.5
 _KEPT = 0.9
 """Of what was offered: who answers less in time has more under way each time."""
 _PUNCTUAL_S = 0.001
-_UNITS = {"_s": format_duration, "_per_s": format_rate}
+_UNITS: dict[str, Callable[[float], str]] = {"_s": time_text, "_per_s": format_rate}
 
 
 def who(limited_by: str) -> str:
@@ -180,7 +181,7 @@ def _rate(measurement: Measurement, workload: Workload) -> str:
         return f"{format_percent(achieved)} was answered in time, and no more slowly than at first"
     if late_s > _PUNCTUAL_S:
         return "the server kept up"
-    punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
+    punctual = f"; 99 % went out within {time_text(late_s)} of their due time"
     return f"the server kept up and this client had CPU to spare{punctual if late_s > 0 else ''}"
 
 

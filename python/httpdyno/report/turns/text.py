@@ -1,11 +1,13 @@
 """Turns as text: what is claimed first, then what each server did."""
 
+from urllib.parse import urlsplit
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.model import TurnsClaim, TurnsOutcome
+from httpdyno.model import Instance, TurnsClaim, TurnsOutcome
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.turns.words import (
     claim_words,
@@ -60,9 +62,17 @@ def _instances(outcome: TurnsOutcome) -> Table:
         table.add_column(name if number else f"{name} (reference)", justify="right")
     for name in rows[0]:
         table.add_row(Text(name, "dim"), *(Text(row[name]) for row in rows))
+    if any(map(_is_named, outcome.instances)):
+        table.add_row(Text("address", "dim"), *(Text(each.address) for each in outcome.instances))
     if any(instance.process for instance in outcome.instances):
         table.add_row(Text("process", "dim"), *(Text(each.process) for each in outcome.instances))
     return table
+
+
+def _is_named(instance: Instance) -> bool:
+    """Whether its URL leaves open where that is: a name, of which one address was taken."""
+    host = urlsplit(instance.url).hostname or ""
+    return host != "localhost" and host not in instance.address
 
 
 def _grid(claim: TurnsClaim) -> Table:
