@@ -194,7 +194,7 @@ def of_site(name: str, case: Case, budget: str) -> Result:
             touched = tuple(
                 sorted(path for path in before.keys() | case.files if _differ(path, before, case))
             )
-            diff = run.diff(outcome["overlay_diff"])
+            diff = run.diff(outcome["overlay_diff"], outcome["id"])
             found = run.patched(outcome["overlay_diff"], proven_of(outcome))
         except HttpdynoError as error:
             took_s = time.monotonic() - began_s
@@ -290,6 +290,7 @@ class _Commands:
         self._environment = {
             **os.environ,
             "HTTPDYNO_STORE": str(work / "store.sqlite"),
+            "HTTPDYNO_DATA_DIR": str(work / "data"),
             "HTTPDYNO_RUN_DIR": str(work / "run"),
         }
 
@@ -316,12 +317,12 @@ class _Commands:
         self.text = self.said
         return msgspec.json.decode(file.read_bytes())
 
-    def diff(self, shown: str) -> str:
+    def diff(self, shown: str, run_id: str) -> str:
         """Return the run's patch; what is `shown` where only a command line changes."""
         if not any(line.startswith("--- /") for line in shown.splitlines()):
             return shown
         file = self._work / "tuned.patch"
-        self._run("report", "--diff", str(file), codes={0, 1})
+        self._run("report", run_id, "--diff", str(file), codes={0, 1})
         return file.read_text()
 
     def patched(self, shown: str, proven: Mapping[str, Level]) -> dict[str, Level]:

@@ -251,9 +251,9 @@ Listen 127.0.0.1:{port}
 {loads}TypesConfig /etc/mime.types
 User {user}
 Group {user}
-StartServers 4
-MinSpareServers 2
-MaxSpareServers 4
+StartServers 16
+MinSpareServers 4
+MaxSpareServers 32
 MaxRequestWorkers 4
 MaxConnectionsPerChild 150
 KeepAlive Off

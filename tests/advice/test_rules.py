@@ -50,7 +50,7 @@ OTHERS = Shape(
     n_cpus=4, connections=64, burst=structs.replace(CROWDED.burst or BURST, idle_ratio=0.1)
 )
 ASLEEP = Shape(n_cpus=4, connections=64, burst=structs.replace(OTHERS.burst or BURST, ready_s=0.5))
-READY = Shape(n_cpus=4, connections=64, burst=structs.replace(OTHERS.burst or BURST, ready_s=6.0))
+READY = Shape(n_cpus=4, connections=64, burst=structs.replace(OTHERS.burst or BURST, ready_s=17.5))
 UNREAD = Shape(
     n_cpus=4,
     connections=64,

@@ -1,5 +1,7 @@
 """What findings add to the knobs that are proposed."""
 
+from dataclasses import replace
+
 import pytest
 from tests.advice.looked_at import gunicorn, httpd, nginx_text, proposed
 from tests.servers.apache_site.sample import PREFORK
@@ -7,6 +9,7 @@ from tests.servers.apache_site.sample import PREFORK
 from httpdyno.advice.knob.finding import with_findings
 from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen
 from httpdyno.advice.rules.declaration import Finding, Proposed
+from httpdyno.model import Burst
 
 ROOMY = Shape(n_cpus=4, connections=64)
 PROXIED = "location / { proxy_pass http://127.0.0.1:3000; }"
@@ -56,6 +59,21 @@ def test_its_value_stands_among_the_levels_that_there_are():
         "on+nopush",
         "on",
     )
+
+
+def test_what_was_seen_under_load_says_how_many_by_itself():
+    burst = Burst(
+        duration_s=2.0,
+        connections=64,
+        n_answers=9,
+        n_failed=0,
+        waiting={"127.0.0.1:8000": 60},
+        cpu_s=0.2,
+        ready_s=0.1,
+    )
+    site = gunicorn(shape=replace(ROOMY, burst=burst))
+    each = added(site, finding(("workers", 6)))["workers"]
+    assert (each.levels, each.is_seen, each.found_by) == ((32, 64), True, "some-rule")
 
 
 def test_what_follows_from_clients_and_cpus_is_told_too():

@@ -1,5 +1,7 @@
 """What a short burst of load did to a private copy, once, before anything is measured."""
 
+import math
+
 import msgspec
 
 from httpdyno.model.base import Record
@@ -41,11 +43,13 @@ class Burst(Record, frozen=True):
         """How many CPUs the members kept busy, on average."""
         return self.cpu_s / self.duration_s if self.duration_s > 0 else 0.0
 
-    @property
-    def cpus_wanted(self) -> float:
-        """How many CPUs they would have kept busy, had nobody else been there."""
-        wanted_s = self.cpu_s + (self.ready_s or 0.0)
-        return wanted_s / self.duration_s if self.duration_s > 0 else 0.0
+    def cpus_wanted(self, n_workers: float) -> float:
+        """Return how many CPUs so many workers would have kept busy, had nobody else been there.
+
+        Then they had not waited for CPUs, and were as long asleep for each answer.
+        """
+        free_s = self.duration_s - (self.ready_s or 0.0) / max(1.0, n_workers)
+        return self.cpu_s / free_s if free_s > 0 else math.inf
 
     @property
     def limited(self) -> int:

@@ -40,7 +40,9 @@ def with_findings(
             known = whole.get(each.knob) or KnobProposal(
                 name=each.knob, start=info.default, levels=(), why=""
             )
-            added = structs.replace(known, levels=_levels(known, each.value))
+            # Who was seen to be waited for is to be as many as wait, whatever a rule of thumb says.
+            levels = known.levels if known.is_seen else _levels(known, each.value)
+            added = structs.replace(known, levels=levels)
             whole[each.knob] = added if known.found_by else _reasoned(added, finding)
     return whole
 

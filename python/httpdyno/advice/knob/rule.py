@@ -96,15 +96,15 @@ def uncompressed(offered: Offered) -> str:
 def is_waited_for(offered: Offered, n_workers: float) -> bool:
     """Whether clients waited in the rehearsal for workers that waited themselves.
 
-    They waited to be accepted or, where all are accepted at once, to be read. The workers were
-    neither at a CPU nor ready for one, whatever others do on this machine.
+    They waited to be accepted or, where all are accepted at once, to be read. The workers used
+    little of the time in which they did not wait for a CPU themselves, that others have here.
     """
     burst = offered.shape.burst
     if burst is None or not (burst.waiting or burst.unread) or not _may_wait_at(offered, burst):
         return False
     if burst.ready_s is None and burst.idle_ratio < _IDLE_RATIO:
         return False
-    return burst.cpus_wanted < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
+    return burst.cpus_wanted(n_workers) < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
 
 
 def leaves_unread(offered: Offered) -> bool:
