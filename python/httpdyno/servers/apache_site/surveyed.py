@@ -122,7 +122,7 @@ def _is_on(name: str, hosts: Iterable[Section], directives: Iterable[Directive])
         if d.name.lower() == name
     }
     main = said.get(None, False)
-    return any(said.get(host, main) for host in hosts or [None])
+    return any([said.get(host, main) for host in hosts] or [main])
 
 
 def backends(directives: Sequence[Directive], places: Places) -> list[Backend]:
