@@ -46,8 +46,12 @@ _MOST_DIGITS = 300
 _BANDWIDTH = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join([*_BYTES, *_BITS])})(?:/s)?")
 
 
-def duration_s(text: str) -> float:
+def duration_s(text: str, option: str = "") -> float:
     """Return the seconds in a duration such as `250ms`, `30s`, `3m`, `1m30s`.
+
+    Args:
+        text: What was written.
+        option: The option that it stands behind, if any; a message names it.
 
     Raises:
         UsageError: Not a duration, or a bare number (a number without a unit is ambiguous).
@@ -56,7 +60,8 @@ def duration_s(text: str) -> float:
     parts = _DURATION_PART.findall(compact)
     if not parts or "".join(number + unit for number, unit in parts) != compact:
         raise UsageError(
-            f"`{text}` is not a duration", hint="Give a number and a unit: `250ms`, `30s`, `3m`."
+            f"`{f'{option} {text}'.lstrip()}` is not a duration",
+            hint="Give a number and a unit: `250ms`, `30s`, `3m`.",
         )
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     return _finite(seconds, text, "Give a number and a unit: `250ms`, `30s`, `3m`.")

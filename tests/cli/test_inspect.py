@@ -30,7 +30,7 @@ def test_a_command_is_described_and_not_run(own_folders, capsys):
     ("words", "code", "message"),
     [
         (["8080"], 2, "names no server of this machine"),
-        (["nginxx"], 2, "no kind of server is called `nginxx`"),
+        (["nginxx"], 2, "did you mean `nginx`?"),
         (["pid:4194303"], 2, "no process has the id"),
         (["unit:nowhere"], 3, "no unit is called"),
         (["/nowhere.conf"], 3, "does not exist"),

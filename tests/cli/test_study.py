@@ -252,7 +252,7 @@ def test_a_run_of_another_study_is_not_resumed(plans, capsys):
         (["tune"], 2, "no study was named"),
         (["tune", "bokmarks"], 2, "`bokmarks` is neither a bundled study nor a file"),
         (["tune", "bookmarks", "--budget", "0s"], 2, "no time at all"),
-        (["tune", "bookmarks", "--budget", "soon"], 2, "`soon` is not a duration"),
+        (["tune", "bookmarks", "--budget", "soon"], 2, "`--budget soon` is not a duration"),
         (["tune", "bookmarks", "--seed", "-1"], 2, "a seed of -1"),
         (["tune", "bookmarks", "--html", "-"], 2, "not stdout"),
         (["tune", "--resume", "99"], 3, "99"),

@@ -198,10 +198,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     before = tuple(map(_side_command, prepare or ()))
+    start_s = duration_s(start_timeout, "--start-timeout")
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
-    start_s = duration_s(start_timeout)
     behind = Behind(machine, start_s)
     own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
     members = [replaced(each, ready_timeout_s=start_s) for each in own]
@@ -261,7 +261,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         offer=offer,
         ready_path=ready_path,
         ready_status=ready_status,
-        budget_s=duration_s(budget),
+        budget_s=duration_s(budget, "--budget"),
         before=before,
         wanted=wanted,
         own=own_servers(gathered, [*named, *behind.found], machine),
@@ -309,8 +309,8 @@ def _proxied(loaded: Listener) -> UsageError:
     at = f" ({loaded.origin.file}:{loaded.origin.line})" if loaded.origin else ""
     return UsageError(
         f"`{loaded.address}` speaks the PROXY protocol{at}, which the load does not",
-        hint="name another address, `--listener`, or one of the configuration without "
-        "`proxy_protocol`; `--isolation wall` leaves it out of its copies",
+        hint="name another address, `--listener`, or one of the configuration without it; "
+        "`--isolation wall` leaves it out of its copies",
     )
 
 

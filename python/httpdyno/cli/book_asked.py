@@ -68,7 +68,7 @@ def limit_s_of(
         UsageError: It is no time.
     """
     if budget is not None:
-        given_s = duration_s(budget)
+        given_s = duration_s(budget, "--budget")
         if given_s <= 0:
             raise UsageError(f"a budget of `{budget}` is no time at all", hint="`--budget 30m`")
         return given_s

@@ -163,7 +163,7 @@ def compare_urls(
     plan = TurnsPlan(
         servers=tuple(map(_server, targets, addresses)),
         workload=workload,
-        duration_s=duration_s(asked.duration or DEFAULT_DURATION),
+        duration_s=duration_s(asked.duration or DEFAULT_DURATION, "-d"),
         seed=seed,
         threads=threads,
         host=host_facts(),

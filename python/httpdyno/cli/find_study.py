@@ -52,7 +52,10 @@ def study_path(name_or_path: str) -> Path:
     if is_there(file):
         return file
     if is_folder:
-        raise StudyFileError(f"the folder `{name_or_path}` holds no {STUDY_FILE}")
+        raise StudyFileError(
+            f"the folder `{name_or_path}` holds no {STUDY_FILE}",
+            hint="name a folder that `httpdyno adopt` or `httpdyno study new` wrote",
+        )
     close = get_close_matches(name_or_path, bundled, n=1)
     hint = (
         f"did you mean `{close[0]}`?" if close else "`httpdyno study list` shows the bundled ones"

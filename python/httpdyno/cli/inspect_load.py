@@ -148,7 +148,7 @@ def _plan(asked: LoadAsked) -> LoadPlan:
         tls=TlsSpec(server_name=targets[0].host) if targets[0].is_tls else None,
     )
     window = WindowPlan(
-        arm=0, lead_in_s=0.0, measure_s=duration_s(asked.duration or DEFAULT_DURATION)
+        arm=0, lead_in_s=0.0, measure_s=duration_s(asked.duration or DEFAULT_DURATION, "-d")
     )
     return load_plan(
         found.target,

@@ -198,7 +198,7 @@ def budget_or_none(text: str | None, *, is_until_decided: bool) -> float | None:
         return math.inf
     if text is None:
         return None
-    budget_s = duration_s(text)
+    budget_s = duration_s(text, "--budget")
     if budget_s <= 0:
         raise UsageError(f"a budget of `{text}` is no time at all", hint="such as `--budget 3m`")
     return budget_s

@@ -111,7 +111,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     run_id = run_named(source or [])
-    every_s = duration_s(every or (EVERY if run_id is None else EVERY_OF_RUN))
+    every_s = duration_s(every or (EVERY if run_id is None else EVERY_OF_RUN), "--every")
     _check(every_s, has_count=n_looks is not None, is_once=once, has_json=json is not None)
     if run_id is not None:
         if any(each is not None for each in (pid, server, config, status)):

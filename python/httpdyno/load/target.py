@@ -4,6 +4,7 @@ A load test of somebody else's server is an attack, and a typing error is enough
 only this machine and private networks are loaded without being asked again.
 """
 
+import re
 import socket
 import stat
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.foreign_text import is_whole_url
 
 _PORTS = {"http": 80, "https": 443}
+_ONE_SLASH = re.compile(r"(https?):/(?!/)", re.IGNORECASE)
 _WEB_SOCKETS = frozenset({"ws", "wss"})
 _MAX_UNIX_PATH_BYTES = 107
 """Linux' `sun_path`, with the NUL at its end."""
@@ -88,6 +90,11 @@ def parse_url(text: str) -> Target:
     Raises:
         UsageError: Not a URL that can be loaded.
     """
+    if halved := _ONE_SLASH.match(text):
+        raise UsageError(
+            f"`{text}` has one slash behind `{halved[1]}:`",
+            hint=f"write `{halved[1]}://{text[halved.end() :]}`",
+        )
     url = text if is_whole_url(text) else f"http://{text}"
     if any(character.isspace() or not character.isprintable() for character in url):
         raise UsageError(

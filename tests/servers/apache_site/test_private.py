@@ -77,6 +77,7 @@ def rewritten(text, seat=SEAT):
             "ProxyPass /to/http://localhost/ http://127.0.0.1:20002/http://localhost/",
         ),
         ("<Proxy http://127.0.0.1:8000/>\n</Proxy>", "<Proxy http://127.0.0.1:20002/>\n</Proxy>"),
+        ("RemoteIPProxyProtocol On\nKeepAlive Off", "\nKeepAlive Off"),
         ("ProxyPass / \\\n  http://localhost/", "ProxyPass \\\n/   http://127.0.0.1:20003/"),
     ],
 )

@@ -38,6 +38,24 @@ def test_listeners_have_the_hosts_that_are_served_there():
     ]
 
 
+@pytest.mark.parametrize(
+    ("main", "host", "proxied"),
+    [
+        ("", "", [False, False]),
+        ("RemoteIPProxyProtocol On", "", [True, True]),
+        ("", "RemoteIPProxyProtocol On", [False, True]),
+        ("RemoteIPProxyProtocol On", "RemoteIPProxyProtocol Off", [True, False]),
+        ("RemoteIPProxyProtocol Off", "", [False, False]),
+    ],
+)
+@pytest.mark.parametrize("is_main_last", [False, True])
+def test_a_listener_has_the_proxy_protocol_of_its_hosts(main, host, proxied, is_main_last):
+    block = f"<VirtualHost *:81>\n{host}\n</VirtualHost>"
+    parts = [block, main] if is_main_last else [main, block]
+    survey = surveyed(files(EVENT + "\n".join(["Listen 80", "Listen 81", *parts, ""])))
+    assert [each.is_proxied for each in survey.listeners] == proxied
+
+
 def test_hosts_of_the_same_name_are_told_apart_by_their_ports():
     survey = surveyed(files(EVENT + HOSTS))
     assert text_of(survey, "KeepAlive", "shop.example:443") == "Off"

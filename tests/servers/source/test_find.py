@@ -392,7 +392,9 @@ def test_several_are_listed(start):
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        ("shopp", "no kind of server is called", "the kinds are"),
+        ("shopp", "no kind of server is called", "did you mean `shop`?"),
+        ("unheard", "no kind of server is called", "the kinds are"),
+        ("unheard.conf", "no file `unheard.conf` is there", "expected a kind"),
         ("shop", "no shop runs here", ""),
         ("pid:4194303", "no process has the id", ""),
         (":1", "nothing listens at", ""),

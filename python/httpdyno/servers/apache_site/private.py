@@ -22,6 +22,8 @@ CELL = "cell"
 _WALL = "wall"
 _FASTCGI = "fcgid_module"
 _ROOT_ONLY = frozenset({"user", "group"})
+_BEFORE_IT = "remoteipproxyprotocol"
+"""What only a load balancer in front speaks; none is in front of a copy."""
 _LOGS = frozenset({"customlog", "transferlog", "errorlog", "globallog", "forensiclog"})
 _FILES = frozenset({"cacheroot", "davlockdb"})
 _PATHS = (
@@ -84,7 +86,8 @@ def _check_fastcgi(survey: Survey) -> None:
 def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]) -> list[Edit]:
     survey, seat = context
     name = reading.name.lower()
-    if name in _ROOT_ONLY and not seat.is_root:
+    is_of_root = name in _ROOT_ONLY and not seat.is_root
+    if is_of_root or (name == _BEFORE_IT and seat.kind != CELL):
         return [_blank(line, file)]
     if seat.kind == CELL or not words(reading.text):
         return []

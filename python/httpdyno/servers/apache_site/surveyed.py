@@ -70,8 +70,8 @@ def listeners(directives: Sequence[Directive], places: Places) -> list[Listener]
         found.append(
             Listener(
                 address=address,
-                is_tls=any(_has_tls(host, directives) for host in here)
-                or _has_tls(None, directives),
+                is_tls=_is_on("sslengine", here, directives),
+                is_proxied=_is_on("remoteipproxyprotocol", here, directives),
                 names=tuple(names),
                 origin=origin_of(directive, places),
             )
@@ -114,13 +114,15 @@ def _names(host: Section | None, directives: Iterable[Directive]) -> list[str]:
     return [bare_host(name) for group in [*first[-1:], *others] for name in group]
 
 
-def _has_tls(host: Section | None, directives: Iterable[Directive]) -> bool:
-    said = [
-        d.arguments.lower()
+def _is_on(name: str, hosts: Iterable[Section], directives: Iterable[Directive]) -> bool:
+    """Whether a switch is on for the main server, which hosts inherit, or for one of them."""
+    said = {
+        d.host: d.arguments.strip('"').lower() != "off"
         for d in directives
-        if d.name.lower() == "sslengine" and d.host in (None, host)
-    ]
-    return bool(said) and said[-1] != "off"
+        if d.name.lower() == name
+    }
+    main = said.get(None, False)
+    return any([said.get(host, main) for host in hosts] or [main])
 
 
 def backends(directives: Sequence[Directive], places: Places) -> list[Backend]:
