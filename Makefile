@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo book bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo book benches bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,6 +25,7 @@ help:
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
 	@echo 'make docs             write docs/study.md, formulas.md and rules.md anew, of what the program declares'
+	@echo 'make benches          run every bench in its smallest form (as root, 15 minutes)'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make bench-layouts    whether private copies take and serve what people have (as root, minutes)'
@@ -118,6 +119,11 @@ demo: setup
 # Nothing else should run meanwhile. BOOK_ARGS=--resume goes on with one that was broken off.
 book: setup
 	$(BIN)/httpdyno book run --all --html book.html $(BOOK_ARGS)
+
+# Whether each still runs to its end, not what it finds. BENCH_ARGS='--only power engine' takes two.
+benches: setup debian-packages
+	cargo build --release --locked -p httpdyno-oracle
+	$(BIN)/python -m benches $(BENCH_ARGS)
 
 # Nothing else should run meanwhile: client and origin want a core each.
 bench-engine: setup

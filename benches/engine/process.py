@@ -18,13 +18,14 @@ END_PATIENCE_S = 5.0
 _MORTAL = ("setpriv", "--pdeathsig", "TERM")
 """What runs in the background ends with us, also when we are killed."""
 
-_PEAK = """
+PEAK = """
 import os, sys
 pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
 _, status, usage = os.wait4(pid, 0)
 print(usage.ru_maxrss, file=sys.stderr)
 sys.exit(os.waitstatus_to_exitcode(status))
 """
+"""What a small process between runs: a child's largest size begins with that of who forked it."""
 
 
 class BenchError(Exception):
@@ -259,7 +260,7 @@ def peak_bytes(command: Sequence[str], *, cpu: int | None = None) -> int:
     Raises:
         BenchError: It failed.
     """
-    ended = run([sys.executable, "-S", "-c", _PEAK, *command], cpu=cpu).checked()
+    ended = run([sys.executable, "-S", "-c", PEAK, *command], cpu=cpu).checked()
     return int(ended.stderr.splitlines()[-1]) * 1024
 
 

@@ -4,7 +4,7 @@ What is cheap takes some 30 µs for each, but to tell a process's memory the ker
 page tables, and they are in no cache once a second: with 20 MB 160 µs, and more with more. A
 sampler may therefore be given a bound: what the rest leaves of it is for memory, which is read in
 turn, those first that were never read, and each worker says how old its figures are. What it takes
-in all is measured by `benches/sampling` and `benches/eyes`.
+in all is measured by `benches/eyes`.
 
 Nothing is sent or signalled. What may not be seen is None and named.
 """
