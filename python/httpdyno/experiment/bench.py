@@ -32,6 +32,8 @@ class StartRequest:
     n_needed: int = 0
     """Above 0 the start is refused where even so it and later ones would take longer than `limit_s`
     each: it takes so many such starts to claim anything."""
+    n_ahead: float = 0.0
+    """How many such starts the whole plan takes, at least, for the budget that is told then."""
 
     tell: Callable[[Sequence[Sequence[int]]], None] = field(
         default=lambda _pids: None, compare=False, repr=False
