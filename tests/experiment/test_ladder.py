@@ -297,7 +297,9 @@ def test_too_few_requests_for_a_percentile_decide_nothing_by_it(study):
 
 def test_a_comparison_that_cannot_have_its_starts_is_refused_with_the_time_it_takes(study):
     start = study.start_configuration()
-    with pytest.raises(UsageError, match=r"one comparison takes about \d+ s here, 6 starts") as caught:
+    with pytest.raises(
+        UsageError, match=r"one comparison takes about \d+ s here, 6 starts"
+    ) as caught:
         _run(compare_plan(study, start, start, seed=1, budget_s=3.0))
     assert caught.value.hint.startswith("`--budget ")
 

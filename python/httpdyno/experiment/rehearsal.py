@@ -51,7 +51,7 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
         UsageError: The budget is too short for any claim, or the workload makes no sense.
     """
     study = plan.study
-    _check_budget(plan)
+    check_budget(plan)
     _check_load(study)
     _check_cores(study)
     unknown: list[str] = []
@@ -121,7 +121,12 @@ def _looks_s(study: Study, claims: Sequence[tuple[Configuration, ...]]) -> float
     return looks_s + header_turns_s(study, claims)
 
 
-def _check_budget(plan: Plan) -> None:
+def check_budget(plan: Plan) -> None:
+    """Refuse a budget that does not even hold the windows of the first claim.
+
+    Raises:
+        UsageError: With one that is enough.
+    """
     needed_s, budget_s = least_s(plan), plan.study.budget_s
     if budget_s >= needed_s:
         return
