@@ -48,7 +48,7 @@ class _Slower(FakeBench):
 
 
 def _run(plan, times=1.0):
-    bench = _Slower(throughput_per_s=lambda values: 400.0 * (1 + values.get("good", 0)))
+    bench = _Slower(throughput_per_s=lambda values: 800.0 if values.get("good") else 400.0)
     bench.times = times
     check_budget(plan)
     return run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
