@@ -52,7 +52,7 @@ else require("http").createServer((_, answer) => answer.end("ok")).listen(port, 
 """
 _KNOBS: Mapping[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
     "nginx": (("worker_processes", "1", ("2", "4")), ("access_log", '"at once"', ('"off"',))),
-    "apache": (("MaxRequestWorkers", "20", ("1", "40")), ("EnableSendfile", "false", ("true",))),
+    "apache": (("MaxRequestWorkers", "20", ("10", "40")), ("EnableSendfile", "false", ("true",))),
     "gunicorn": (("workers", "1", ("2", "3")), ("threads", "1", ("2",))),
     "node": (("workers", "1", ("2", "3")), ("env.NODE_ENV", '""', ('"production"',))),
 }
@@ -158,7 +158,7 @@ def _of(place: Arena, server: str) -> list[Case]:
 
 def _study(folder: Path, server: str, kind: str) -> Path:
     if server in {"nginx", "apache"}:
-        _done([*_HTTPDYNO, "study", "new", server, "-o", str(folder), "--force"], folder)
+        _done([*_HTTPDYNO, "study", "new", server, "-o", str(folder), "--force"], folder.parent)
         text = (folder / "study.toml").read_text()
         head, rest = text.partition("[[knobs]]")[0], text[text.index("[workload]") :]
     else:

@@ -9,7 +9,7 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, make_plan, versus_plan, with_budget
 from httpdyno.experiment.rehearsal import check_budget, least_s
 from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.short_budget import require_time, time_to_type
+from httpdyno.experiment.short_budget import require_time, starts_ahead, time_to_type
 from httpdyno.model import Knob, Method
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -79,3 +79,13 @@ def test_what_one_start_takes_tells_the_budget_of_the_whole_plan():
     with pytest.raises(UsageError, match="leaves 500 ms for each of 6 starts") as refused:
         require_time(1.0, 0.5, 6, whole_s=100.0, cycle_s=0.0)
     assert "`--budget 3m30s` is enough" in refused.value.hint
+
+
+@pytest.mark.parametrize("kind", ["compare", "versus", "ladder", "table", "sweep", "factorial"])
+def test_windows_of_the_first_start_leave_room_for_the_others_of_the_first_claim(study, kind):
+    bench = FakeBench(throughput_per_s=lambda _values: 400.0)
+    plan = with_budget(_plan(study, kind), 600.0)
+    run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+    first = bench.requests[0]
+    assert starts_ahead(plan, n_steps=1) * first.windows_s <= 300.0
+    assert all(each.windows_s < each.limit_s for each in bench.requests)

@@ -21,8 +21,8 @@ from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.look_cost import header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import comparisons_ahead, n_at_once
-from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS
+from httpdyno.experiment.planning import comparisons_ahead
+from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS, n_at_once
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import (

@@ -17,7 +17,7 @@ from httpdyno.experiment.bench import Bench, StartRequest, block_order, line_up
 from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
-from httpdyno.experiment.short_budget import CLOSING_RATIO, starts_ahead
+from httpdyno.experiment.short_budget import CLOSING_RATIO, WINDOWS_RATIO, starts_ahead
 from httpdyno.experiment.start_servers import keeping_servers
 from httpdyno.experiment.usable_start import are_too_many, disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
@@ -345,6 +345,9 @@ class Session:
     ) -> StartRequest:
         method = self.plan.study.method
         seed, n_arms, min_starts = self.plan.seed, len(arms), method.min_starts
+        limit_s = self.left_s / max(1, min_starts - number)
+        # The first start is made for the others of its plan's first claim, too.
+        fewest = starts_ahead(self.plan, n_steps=1)
         return StartRequest(
             comparison=index,
             start=number,
@@ -355,7 +358,8 @@ class Session:
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,
             warm_up_requests=method.warm_up_requests,
-            limit_s=self.left_s / max(1, min_starts - number),
+            limit_s=limit_s,
+            windows_s=limit_s * WINDOWS_RATIO * (1.0 if self.spent_s else min_starts / fewest),
             # What cannot fit into the budget is refused before any of it is spent.
             n_needed=0 if self.spent_s else min_starts,
             n_ahead=starts_ahead(self.plan),

@@ -25,6 +25,10 @@ always."""
 FINAL_SLACK = 1.1
 """What is set aside for a final claim, over what its fewest starts took before it."""
 
+WINDOWS_RATIO = 0.5
+"""Of a start's share of the budget: what its windows may be made longer to. The rest is for servers
+that come up and for what comes before the windows."""
+
 _BUSY = 1.75
 """Times that the same starts may take, where others begin to use the machine."""
 _STEPS_S = ((100, 5), (600, 30), (math.inf, 60))
@@ -65,20 +69,31 @@ def too_short(budget_s: float, step: str, needed_s: float) -> UsageError:
     )
 
 
-def starts_ahead(plan: Plan) -> float:
+def n_at_once(plan: Plan) -> int:
+    """Return how many arms each start has of a method whose arms are all up at once."""
+    n_steps = len(plan.steps)
+    return 2**n_steps if plan.study.method.kind == "factorial" else n_steps
+
+
+def starts_ahead(plan: Plan, n_steps: int | None = None) -> float:
     """Return how many starts like its first one a plan takes, were nothing kept but the last.
 
     Those of a final claim have two arms, whatever the first one has.
+
+    Args:
+        plan: What is to be tried.
+        n_steps: How many of its steps a ladder tries; all where none is said.
     """
-    method, n_steps = plan.study.method, len(plan.steps)
+    method = plan.study.method
     if plan.compare is not None:
         return method.min_starts
     if plan.reference is not None:
-        return method.min_starts * n_steps
+        return method.min_starts * len(plan.steps)
     if method.is_all_at_once:
-        n_arms = 2**n_steps if method.kind == "factorial" else n_steps
+        n_arms = n_at_once(plan)
         return method.min_starts * (1 + FINAL_SLACK * 2 / n_arms)
-    return N_CALIBRATION_STARTS + method.min_starts * (n_steps + FINAL_SLACK)
+    n_tried = len(plan.steps) if n_steps is None else n_steps
+    return N_CALIBRATION_STARTS + method.min_starts * (n_tried + FINAL_SLACK)
 
 
 def require_time(load_s: float, limit_s: float, n: int, *, whole_s: float, cycle_s: float) -> None:

@@ -309,7 +309,7 @@ class StartLoad:
             n_blocks=n_blocks,
             window_s=request.window_s,
             lead_in_s=request.lead_in_s,
-            limit_s=request.limit_s,
+            limit_s=min(request.limit_s, request.windows_s),
         )
 
     def _require_time(self, choice: WindowChoice, warm_up_s: float) -> None:
