@@ -38,7 +38,12 @@ kind = "{kind}"
 lead_in = "20ms"
 warm_up = "50ms"
 blocks_per_start = 2
+
+[objective]
+metric = "throughput_per_s"
+margin = 0.3
 """
+"""What brings less is no difference, so that few starts decide: the trial is of budgets."""
 _APPLICATION = """
 def application(environ, start_response):
     start_response("200 OK", [("Content-Length", "2")])
@@ -161,6 +166,7 @@ def _study(folder: Path, server: str, kind: str) -> Path:
         _done([*_HTTPDYNO, "study", "new", server, "-o", str(folder), "--force"], folder.parent)
         text = (folder / "study.toml").read_text()
         head, rest = text.partition("[[knobs]]")[0], text[text.index("[workload]") :]
+        rest = re.sub(r"\[objective\][^\[]*", "", rest)
     else:
         folder.mkdir()
         (folder / "small.py").write_text(_APPLICATION)
