@@ -79,9 +79,9 @@ def test_a_budget_for_some_steps_tries_those_and_names_the_others(study):
 
 
 def test_a_budget_in_which_nothing_can_be_proven_is_refused_with_the_time_it_takes(study):
-    with pytest.raises(UsageError, match="too short to prove even one step") as caught:
+    with pytest.raises(UsageError, match=r"too short: one step takes about \d+ s here") as caught:
         _run(make_plan(study, seed=3, budget_s=20.0))
-    assert "all steps take about" in caught.value.hint
+    assert caught.value.hint.startswith("`--budget ")
 
 
 def test_a_refused_configuration_is_a_step_not_an_error(study):
@@ -297,9 +297,11 @@ def test_too_few_requests_for_a_percentile_decide_nothing_by_it(study):
 
 def test_a_comparison_that_cannot_have_its_starts_is_refused_with_the_time_it_takes(study):
     start = study.start_configuration()
-    with pytest.raises(UsageError, match="too short to claim anything") as caught:
+    with pytest.raises(
+        UsageError, match=r"one comparison takes about \d+ s here, 6 starts"
+    ) as caught:
         _run(compare_plan(study, start, start, seed=1, budget_s=3.0))
-    assert "it takes about" in caught.value.hint
+    assert caught.value.hint.startswith("`--budget ")
 
 
 def test_a_compared_configuration_that_breaks_a_limit_is_doubted_and_not_settled_on(study):

@@ -133,7 +133,7 @@ def test_a_table_s_row_that_does_nothing_by_itself_is_refused(study):
         ),
         ("shop:application", "shopp:application", "module `shopp` is neither installed nor"),
         ('"shop.py"\nto', '"/nowhere/shop.py"\nto', "`/nowhere/shop.py`, which is not there"),
-        ('time = "1m"', 'time = "5s"', "a budget of 5.00 s is too short: the windows of 6 starts"),
+        ('time = "1m"', 'time = "5s"', "a budget of 5.00 s is too short: one step takes 6 starts"),
         ("connections = 2", "connections = 2000000000", "workload.connections is 2000000000"),
         (
             "connections = 2",

@@ -12,7 +12,7 @@ from httpdyno.experiment.comparison import is_within_reach
 from httpdyno.experiment.event import Event, Stage, StartDone
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.session import CLOSING_RATIO
+from httpdyno.experiment.short_budget import CLOSING_RATIO
 from httpdyno.model import Objective
 from httpdyno.stats.sequence import half_width_factor
 from httpdyno.testing.bench import FakeBench

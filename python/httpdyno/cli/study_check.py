@@ -29,6 +29,7 @@ from httpdyno.experiment.one_start import (
 )
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.short_budget import enough_words
 from httpdyno.experiment.usable_start import arm_trouble
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.only_read import only_reading
@@ -290,7 +291,7 @@ def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:
     ]
     if study.is_until_decided:
         return lines
-    enough = "is too short for that: see `--budget`"
+    enough = f"is too short for that: {enough_words(most_s)}"
     if study.budget_s >= least_s:
         enough = "is enough for that" if study.budget_s >= most_s else "may be enough for that"
     return [*lines, Text(f"the study's budget of {format_duration(study.budget_s)} {enough}")]

@@ -29,9 +29,13 @@ class StartRequest:
     """Arms that are not started: they failed before, and their silence costs the others time."""
     limit_s: float = math.inf
     """What the start may take: where latencies demand long windows, it has fewer of them."""
+    windows_s: float = math.inf
+    """What its windows may take then; less than `limit_s`, of which other things take some."""
     n_needed: int = 0
     """Above 0 the start is refused where even so it and later ones would take longer than `limit_s`
     each: it takes so many such starts to claim anything."""
+    n_ahead: float = 0.0
+    """How many such starts the whole plan takes, at least, for the budget that is told then."""
 
     tell: Callable[[Sequence[Sequence[int]]], None] = field(
         default=lambda _pids: None, compare=False, repr=False

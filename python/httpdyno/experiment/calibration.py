@@ -16,14 +16,11 @@ from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.session import CALIBRATION_INDEX, Session
+from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS
 from httpdyno.model import Record, StartRecord, Study
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import half_width_factor
 from httpdyno.units import format_change, format_duration, format_guess
-
-N_STARTS = 3
-"""A/A starts: one alone, from which is known how many may be up at the same time, and two more,
-which say what a start costs then. Enough for a first idea of the noise, and cheap enough always."""
 
 SAFETY = 0.92
 """Share of the budget that is planned for; the rest is for stops, reports and surprises."""
@@ -66,7 +63,7 @@ def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) 
     blocks = min(study.method.blocks_per_start, max(2, study.method.blocks_per_start // 2))
     starts = [
         record
-        for n_starts in (1, N_STARTS - 1)
+        for n_starts in (1, N_CALIBRATION_STARTS - 1)
         for record in session.sound_starts(
             CALIBRATION_INDEX, (start, start), blocks, n_starts, references=(0, 1)
         )

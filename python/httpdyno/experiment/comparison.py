@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from httpdyno.errors import UsageError
 from httpdyno.experiment.block_choice import blocks_of, choose_blocks, start_times
 from httpdyno.experiment.border import placed
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import StartDone
-from httpdyno.experiment.session import CLOSING_RATIO, Session
+from httpdyno.experiment.session import Session
+from httpdyno.experiment.short_budget import too_short
 from httpdyno.experiment.time_left import Course, decides_in_s, precise_after, time_left_s
 from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_guess
 
 MAX_STARTS = 400
 """What no step of a ladder goes beyond, and nothing at all where no time ends it."""
@@ -231,13 +231,13 @@ def require_budget(
     n_starts = study.method.min_starts * allowance.n_alike
     more_s = (n_starts - 1) * next_s + allowance.looks_s
     if more_s > session.left_s:
-        needed_s = first.duration_s + more_s
-        raise UsageError(
-            f"a budget of {format_duration(study.budget_s)} is too short to claim anything: "
-            f"a start of all arms takes {format_duration(first.measuring_s)}, "
-            f"and it takes {n_starts} of them",
-            hint=f"it takes about {format_duration(needed_s / (1 - CLOSING_RATIO) * 1.05)}; "
-            "see `--budget`",
+        one_s = study.method.min_starts * max(first.measuring_s, next_s)
+        of = f", and there are {allowance.n_alike}" if allowance.n_alike > 1 else ""
+        raise too_short(
+            study.budget_s,
+            f"one comparison takes about {format_guess(one_s)} here, "
+            f"{study.method.min_starts} starts of both{of}",
+            first.duration_s + (n_starts - 1) * max(first.measuring_s, next_s) + allowance.looks_s,
         )
 
 

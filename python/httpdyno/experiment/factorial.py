@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from httpdyno.errors import TargetError, UsageError
+from httpdyno.errors import TargetError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.event import Notice, RoundDone, Stage
@@ -23,10 +23,11 @@ from httpdyno.experiment.factorial_claim import (
 from httpdyno.experiment.final import final_comparison, withdrawn
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, factorial_arms
-from httpdyno.experiment.session import CLOSING_RATIO, Session
-from httpdyno.experiment.sweep import FINAL_SLACK, SHARE
+from httpdyno.experiment.session import Session
+from httpdyno.experiment.short_budget import FINAL_SLACK, too_short
+from httpdyno.experiment.sweep import SHARE
 from httpdyno.model import Configuration, Factorial, StartRecord, Study
-from httpdyno.units import format_duration
+from httpdyno.units import format_guess
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +107,7 @@ def measure_factorial(session: Session, on_round: Callable[[Factorial], object])
         pair_s = round_s * 2 / (len(arms) - len(gone))
         final_s = pair_s * method.min_starts + session.looks_s(*comparisons_ahead(session.plan)[1:])
         n_missing = max(0, method.min_starts - found.n_starts)
-        _require_budget(session, len(arms), n_missing * round_s, final_s)
+        _require_budget(session, len(arms), (n_missing, round_s), final_s)
         left_s = min(
             study.budget_s * SHARE - session.spent_s, session.left_s - final_s * FINAL_SLACK
         )
@@ -154,14 +155,14 @@ def _require_effects(found: Factorial, gone: dict[int, Gone], study: Study) -> N
     )
 
 
-def _require_budget(session: Session, n_arms: int, more_s: float, final_s: float) -> None:
-    if more_s == 0 or more_s + final_s <= session.left_s:
+def _require_budget(session: Session, n_arms: int, more: tuple[int, float], final_s: float) -> None:
+    n_missing, round_s = more
+    if n_missing == 0 or n_missing * round_s + final_s <= session.left_s:
         return
     budget_s, min_starts = session.plan.study.budget_s, session.plan.study.method.min_starts
-    needed_s = (session.spent_s + more_s + final_s) / (1 - CLOSING_RATIO) * 1.05
-    raise UsageError(
-        f"a budget of {format_duration(budget_s)} is too short to claim anything: it takes "
-        f"{min_starts} rounds of all {n_arms} combinations, and {format_duration(final_s)} for the "
-        "final claim",
-        hint=f"it takes about {format_duration(needed_s)}; see `--budget`",
+    raise too_short(
+        budget_s,
+        f"one round of all {n_arms} combinations takes about {format_guess(round_s)} here; it "
+        f"takes {min_starts} of them, and {format_guess(final_s)} for the final claim",
+        session.spent_s + n_missing * round_s + final_s,
     )

@@ -11,6 +11,7 @@ from httpdyno.experiment.early_run import FINAL
 from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
+from httpdyno.experiment.short_budget import FINAL_SLACK
 from httpdyno.model import Comparison, Configuration, Objective
 from httpdyno.model.metric import METRIC_NAMES
 
@@ -25,7 +26,7 @@ def fewest_s(session: Session, cost: StartCost) -> float:
 
 def final_reserve_s(session: Session, cost: StartCost) -> float:
     """Return the time that is kept for the starts of the final claim."""
-    return fewest_s(session, cost) * 1.1
+    return fewest_s(session, cost) * FINAL_SLACK
 
 
 def final_comparison(

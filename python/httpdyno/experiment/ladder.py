@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from httpdyno.errors import UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import (
     StartCost,
@@ -34,9 +33,10 @@ from httpdyno.experiment.rung_time import (
     share_of,
 )
 from httpdyno.experiment.session import Session
+from httpdyno.experiment.short_budget import FINAL_SLACK, too_short
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step
 from httpdyno.model.metric import RATIO_OF_METRIC
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_guess
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -292,13 +292,13 @@ def _require_time(session: Session, cost: StartCost) -> None:
     first_s = session.looks_s(*ahead[:1], *ahead[-1:])
     needed_s = fewest_s(session, cost) + final_reserve_s(session, cost) + first_s
     if session.left_s < needed_s and not session.goes_on:
-        starts_s = (len(session.plan.steps) + 1.1) * fewest_s(session, cost)
-        whole_s = session.spent_s + starts_s + session.looks_s(*ahead)
-        raise UsageError(
-            f"a budget of {format_duration(session.plan.study.budget_s)} is too short to prove "
-            f"even one step: a start of both arms takes {format_duration(cost.start_s)}, and "
-            f"each claim needs {session.plan.study.method.min_starts}",
-            hint=f"all steps take about {format_duration(whole_s * 1.1)}; see `--budget`",
+        study, one_s = session.plan.study, fewest_s(session, cost)
+        starts_s = (len(session.plan.steps) + FINAL_SLACK) * one_s
+        raise too_short(
+            study.budget_s,
+            f"one step takes about {format_guess(one_s)} here, {study.method.min_starts} starts of "
+            f"both; there are {len(session.plan.steps)}, and the final claim takes as long as one",
+            session.spent_s + starts_s + session.looks_s(*ahead),
         )
 
 

@@ -19,10 +19,10 @@ from httpdyno.experiment.answer.ask import (
 )
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.bench_choice import bench_of
-from httpdyno.experiment.calibration import N_STARTS
 from httpdyno.experiment.look_cost import header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import comparisons_ahead, n_at_once
+from httpdyno.experiment.planning import comparisons_ahead
+from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS, n_at_once
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import (
@@ -189,8 +189,8 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
         least_s = n_steps * together_s(method.min_starts)
         return least_s + looks_s, method.min_starts * n_steps * start_s + looks_s
     n_comparisons = n_steps + 1
-    least_s = together_s(N_STARTS) + n_comparisons * together_s(method.min_starts)
-    most_s = (N_STARTS + method.min_starts * n_comparisons) * start_s
+    least_s = together_s(N_CALIBRATION_STARTS) + n_comparisons * together_s(method.min_starts)
+    most_s = (N_CALIBRATION_STARTS + method.min_starts * n_comparisons) * start_s
     looks_s += record.looked_s  # of the calibration, whose configuration is looked at later
     return least_s + looks_s, most_s + looks_s
 

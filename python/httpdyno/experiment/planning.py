@@ -214,12 +214,6 @@ def sweep_levels(study: Study) -> tuple[Level, ...]:
     return tuple(sorted(numbers)) if len(numbers) == len(levels) else levels
 
 
-def n_at_once(plan: Plan) -> int:
-    """Return how many arms each start has of a method whose arms are all up at once."""
-    n_steps = len(plan.steps)
-    return 2**n_steps if plan.study.method.kind == "factorial" else n_steps
-
-
 def factorial_arms(study: Study) -> tuple[Configuration, ...]:
     """Return all combinations: in number c, knob j is at its other level where bit j of c is 1."""
     steps = ladder_steps(study)

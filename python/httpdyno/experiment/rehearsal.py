@@ -8,7 +8,7 @@ come out as "no difference"; so it is refused by name.
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -25,6 +25,7 @@ from httpdyno.experiment.exit_count import EXITS_S
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, header_cost, header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
+from httpdyno.experiment.short_budget import COMING_UP_S, starts_ahead, too_short
 from httpdyno.foreign_path import folders_below
 from httpdyno.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
@@ -50,7 +51,7 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
         UsageError: The budget is too short for any claim, or the workload makes no sense.
     """
     study = plan.study
-    _check_budget(plan)
+    check_budget(plan)
     _check_load(study)
     _check_cores(study)
     unknown: list[str] = []
@@ -97,31 +98,49 @@ def least_s(plan: Plan) -> float:
     and of a header's words where the study counts them, and a look at each configuration. Of
     several candidates each has a claim of its own.
     """
-    method = plan.study.method
     claims = comparisons_ahead(plan)
     if plan.reference is None:
         claims = claims[:1]
     n_arms = sum(map(len, claims))
     # What a number of answers takes is not known before.
-    window_s = method.turn_s + (0.0 if method.warm_up_requests else method.warm_up_s)
-    has_server = plan.study.fragments is None
+    warm_up_s = 0.0 if plan.study.method.warm_up_requests else plan.study.method.warm_up_s
+    window_s = plan.study.method.turn_s + warm_up_s + _counts_s(plan.study)
+    return plan.study.method.min_starts * n_arms * window_s + _looks_s(plan.study, claims)
+
+
+def _counts_s(study: Study) -> float:
+    """Return what is counted in each start after the windows of each arm."""
+    count_s = LEAST_COUNT_S if study.objective.counts_calls else 0.0
+    count_s += EXITS_S if study.objective.counts_exits else 0.0
+    return count_s + header_cost(study).each_s
+
+
+def _looks_s(study: Study, claims: Sequence[tuple[Configuration, ...]]) -> float:
+    has_server = study.fragments is None
     looks_s = LooksToTake(can_count=False).expected_s(claims) if has_server else 0.0
-    count_s = LEAST_COUNT_S if plan.study.objective.counts_calls else 0.0
-    count_s += EXITS_S if plan.study.objective.counts_exits else 0.0
-    count_s += header_cost(plan.study).each_s
-    looks_s += header_turns_s(plan.study, claims)
-    return method.min_starts * n_arms * (window_s + count_s) + looks_s
+    return looks_s + header_turns_s(study, claims)
 
 
-def _check_budget(plan: Plan) -> None:
+def check_budget(plan: Plan) -> None:
+    """Refuse a budget that does not even hold the windows of the first claim.
+
+    Raises:
+        UsageError: With one that is enough.
+    """
     needed_s, budget_s = least_s(plan), plan.study.budget_s
-    if budget_s < needed_s:
-        raise UsageError(
-            f"a budget of {format_duration(budget_s)} is too short: the windows of "
-            f"{plan.study.method.min_starts} starts alone, which a claim needs, and a look at each "
-            f"server take {format_duration(needed_s)}",
-            hint=f"give several times that, such as `--budget {max(30, round(5 * needed_s))}s`",
-        )
+    if budget_s >= needed_s:
+        return
+    study, method, claims = plan.study, plan.study.method, comparisons_ahead(plan)
+    is_ladder = plan.compare is None and plan.reference is None and not method.is_all_at_once
+    # A ladder's starts have as few blocks as its time allows, but for the calibration's.
+    n_blocks = min(2, method.blocks_per_start) if is_ladder else method.blocks_per_start
+    arm_s = n_blocks * method.turn_s + method.warm_up_s + _counts_s(study) + COMING_UP_S
+    raise too_short(
+        budget_s,
+        f"one step takes {method.min_starts} starts, and their windows alone, with a look at each "
+        f"server, {format_duration(needed_s)}",
+        starts_ahead(plan) * len(claims[0]) * arm_s + _looks_s(study, claims),
+    )
 
 
 def _check_load(study: Study) -> None:

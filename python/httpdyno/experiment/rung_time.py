@@ -10,9 +10,10 @@ from statistics import fmean
 
 from msgspec import structs
 
-from httpdyno.experiment.calibration import N_STARTS, StartCost
+from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.final import fewest_s, final_reserve_s
 from httpdyno.experiment.session import Session
+from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS
 from httpdyno.model import Configuration, LadderStep, Step
 
 FINAL_AFTER_STEPS = 2
@@ -63,11 +64,11 @@ def learnt(session: Session, cost: StartCost, steps: Sequence[LadderStep]) -> St
     looked at in them is not looked at again, so it is no cost of a start.
     """
     whole = [step.comparison for step in steps if step.comparison.verdict != "failed"]
-    n_later = N_STARTS + sum(result.n_starts - 1 for result in whole)
+    n_later = N_CALIBRATION_STARTS + sum(result.n_starts - 1 for result in whole)
     later_s = sum(
         result.duration_s - session.looked_s(result.index) - cost.first_s for result in whole
     )
-    total_s = N_STARTS * cost.start_s + later_s
+    total_s = N_CALIBRATION_STARTS * cost.start_s + later_s
     step_s = fmean(result.duration_s for result in whole) if whole else 0.0
     return structs.replace(cost, start_s=max(0.0, total_s) / n_later, step_s=step_s)
 

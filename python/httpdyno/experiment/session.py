@@ -17,6 +17,7 @@ from httpdyno.experiment.bench import Bench, StartRequest, block_order, line_up
 from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
+from httpdyno.experiment.short_budget import CLOSING_RATIO, WINDOWS_RATIO, starts_ahead
 from httpdyno.experiment.start_servers import keeping_servers
 from httpdyno.experiment.usable_start import are_too_many, disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
@@ -24,9 +25,6 @@ from httpdyno.store.protocol import StudyStore
 
 CALIBRATION_INDEX = 0
 """The calibration's number. Comparisons have the numbers from 1 on, as they are begun."""
-
-CLOSING_RATIO = 0.03
-"""Of the budget, for what comes after the last start: ending the servers, writing the report."""
 
 OVERTIME_RATIO = 0.05
 """Of the budget: what the last claim may use beyond it, rather than to leave all unproven."""
@@ -347,6 +345,9 @@ class Session:
     ) -> StartRequest:
         method = self.plan.study.method
         seed, n_arms, min_starts = self.plan.seed, len(arms), method.min_starts
+        limit_s = self.left_s / max(1, min_starts - number)
+        # The first start is made for the others of its plan's first claim, too.
+        fewest = starts_ahead(self.plan, n_steps=1)
         return StartRequest(
             comparison=index,
             start=number,
@@ -357,9 +358,11 @@ class Session:
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,
             warm_up_requests=method.warm_up_requests,
-            limit_s=self.left_s / max(1, min_starts - number),
+            limit_s=limit_s,
+            windows_s=limit_s * WINDOWS_RATIO * (1.0 if self.spent_s else min_starts / fewest),
             # What cannot fit into the budget is refused before any of it is spent.
             n_needed=0 if self.spent_s else min_starts,
+            n_ahead=starts_ahead(self.plan),
             is_alone=self.plan.command == "compare",
             tell=keeping_servers(self.store, self.run_id, index, number),
         )

@@ -16,8 +16,8 @@ from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.entrances import Entrances
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
 from httpdyno.experiment.phases import Act, PhasedWindows, also_opening, decisive, turn_s
+from httpdyno.experiment.short_budget import COMING_UP_S, require_time
 from httpdyno.experiment.start_seed import start_seed
-from httpdyno.experiment.start_time import require_time
 from httpdyno.experiment.warm_up import CountedWarmUp, drawn_s, later_s
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
@@ -309,7 +309,7 @@ class StartLoad:
             n_blocks=n_blocks,
             window_s=request.window_s,
             lead_in_s=request.lead_in_s,
-            limit_s=request.limit_s,
+            limit_s=min(request.limit_s, request.windows_s),
         )
 
     def _require_time(self, choice: WindowChoice, warm_up_s: float) -> None:
@@ -322,7 +322,9 @@ class StartLoad:
         each_s = later_s(self._first, warm_up_s, self.counted_s)
         load_s = windows_s + (warm_up_s + (n - 1) * each_s) / n
         load_s += self.wanted.least_counted_s(len(self._up), n)
-        require_time(load_s, limit_s, n, cycle_s=choice.cycle_s)
+        each_s = load_s + len(self._up) * COMING_UP_S
+        whole_s = max(n, self._first.n_ahead) * each_s
+        require_time(load_s, limit_s, n, whole_s=whole_s, cycle_s=choice.cycle_s)
 
     def _play(
         self,

@@ -30,7 +30,8 @@ from httpdyno.experiment.limit import within_limits
 from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, sweep_levels
-from httpdyno.experiment.session import CLOSING_RATIO, Session
+from httpdyno.experiment.session import Session
+from httpdyno.experiment.short_budget import FINAL_SLACK, enough_words, starts_ahead, too_short
 from httpdyno.model import (
     Comparison,
     Configuration,
@@ -47,7 +48,7 @@ from httpdyno.model import (
 from httpdyno.model.metric import RATES, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.knee import choice, choice_rule, knee, knee_rule
 from httpdyno.stats.sequence import mean_interval, ratio_interval
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_guess
 
 SHARE = 0.8
 """Of the budget for the curve; the rest is for knee against start on fresh starts."""
@@ -187,10 +188,6 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
             )
 
 
-FINAL_SLACK = 1.1
-"""What is set aside for the final claim, over what its fewest starts took in the sweep."""
-
-
 def _failed(starts: Sequence[StartRecord], arms: Sequence[Configuration]) -> frozenset[int]:
     return frozenset(a for a in range(len(arms)) if arm_status(starts, a)[0] != "complete")
 
@@ -234,17 +231,20 @@ def _require_rounds(
     if n_missing == 0 or n_missing * round_s + final_s <= session.left_s:
         return
     if not round_s:
+        # Each level may fail in a round of its own, before the first whole one.
+        whole_s = (
+            session.spent_s / len(usable) * (len(session.plan.steps) + starts_ahead(session.plan))
+        )
         raise UsageError(
             f"a budget of {format_duration(study.budget_s)} is over before one whole round of "
             f"{study.method.knob} was measured: in each of {len(usable)} a level failed",
-            hint="leave out the levels that fail, or see `--budget`",
+            hint=f"leave out the levels that fail, or {enough_words(whole_s)}",
         )
-    needed_s = (session.spent_s + n_missing * round_s + final_s) / (1 - CLOSING_RATIO) * 1.05
-    raise UsageError(
-        f"a budget of {format_duration(study.budget_s)} is too short to claim anything: "
-        f"a round of all levels takes {format_duration(round_s)}, it takes "
-        f"{study.method.min_starts} of them, and {format_duration(final_s)} for the final claim",
-        hint=f"it takes about {format_duration(needed_s)}; see `--budget`",
+    raise too_short(
+        study.budget_s,
+        f"one round of all levels takes about {format_guess(round_s)} here; it takes "
+        f"{study.method.min_starts} of them, and {format_guess(final_s)} for the final claim",
+        session.spent_s + n_missing * round_s + final_s,
     )
 
 

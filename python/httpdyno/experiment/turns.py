@@ -4,7 +4,6 @@ They are neither started nor ended here, and nothing of them is changed. A pilot
 their cycles are; then each has a turn in every period, so that what else happens hits all.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from httpdyno.experiment.caveat import (
     window_caveats,
 )
 from httpdyno.experiment.evidence import arm_summary
+from httpdyno.experiment.short_budget import time_to_type
 from httpdyno.experiment.turns_claim import (
     FEWEST_PERIODS,
     FEWEST_TO_CHECK,
@@ -253,7 +253,7 @@ def _choice(plan: TurnsPlan, moments: Sequence[CycleMoments], left_s: float) -> 
         raise UsageError(
             f"{format_duration(plan.duration_s)} hold {n_periods} periods of "
             f"{n} turns, and nothing is claimed of fewer than {FEWEST_PERIODS}",
-            hint=f"these servers take about `-d {math.ceil(needed_s)}s`",
+            hint=f"these servers take about `-d {time_to_type(needed_s)}`",
         )
     return WindowChoice(
         n_blocks=n_periods,

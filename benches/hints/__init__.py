@@ -1,0 +1,1 @@
+"""Whether the budget that a refusal tells works when it is given."""

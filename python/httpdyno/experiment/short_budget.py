@@ -1,0 +1,123 @@
+"""Refusals of budgets that are too short, with one that works; pure.
+
+Whoever follows the hint is not refused again: what was measured is taken to be as far off as a busy
+machine makes it, and the figure is one that people type.
+"""
+
+import math
+from fractions import Fraction
+
+from httpdyno.errors import UsageError
+from httpdyno.model import Plan
+from httpdyno.units import format_duration
+
+CLOSING_RATIO = 0.03
+"""Of the budget, for what comes after the last start: ending the servers, writing the report."""
+
+COMING_UP_S = 2.0
+"""What a server takes to come up and to end, about, where nobody saw it do so."""
+
+N_CALIBRATION_STARTS = 3
+"""A/A starts of a ladder: one alone, from which is known how many may be up at the same time, and
+two more, which say what a start costs then. Enough for a first idea of the noise, and cheap enough
+always."""
+
+FINAL_SLACK = 1.1
+"""What is set aside for a final claim, over what its fewest starts took before it."""
+
+WINDOWS_RATIO = 0.5
+"""Of a start's share of the budget: what its windows may be made longer to. The rest is for servers
+that come up and for what comes before the windows."""
+
+_BUSY = 1.75
+"""Times that the same starts may take, where others begin to use the machine."""
+_STEPS_S = ((100, 5), (600, 30), (math.inf, 60))
+"""How coarse times are that people type, by the seconds that they are less than."""
+
+
+def time_to_type(needed_s: float) -> str:
+    """Return a duration to give that holds what is expected to take so long: `95s`, `3m30s`."""
+    most_s = needed_s * _BUSY + COMING_UP_S
+    step = next(step for limit, step in _STEPS_S if most_s < limit)
+    whole = step * math.ceil(Fraction(most_s) / step)
+    minutes, seconds = divmod(whole, 60)
+    if whole < _STEPS_S[0][0]:
+        return f"{whole}s"
+    return f"{minutes}m" + (f"{seconds}s" if seconds else "")
+
+
+def enough_words(needed_s: float) -> str:
+    """Return which budget is enough for what is expected to take so long.
+
+    Args:
+        needed_s: Of all starts, without what comes after the last one.
+    """
+    return f"`--budget {time_to_type(needed_s / (1 - CLOSING_RATIO))}` is enough"
+
+
+def too_short(budget_s: float, step: str, needed_s: float) -> UsageError:
+    """Return the refusal of a budget.
+
+    Args:
+        budget_s: As given.
+        step: What one step takes, and how many of them it takes.
+        needed_s: What all that was asked for takes, as far as that is known.
+    """
+    return UsageError(
+        f"a budget of {format_duration(budget_s)} is too short: {step}",
+        hint=f"{enough_words(needed_s)}, on a busy machine too",
+    )
+
+
+def n_at_once(plan: Plan) -> int:
+    """Return how many arms each start has of a method whose arms are all up at once."""
+    n_steps = len(plan.steps)
+    return 2**n_steps if plan.study.method.kind == "factorial" else n_steps
+
+
+def starts_ahead(plan: Plan, n_steps: int | None = None) -> float:
+    """Return how many starts like its first one a plan takes, were nothing kept but the last.
+
+    Those of a final claim have two arms, whatever the first one has.
+
+    Args:
+        plan: What is to be tried.
+        n_steps: How many of its steps a ladder tries; all where none is said.
+    """
+    method = plan.study.method
+    if plan.compare is not None:
+        return method.min_starts
+    if plan.reference is not None:
+        return method.min_starts * len(plan.steps)
+    if method.is_all_at_once:
+        n_arms = n_at_once(plan)
+        return method.min_starts * (1 + FINAL_SLACK * 2 / n_arms)
+    n_tried = len(plan.steps) if n_steps is None else n_steps
+    return N_CALIBRATION_STARTS + method.min_starts * (n_tried + FINAL_SLACK)
+
+
+def require_time(load_s: float, limit_s: float, n: int, *, whole_s: float, cycle_s: float) -> None:
+    """Refuse what cannot fit before it is begun, not when the budget is gone.
+
+    Args:
+        load_s: What one start loads for.
+        limit_s: What the budget leaves for each.
+        n: How many such starts it takes to claim anything.
+        whole_s: What all that was asked for takes.
+        cycle_s: The mean cycle of the slowest arm, where that decides; else 0.
+
+    Raises:
+        UsageError: With the time that it takes.
+    """
+    if load_s <= limit_s:
+        return
+    why, advice = "by the study's method", ""
+    if cycle_s > 0:
+        cycle = format_duration(cycle_s)
+        why = f"because the server takes about {cycle} for a cycle of request and pause"
+        advice = "; more connections shorten windows where latencies vary much"
+    raise UsageError(
+        f"one start takes {format_duration(load_s)} of load, {why}; the budget "
+        f"leaves {format_duration(limit_s)} for each of {n} starts",
+        hint=f"{enough_words(whole_s)}, on a busy machine too{advice}",
+    )

@@ -1,0 +1,91 @@
+"""A budget that a refusal tells works when it is given, also where others begin to use the CPUs."""
+
+import re
+
+import pytest
+from msgspec import structs
+
+from httpdyno.errors import UsageError
+from httpdyno.experiment.planning import compare_plan, make_plan, versus_plan, with_budget
+from httpdyno.experiment.rehearsal import check_budget, least_s
+from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.short_budget import require_time, starts_ahead, time_to_type
+from httpdyno.model import Knob, Method
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+from httpdyno.units import duration_s
+
+
+def _plan(study, kind):
+    start = study.start_configuration()
+    if kind == "compare":
+        return compare_plan(study, start, start.replaced("good", 1), seed=3)
+    if kind == "versus":
+        candidates = {"b1": start.replaced("good", 1), "b2": start.replaced("bad", True)}
+        return versus_plan(study, start, candidates, seed=3)
+    method = Method(kind=kind, window_s=0.5, blocks_per_start=study.method.blocks_per_start)
+    if kind == "sweep":
+        knob = Knob(name="good", start=0, levels=(0, 1, 2))
+        method = structs.replace(method, knob="good")
+        return make_plan(structs.replace(study, knobs=(knob,), method=method), seed=3)
+    if kind == "factorial":
+        knobs = tuple(
+            structs.replace(each, levels=each.levels[-1:], book_ratio=())
+            for each in study.knobs[:2]
+        )
+        return make_plan(structs.replace(study, knobs=knobs, method=method), seed=3)
+    return make_plan(structs.replace(study, method=method), seed=3)
+
+
+class _Slower(FakeBench):
+    """A bench on which each start takes so many times as long."""
+
+    times = 1.0
+
+    def measure_start(self, request, save):
+        record = super().measure_start(request, save)
+        return structs.replace(record, duration_s=record.duration_s * self.times)
+
+
+def _run(plan, times=1.0):
+    bench = _Slower(throughput_per_s=lambda values: 800.0 if values.get("good") else 400.0)
+    bench.times = times
+    check_budget(plan)
+    return run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+
+
+@pytest.mark.parametrize("kind", ["compare", "versus", "ladder", "table", "sweep", "factorial"])
+@pytest.mark.parametrize("share", [0.2, 1.01, 1.2])
+def test_a_budget_that_is_told_works_when_given_on_a_machine_that_became_busy(study, kind, share):
+    plan = _plan(study, kind)
+    with pytest.raises(UsageError, match="too short: one") as refused:
+        _run(with_budget(plan, share * least_s(plan)))
+    [told] = re.findall(r"`--budget (\w+)` is enough", refused.value.hint)
+    outcome = _run(with_budget(plan, duration_s(told)), times=1.5)
+    assert outcome.status == "complete"
+    claimed = [*(step.comparison for step in outcome.steps), outcome.final]
+    assert all(each.n_starts >= 6 for each in claimed if each is not None)
+
+
+@pytest.mark.parametrize(
+    ("needed_s", "text"), [(0.1, "5s"), (40.0, "75s"), (60.0, "2m"), (110.0, "3m30s"), (400, "12m")]
+)
+def test_a_time_to_type_is_round_and_longer_than_what_is_expected(needed_s, text):
+    assert time_to_type(needed_s) == text
+    assert duration_s(text) > needed_s
+
+
+def test_what_one_start_takes_tells_the_budget_of_the_whole_plan():
+    with pytest.raises(UsageError, match="leaves 500 ms for each of 6 starts") as refused:
+        require_time(1.0, 0.5, 6, whole_s=100.0, cycle_s=0.0)
+    assert "`--budget 3m30s` is enough" in refused.value.hint
+
+
+@pytest.mark.parametrize("kind", ["compare", "versus", "ladder", "table", "sweep", "factorial"])
+def test_windows_of_the_first_start_leave_room_for_the_others_of_the_first_claim(study, kind):
+    bench = FakeBench(throughput_per_s=lambda _values: 400.0)
+    plan = with_budget(_plan(study, kind), 600.0)
+    run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+    first = bench.requests[0]
+    assert starts_ahead(plan, n_steps=1) * first.windows_s <= 300.0
+    assert all(each.windows_s < each.limit_s for each in bench.requests)
