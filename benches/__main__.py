@@ -62,6 +62,7 @@ BENCHES = {
         limit_s=60,
         found=r" × .*not shown",
     ),
+    "hints": Smallest(words="--only gunicorn --count 1", limit_s=180, found=r"^\d of 1 "),
     "layouts": Smallest(words="--only stock --isolation wall", limit_s=120),
     "lead-in": Smallest(words="--users 20000", limit_s=60),
     "memory": Smallest(
