@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign_text import is_there
+from httpdyno.foreign_text import is_there, is_whole_url
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
 from httpdyno.only_read import only_reading
@@ -13,6 +13,11 @@ from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 
 STUDY_FILE = "study.toml"
+_NO_STUDY = "`httpdyno study list` shows the bundled ones, `httpdyno adopt` makes one of a server"
+_NO_STUDY_OF_URL = (
+    "`httpdyno adopt :8080` makes a study of a server of this machine; of others, `httpdyno load` "
+    "and `httpdyno compare --url` take URLs"
+)
 
 
 def bundled_studies() -> dict[str, Path]:
@@ -52,11 +57,14 @@ def study_path(name_or_path: str) -> Path:
     if is_there(file):
         return file
     if is_folder:
-        raise StudyFileError(f"the folder `{name_or_path}` holds no {STUDY_FILE}")
+        raise StudyFileError(
+            f"the folder `{name_or_path}` holds no {STUDY_FILE}",
+            hint="`httpdyno adopt` makes one of a server, `httpdyno study list` shows bundled ones",
+        )
     close = get_close_matches(name_or_path, bundled, n=1)
-    hint = (
-        f"did you mean `{close[0]}`?" if close else "`httpdyno study list` shows the bundled ones"
-    )
+    hint = f"did you mean `{close[0]}`?" if close else _NO_STUDY
+    if is_whole_url(name_or_path):
+        hint = _NO_STUDY_OF_URL
     raise StudyFileError(f"`{name_or_path}` is neither a bundled study nor a file", hint=hint)
 
 

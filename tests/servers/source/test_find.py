@@ -378,7 +378,8 @@ def test_several_are_listed(start):
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        ("shopp", "no kind of server is called", "the kinds are"),
+        ("shopp", "no kind of server is called", "did you mean `shop`?"),
+        ("unlike", "no kind of server is called", "the kinds are"),
         ("shop", "no shop runs here", ""),
         ("pid:4194303", "no process has the id", ""),
         (":1", "nothing listens at", ""),

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import structs
@@ -160,9 +161,15 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     if kind not in known:
         if is_there(Path(kind)):
             return _of_file(Path.cwd() / kind, machine)
+        files: list[str] = []
+        with suppress(OSError):
+            files = os.listdir()  # noqa: PTH208 - names alone
+        close = get_close_matches(kind, [*known, *files], n=1)
         raise UsageError(
-            f"no kind of server is called `{kind}`",
-            hint=f"expected {FORMS}; the kinds are {', '.join(known)}",
+            f"no kind of server is called `{kind}`, and no file here",
+            hint=f"did you mean `{close[0]}`?"
+            if close
+            else f"expected {FORMS}; the kinds are {', '.join(known)}",
         )
     runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
     here = [each for each in runs if not each.is_elsewhere]
