@@ -13,8 +13,7 @@ from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 
 STUDY_FILE = "study.toml"
-_NO_STUDY = "`httpdyno study list` shows the bundled ones, `httpdyno adopt` makes one of a server"
-_NO_STUDY_OF_URL = (
+_OF_URL = (
     "`httpdyno adopt :8080` makes a study of a server of this machine; of others, `httpdyno load` "
     "and `httpdyno compare --url` take URLs"
 )
@@ -59,12 +58,14 @@ def study_path(name_or_path: str) -> Path:
     if is_folder:
         raise StudyFileError(
             f"the folder `{name_or_path}` holds no {STUDY_FILE}",
-            hint="`httpdyno adopt` makes one of a server, `httpdyno study list` shows bundled ones",
+            hint="name a folder that `httpdyno adopt` or `httpdyno study new` wrote",
         )
     close = get_close_matches(name_or_path, bundled, n=1)
-    hint = f"did you mean `{close[0]}`?" if close else _NO_STUDY
+    hint = (
+        f"did you mean `{close[0]}`?" if close else "`httpdyno study list` shows the bundled ones"
+    )
     if is_whole_url(name_or_path):
-        hint = _NO_STUDY_OF_URL
+        hint = _OF_URL
     raise StudyFileError(f"`{name_or_path}` is neither a bundled study nor a file", hint=hint)
 
 

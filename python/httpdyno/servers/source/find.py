@@ -166,7 +166,9 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
             files = os.listdir()  # noqa: PTH208 - names alone
         close = get_close_matches(kind, [*known, *files], n=1)
         raise UsageError(
-            f"no kind of server is called `{kind}`, and no file here",
+            f"no file `{kind}` is there"
+            if Path(kind).suffix
+            else f"no kind of server is called `{kind}`, no file and no program",
             hint=f"did you mean `{close[0]}`?"
             if close
             else f"expected {FORMS}; the kinds are {', '.join(known)}",
