@@ -197,6 +197,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
+    _check_front(named[0].member)
     start_s = duration_s(start_timeout)
     behind = Behind(machine, start_s)
     own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
@@ -288,6 +289,15 @@ def _listening(gathered: Gathered, asked: Site, seen: Callable[[Read], Read]) ->
     elif not (asked.listener or front.survey.listeners):
         front = seen(front)
     return replace(gathered, members=(front, *gathered.members[1:]))
+
+
+def _check_front(member: Member) -> None:
+    if member.kind == "php-fpm":
+        raise UsageError(
+            "php-fpm speaks FastCGI, which the load does not",
+            hint="adopt the web server in front of it, with it: "
+            "`httpdyno adopt nginx --with php-fpm`",
+        )
 
 
 def _proxied(loaded: Listener) -> UsageError:
