@@ -85,7 +85,8 @@ SERVING = (
     *(
         f"tests/cli/test_{name}.py"
         for name in (
-            *("adopt", "early_signal", "find_study", "only_shown", "output", "own_server"),
+            *("adopt", "early_signal", "find_study", "mistaken_places", "only_shown", "output"),
+            "own_server",
             *("standard_streams", "study_check", "study_new", "study_serve", "trusted_study"),
             "watch_group",
         )

@@ -16,7 +16,7 @@ from httpdyno.adopt.gather import gather
 from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
-from httpdyno.adopt.rehearsal import folders_of
+from httpdyno.adopt.rehearsal import _not_up, folders_of
 from httpdyno.adopt.study_text import Offer, StudyText
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
@@ -25,6 +25,8 @@ from httpdyno.experiment.answer.coding import accepted
 from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.servers.site.snapshot import Found, load_snapshot
@@ -279,3 +281,18 @@ class TestWhereAProgramListens:
     def test_several_ports_are_named_and_one_must_be_chosen(self, theirs):
         with pytest.raises(UsageError, match=r"0\.0\.0\.0:8080, 0\.0\.0\.0:8081"):
             with_listener(self.found(theirs, "second = 8081\n"), TOY, cells())
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "way_out"),
+    [
+        ("hung", "no answer to GET / within 20 s (timed out)", "`--start-timeout 1m` waits longer"),
+        ("hung", f"no answer to GET / within 20 s ({HUNG_UP})", "name one where HTTP is spoken"),
+        ("hung", f"within 20 s ({NO_HTTP}: b'220 mail')", "name one where HTTP is spoken"),
+        ("crashed", "it exited with code 1", "what does not start as it is cannot be tuned"),
+    ],
+)
+def test_a_copy_that_does_not_come_up_is_told_with_what_helps(status, detail, way_out):
+    error = _not_up(NotRunning(status=status, detail=detail), [])
+    assert detail in str(error)
+    assert way_out in (error.hint or "")

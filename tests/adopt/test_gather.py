@@ -139,6 +139,13 @@ def test_who_is_only_configured_to_listen_there_is_told(member):
     assert "app is a member since its package has it listen at 127.0.0.1:8000" in found.notes
 
 
+def test_who_comes_by_its_package_may_take_as_long_to_start_as_who_names_it(member):
+    front = member("front", "port = 80", "backend = 127.0.0.1:8000")
+    slow = structs.replace(front, ready_timeout_s=60)
+    found = gather([slow], {"toy": Toy(usually=(member("app", "port = 8000"),))}, None)
+    assert [each.member.ready_timeout_s for each in found.members] == [60, 60]
+
+
 def test_one_that_listens_at_two_backends_is_one_member(member):
     front = member("front", "port = 80", "backend = 127.0.0.1:8000", "backend = 127.0.0.1:8001")
     runs = member("runs", "port = 9000")

@@ -59,6 +59,14 @@ def test_who_speaks_the_proxy_protocol_is_refused_at_once(main, capsys):
     assert f"`0.0.0.0:8080` speaks the PROXY protocol ({main}:2)" in capsys.readouterr().err
 
 
+def test_who_speaks_no_http_is_no_front(tmp_path, capsys):
+    (tmp_path / "php-fpm.conf").write_text("[www]\nlisten = 9000\npm = static\n")
+    assert run(["adopt", f"{tmp_path}/php-fpm.conf"]) == 2
+    said = capsys.readouterr().err
+    assert "php-fpm speaks FastCGI" in said
+    assert "`httpdyno adopt nginx --with php-fpm`" in said
+
+
 @pytest.mark.parametrize(
     ("attempt", "words"),
     [

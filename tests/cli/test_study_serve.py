@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -31,6 +32,33 @@ name = "workers"
 start = 1
 levels = [2]
 """
+WITH_TLS = """
+format = 2
+name = "secure"
+title = "A server that speaks TLS"
+
+[server]
+adapter = "command"
+command = ["{python}", "-I", "{here}/tls.py", "{port}"]
+tls = true
+
+[[knobs]]
+name = "workers"
+start = 1
+levels = [2]
+"""
+TLS = """
+import http.server, pathlib, ssl, sys
+here = pathlib.Path(__file__).parent
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(here / "server.pem", here / "server.key")
+server = http.server.HTTPServer(
+    ("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler
+)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+"""
+PEM = Path(__file__).parents[1] / "load" / "pem"
 ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).status)"
 
 
@@ -49,6 +77,23 @@ def test_a_study_is_served_until_somebody_ends_it(capsys, monkeypatch):
     assert status == 200
     with pytest.raises(URLError):
         urlopen(url)
+
+
+def test_one_with_tls_is_served_as_https(capsys, monkeypatch, tmp_path):
+    (tmp_path / "study.toml").write_text(WITH_TLS.replace("{here}", f"{tmp_path}"))
+    (tmp_path / "tls.py").write_text(TLS)
+    for name in ("server.pem", "server.key"):
+        shutil.copy(PEM / name, tmp_path)
+    urls = []
+
+    def until_ctrl_c():
+        urls.append(capsys.readouterr().out.strip())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("signal.pause", until_ctrl_c)
+    assert run(["study", "serve", str(tmp_path)]) == 0
+    [url] = urls
+    assert url.startswith("https://127.0.0.1:")
 
 
 def test_of_a_study_about_code_there_is_nothing_to_serve(capsys):

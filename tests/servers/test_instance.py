@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.adapter import NotRunning, Place, exited_words
 from httpdyno.servers.instance import Asked, Instance, Listening
 from httpdyno.servers.port import HeldPort
 
@@ -112,3 +112,21 @@ def test_knobs_that_nobody_can_be_asked_about_are_named(port, tmp_path):
 
 def test_without_knobs_of_the_application_there_is_nothing_to_verify(port, tmp_path):
     assert answer(port, tmp_path, "").unverified == ()
+
+
+BACKGROUND = (
+    "so it went into the background or had nothing to serve; have it stay in the foreground"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        (0, "", f"it exited with code 0, {BACKGROUND} (`-D`, `-F`, `--no-daemon`)"),
+        (0, "httpd already running\n", "`--no-daemon`): httpd already running"),
+        (1, "no such file", "it exited with code 1: no such file"),
+        (-9, "", "it exited with signal 9"),
+    ],
+)
+def test_how_it_ended_is_told_with_its_own_last_words(code, words, said):
+    assert exited_words(code, words).endswith(said)

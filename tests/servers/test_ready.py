@@ -1,4 +1,5 @@
 import itertools
+import select
 import socket
 import time
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ import pytest
 from httpdyno.servers import ready
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
+from httpdyno.servers.probe import HUNG_UP
 from httpdyno.servers.ready import application_settings, await_answer
 
 
@@ -177,6 +179,29 @@ def test_what_is_no_http_is_no_answer(port):
         found = await_answer(port.address, "/", lambda: True, Patience(0.05))
     assert found.kind == "silent"
     assert "no HTTP: b'220 mail.example ESMTP" in found.detail
+
+
+@pytest.mark.parametrize("is_read", [True, False])  # what nobody read is answered by a reset
+def test_who_hangs_up_is_not_said_to_be_late(port, is_read):
+    with socket.create_server(("127.0.0.1", port.number)) as listener:
+
+        def serve():
+            with suppress(OSError):
+                while True:
+                    taken = listener.accept()[0]
+                    if is_read:
+                        taken.recv(1 << 16)
+                    else:
+                        select.select([taken], [], [])
+                    taken.close()
+
+        thread = Thread(target=serve)
+        thread.start()
+        found = await_answer(port.address, "/", lambda: True, Patience(0.05))
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert found.kind == "silent"
+    assert found.detail.endswith(f"({HUNG_UP})")
 
 
 def test_a_head_without_end_is_given_up_by_its_size(port):

@@ -94,7 +94,9 @@ def gather(
         if not rests:
             why[backend.to] = who or _NOBODY
             continue
-        member = _renamed(rests[0].member, found)
+        member = structs.replace(
+            _renamed(rests[0].member, found), ready_timeout_s=namer.member.ready_timeout_s
+        )
         found.append(_at(backend, look_at(member, adapters, seat)))
         notes.append(f"{member.name} is a member since its package has it listen at {backend.to}")
     found = _with_silent(found, why)

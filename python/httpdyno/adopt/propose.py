@@ -23,6 +23,7 @@ from httpdyno.servers.apache_site.survey import is_whole
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.snapshot import Found
+from httpdyno.study.complaint import nearest
 from httpdyno.study.site import whole_name
 
 _ASKED = 0.45
@@ -167,7 +168,8 @@ def named(
         if name not in infos:
             raise UsageError(
                 f"the site has no knob `{name}`",
-                hint=f"its knobs: {', '.join(sorted(infos))}; a variable is named `env.NAME=…`",
+                hint=nearest(name, infos)
+                or f"its knobs: {', '.join(sorted(infos))}; a variable is named `env.NAME=…`",
             )
     return {name: _asked(name, each, infos) for name, each in levels.items()}, left_out
 

@@ -22,6 +22,7 @@ from httpdyno.experiment.answer.rehearsed import Asked
 from httpdyno.model import Burst, Configuration, Record, ServerSpec, Workload
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.attempts import Attempts
+from httpdyno.servers.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
@@ -31,6 +32,11 @@ from httpdyno.telemetry.account import account_of
 _READY_S = 20.0
 _MOST_WORDS = 20
 _ERROR = 400
+_OTHER_PORT = (
+    "ports of FastCGI, TLS and others do so: name one where HTTP is spoken, `--listener 8080`, or "
+    "the web server in front of it"
+)
+_AS_FOUND = "what does not start as it is cannot be tuned"
 _TOO_SLOW = "`--start-timeout 1m` waits longer for it; `ready_timeout` in its study"
 _SAME_RATIO = 0.05
 _SAFE = ("GET", "HEAD")
@@ -238,10 +244,10 @@ def _not_up(
     # What nobody answered of ours, while it was waited for, are packets in its network as well.
     ours = {f"tcp {address}" for address in asked}
     refused = [each for one in watched for each in one.refused() if each not in ours][:_MOST_WORDS]
+    is_other = outcome.status == "hung" and any(e in outcome.detail for e in (HUNG_UP, NO_HTTP))
+    hint = _OTHER_PORT if is_other else _TOO_SLOW if outcome.status == "hung" else _AS_FOUND
     why = f"\nit tried what a copy may not: {', '.join(refused)}" if refused else ""
     return AdapterError(
         f"a private copy does not come up as found: {outcome.detail}{why}",
-        hint=_TOO_SLOW
-        if outcome.status == "hung"
-        else "what does not start as it is cannot be tuned",
+        hint=hint,
     )

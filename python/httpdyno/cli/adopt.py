@@ -33,7 +33,7 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Listener, SideCommand, Site
+from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
@@ -202,6 +202,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
+    _check_front(named[0].member)
     behind = Behind(machine, start_s)
     own = [e.member if e.member.kind in adapters else as_command(e.member) for e in named]
     members = [replaced(each, ready_timeout_s=start_s) for each in own]
@@ -303,6 +304,15 @@ def _named(asked: Site, words: Sequence[str], gathered: Gathered) -> Site:
         return asked
     listeners = gathered.members[0].survey.listeners
     return replaced(asked, listener=named_listener(listeners, source.host, source.port))
+
+
+def _check_front(member: Member) -> None:
+    if member.kind == "php-fpm":
+        raise UsageError(
+            "php-fpm speaks FastCGI, which the load does not",
+            hint="adopt the web server in front of it, with it: "
+            "`httpdyno adopt nginx --with php-fpm`",
+        )
 
 
 def _proxied(loaded: Listener) -> UsageError:

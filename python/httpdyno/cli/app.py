@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str]) -> int:
     except HttpdynoError as error:
         return _fail(str(error), error.hint, error.exit_code)
     except typer.TyperException as error:
-        return _fail(*_refused(error), EXIT_USAGE)
+        return _fail(*_refused(error, arguments), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
@@ -258,10 +258,12 @@ def _in_backticks(text: str) -> str:
     return re.sub(r"'([^']*)'", r"`\1`", text)
 
 
-def _refused(error: typer.TyperException) -> tuple[str, str]:
+def _refused(error: typer.TyperException, arguments: Sequence[str]) -> tuple[str, str]:
     """Return what is wrong with a command line, and what to do."""
     context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "httpdyno"
+    # An option without its value is found before its command is known.
+    words = ["httpdyno", *(each for each in arguments[:1] if each in COMMANDS)]
+    path = context.command_path if context is not None else " ".join(words)
     if path == "httpdyno load":
         from httpdyno.cli.load.habit import habit  # noqa: PLC0415 - of that command only
 

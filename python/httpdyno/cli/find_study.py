@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign_text import is_there
+from httpdyno.foreign_text import is_there, is_whole_url
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
 from httpdyno.only_read import only_reading
@@ -13,6 +13,10 @@ from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 
 STUDY_FILE = "study.toml"
+_OF_URL = (
+    "`httpdyno adopt :8080` makes a study of a server of this machine; of others, `httpdyno load` "
+    "and `httpdyno compare --url` take URLs"
+)
 
 
 def bundled_studies() -> dict[str, Path]:
@@ -60,6 +64,8 @@ def study_path(name_or_path: str) -> Path:
     hint = (
         f"did you mean `{close[0]}`?" if close else "`httpdyno study list` shows the bundled ones"
     )
+    if is_whole_url(name_or_path):
+        hint = _OF_URL
     raise StudyFileError(f"`{name_or_path}` is neither a bundled study nor a file", hint=hint)
 
 

@@ -133,7 +133,10 @@ def _check_place(path: Path, option: str) -> None:
     if path.is_dir():
         raise UsageError(f"`{option} {path}` is a folder, expected a file")
     if not path.parent.is_dir():
-        raise UsageError(f"`{option} {path}` is in a folder that does not exist")
+        raise UsageError(
+            f"`{option} {path}` is in a folder that does not exist",
+            hint=f"make it first: `mkdir -p {path.parent}`",
+        )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"`{option} {path}` cannot be written")
     refuse_others(path)

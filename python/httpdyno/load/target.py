@@ -17,7 +17,10 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.foreign_text import is_whole_url
 
 _PORTS = {"http": 80, "https": 443}
-_ONE_SLASH = re.compile(r"(https?):/(?!/)", re.IGNORECASE)
+_SUCH = "such as `http://localhost:8000/path`"
+_HALF_SCHEME = re.compile(r"(https?)(?::/|//|:(?=[^\d/]))(?!/)")
+"""`http:/shop`, `http//shop` and `http:shop`; `http:8000` is a host of that name."""
+_PORT_ALONE = re.compile(r":?(\d{1,5})/?")
 _WEB_SOCKETS = frozenset({"ws", "wss"})
 _MAX_UNIX_PATH_BYTES = 107
 """Linux' `sun_path`, with the NUL at its end."""
@@ -90,25 +93,21 @@ def parse_url(text: str) -> Target:
     Raises:
         UsageError: Not a URL that can be loaded.
     """
-    if halved := _ONE_SLASH.match(text):
-        raise UsageError(
-            f"`{text}` has one slash behind `{halved[1]}:`",
-            hint=f"write `{halved[1]}://{text[halved.end() :]}`",
-        )
     url = text if is_whole_url(text) else f"http://{text}"
     if any(character.isspace() or not character.isprintable() for character in url):
         raise UsageError(
             f"the URL {text!r} holds a space or a control character",
             hint="write a space as `%20`",
         )
+    _check_begin(text)
     try:
         parts = urlsplit(url)
-        port = parts.port
     except ValueError as error:
-        raise UsageError(f"`{text}` is not a URL: {_lower_first(str(error))}") from error
+        raise UsageError(
+            f"`{text}` is not a URL: {_lower_first(str(error))}", hint=_SUCH
+        ) from error
     _check_parts(text, parts)
-    if port == 0:
-        raise UsageError(f"`{text}` names port 0", hint="give a port from 1 to 65535")
+    port = _port(text, parts)
     path = parts.path or "/"
     query = f"?{parts.query}" if parts.query else ""
     return Target(
@@ -127,9 +126,30 @@ def quoted_path(path: str) -> str:
     return quote(path, safe=KEPT_IN_PATH + "{}")
 
 
+def _check_begin(text: str) -> None:
+    """Refuse what would be read as the name of a host, and is none."""
+    if begun := _HALF_SCHEME.match(text):
+        raise UsageError(
+            f"`{text}` is not a URL", hint=f"write `{begun[1]}://{text[begun.end() :]}`"
+        )
+    if port := _PORT_ALONE.fullmatch(text):
+        raise UsageError(f"`{text}` names no host", hint=f"write `http://localhost:{port[1]}/`")
+
+
+def _port(text: str, parts: SplitResult) -> int | None:
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        name = parts.netloc.rpartition(":")[2]
+        raise UsageError(f"`{text}` names port {name}", hint="give a port from 1 to 65535")
+    return port
+
+
 def _check_parts(text: str, parts: SplitResult) -> None:
     if parts.scheme not in _PORTS:
-        hint = "such as `http://localhost:8000/path`"
+        hint = _SUCH
         if parts.scheme in _WEB_SOCKETS:
             hint += "; WebSockets cannot be loaded"
         raise UsageError(
@@ -137,7 +157,7 @@ def _check_parts(text: str, parts: SplitResult) -> None:
             hint=hint,
         )
     if not parts.hostname:
-        raise UsageError(f"`{text}` names no host", hint="such as `http://localhost:8000/path`")
+        raise UsageError(f"`{text}` names no host", hint=_SUCH)
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             f"the URL of `{parts.hostname}` holds a user name or password",

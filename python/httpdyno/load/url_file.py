@@ -139,7 +139,10 @@ def read_url_file(file: Path) -> list[RequestLine]:
     try:
         lines = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8-sig").splitlines()
     except OSError as error:
-        raise UsageError(f"the URL file `{file}` cannot be read: {reason(error)}") from error
+        raise UsageError(
+            f"the URL file `{file}` cannot be read: {reason(error)}",
+            hint=f"name a file in which a line is a request, {LINE_HINT}",
+        ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"the URL file `{file}` is not text in UTF-8") from error
     requests = []

@@ -20,6 +20,10 @@ _LAST_CHUNK = b"0\r\n\r\n"
 _INTERIM = 200
 """Below are answers that announce another one."""
 _SHOWN_BYTES = 60
+HUNG_UP = "it hung up without an answer"
+"""What is said of who ends a connection without a byte, as ports of other protocols do."""
+NO_HTTP = "no HTTP"
+"""So begins what is said of an answer that is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +81,8 @@ def ask(  # noqa: PLR0913 - whom, what, and the three bounds
             return _answer(connection, patience, body_patience, most_bytes)
     except TimeoutError:
         return Answer(status=0, words="timed out")
+    except ConnectionResetError:
+        return Answer(status=0, words=HUNG_UP)
     except OSError as error:
         return Answer(status=0, words=str(error) or type(error).__name__)
 
@@ -114,7 +120,8 @@ def _answer(
             if not raw[:5].startswith(b"HTTP/"[: len(raw)]):
                 return _no_answer(raw)
             if not _more(connection, raw, patience):
-                return _no_answer(raw)
+                is_late = raw or patience.is_over
+                return _no_answer(raw) if is_late else Answer(status=0, words=HUNG_UP)
             continue
         line = _STATUS_LINE.match(raw)
         if line is None:
@@ -164,7 +171,7 @@ def _no_answer(raw: bytearray) -> Answer:
         return Answer(status=0, words="it said nothing")
     if _STATUS_LINE.match(raw):
         return Answer(status=0, words="the head of its answer did not end")
-    return Answer(status=0, words=f"no HTTP: {bytes(raw[:_SHOWN_BYTES])!r}")
+    return Answer(status=0, words=f"{NO_HTTP}: {bytes(raw[:_SHOWN_BYTES])!r}")
 
 
 def _decoded(raw: bytes) -> bytes:

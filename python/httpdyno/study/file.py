@@ -89,10 +89,16 @@ def load_study(
     except RecursionError:
         raise StudyFileError(f"`{file}` has too many tables or lists in each other") from None
     except tomllib.TOMLDecodeError as error:
-        raise StudyFileError(f"`{file}` is not TOML: {error}") from error
+        raise StudyFileError(f"`{file}` is not TOML: {error}", hint=_not_toml(file)) from error
     except ValueError as error:  # Python's own bound on digits
         raise StudyFileError(f"`{file}` holds a number of thousands of digits") from error
     return study_from(raw, file, knob_infos, site_knob_infos)
+
+
+def _not_toml(file: Path) -> str:
+    if file.suffix == ".toml":
+        return "`httpdyno study list` names some that are right"
+    return f"`httpdyno adopt {file}` makes a study of a server's configuration"
 
 
 def _tables(text: str) -> dict[str, Any]:

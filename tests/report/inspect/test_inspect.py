@@ -223,6 +223,16 @@ def test_json_has_what_the_text_has(golden):
             assert " ".join(words.split()) in " ".join(text).replace(" ! ", " ")
 
 
+def test_a_log_that_several_scopes_name_is_told_once():
+    site = nginx()
+    survey = site.seen.survey
+    assert survey is not None
+    again = changed(survey, logs=survey.logs * 3)
+    seen = replace(site, seen=replace(site.seen, survey=again))
+    page = Page(servers=(seen, api()), now_s=NOW_S, isolation="cell", isolation_reason="root")
+    assert plain_text(inspect_text(page)) == plain_text(inspect_text(PAGES["site"]))
+
+
 def test_json_has_each_process(golden):
     [server] = inspect_json(PAGES["pool"])["servers"]
     assert len(server["workers"]) == 25

@@ -393,7 +393,7 @@ def test_several_are_listed(start):
     ("words", "message", "hint"),
     [
         ("shopp", "no kind of server is called", "did you mean `shop`?"),
-        ("unheard", "no kind of server is called", "the kinds are"),
+        ("unlike", "no kind of server is called", "the kinds are"),
         ("unheard.conf", "no file `unheard.conf` is there", "expected a kind"),
         ("shop", "no shop runs here", ""),
         ("pid:4194303", "no process has the id", ""),

@@ -9,6 +9,12 @@ from httpdyno.units import format_duration, format_rate
 _FEW = 0.01
 """Of the answers: a rate that is off by less looks right."""
 
+_PORT_HINTS = {
+    "refused": "start the server, or name the port where it listens",
+    "reset": "ports of TLS (`https://`), FastCGI and others end what is not theirs so",
+    "bad_response": "name a port where HTTP/1.1 is spoken",
+}
+
 _REDIRECTS = frozenset({"301", "302", "303", "307", "308"})
 ERROR_WORDS = {
     "refused": "were refused a connection",
@@ -58,6 +64,16 @@ def redirect_hint(measurement: Measurement, workload: Workload) -> str:
     if workload.steps or measurement.completed or not seen or seen - _REDIRECTS:
         return ""
     return "`--location` loads where redirects lead; `--expect-status ok` takes them as right"
+
+
+def port_hint(measurement: Measurement, workload: Workload) -> str:
+    """Return what to do where nothing at all was answered, as at a port of another kind."""
+    kinds = {kind for kind, n in measurement.errors.items() if n}
+    if measurement.completed or len(kinds) != 1 or workload.steps:
+        return ""
+    (kind,) = kinds
+    is_known = measurement.reasons.get(kind, ("start", ""))[0] != "start"
+    return "" if is_known else _PORT_HINTS.get(kind, "")
 
 
 def compression_hint(measurement: Measurement, workload: Workload) -> str:

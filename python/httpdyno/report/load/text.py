@@ -15,6 +15,7 @@ from httpdyno.report.load.headline import (
     compression_hint,
     is_good,
     offer_text,
+    port_hint,
     redirect_hint,
     verdict_line,
 )
@@ -80,7 +81,7 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
         address=where_text(outcome),
     )
     parts: list[RenderableType] = [Prose(Text(line, style))]
-    for hint in (redirect_hint, compression_hint):
+    for hint in (redirect_hint, port_hint, compression_hint):
         if told := hint(measurement, outcome.workload):
             parts.append(Prose(Text(f"hint: {told}", "cyan")))
     offer = offer_text(outcome)

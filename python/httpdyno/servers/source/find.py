@@ -161,7 +161,10 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     if kind not in known:
         if is_there(Path(kind)):
             return _of_file(Path.cwd() / kind, machine)
-        close = get_close_matches(kind, known, n=1)
+        files: list[str] = []
+        with suppress(OSError):
+            files = os.listdir()  # noqa: PTH208 - names alone
+        close = get_close_matches(kind, [*known, *files], n=1)
         raise UsageError(
             f"no file `{kind}` is there"
             if Path(kind).suffix
