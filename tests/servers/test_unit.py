@@ -1,8 +1,12 @@
+import os
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
+from httpdyno.servers import unit_file
 from httpdyno.servers.source.process import unit_of
 from httpdyno.servers.unit import (
     command_of,
@@ -64,6 +68,33 @@ def test_folders_that_systemd_makes_are_named_by_variables(tmp_path):
         "RUNTIME_DIRECTORY": "/run/shop:/run/shop/b",
         "STATE_DIRECTORY": "/srv",
     }
+
+
+@pytest.mark.parametrize(
+    ("lines", "owner", "user"),
+    [
+        ("DynamicUser=yes", 61999, "65534"),
+        ("DynamicUser=yes\nStateDirectory=absent\nCacheDirectory={}", 61999, "61999"),
+        ("DynamicUser=on\nCacheDirectory={}", 0, "65534"),
+        ("DynamicUser=yes\nUser=there-is-no-such", 61999, "65534"),
+        ("DynamicUser=true\nUser=daemon\nCacheDirectory={}", 61999, "daemon"),
+        ("DynamicUser=no\nUser=shop", 61999, "shop"),
+        ("DynamicUser=no", 61999, ""),
+    ],
+)
+def test_a_user_that_is_made_for_a_service_is_not_root(lines, owner, user, tmp_path, monkeypatch):
+    (tmp_path / "made").mkdir()
+    known = os.stat
+
+    def owned(path, *more, **options):
+        found = known(path, *more, **options)
+        return SimpleNamespace(st_uid=owner) if f"{path}" == f"{tmp_path}/made" else found
+
+    monkeypatch.setitem(unit_file._MADE, "CacheDirectory", ("CACHE_DIRECTORY", f"{tmp_path}"))
+    monkeypatch.setattr(os, "stat", owned)
+    text = f"[Service]\nExecStart=/a\n{lines.format('made')}\n"
+    (tmp_path / "shop-made.service").write_text(text)
+    assert unit("shop-made.service", (str(tmp_path),)).user == user
 
 
 def test_a_unit_says_how_its_service_is_started():

@@ -38,6 +38,7 @@ UNIT_FOLDERS = (
 _SHOWN = ("MainPID", "NeedDaemonReload", "LoadState")
 _LIMIT_BYTES = 1 << 20
 _PATIENCE_S = 2.0
+_NOBODY = "65534"
 _AS_BYTES = "surrogateescape"
 """Values of variables are whatever bytes they are."""
 
@@ -55,6 +56,7 @@ def unit(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> UnitFacts:
     facts = replace(
         facts,
         sockets=_sockets(facts, folders),
+        user=_dynamic_user(facts) if facts.is_dynamic else facts.user,
         folder=_home(facts.user) if facts.folder == "~" else facts.folder,
         environment_files=present,
         environment_names=tuple(e for e in dict.fromkeys(names) if e not in facts.unset_names),
@@ -98,6 +100,21 @@ def service_at(address: str, folders: Sequence[str] = UNIT_FOLDERS) -> str:
 def _end(address: str) -> str:
     """Return what of an address tells listeners of one machine apart: the port, or the place."""
     return place_of(address) if "/" in address else address.rpartition(":")[2]
+
+
+def _dynamic_user(facts: UnitFacts) -> str:
+    """Return whom systemd would make for a service, as systemd.exec(5) says of `DynamicUser=`.
+
+    That is who owns its folders by now, and as good as nobody where it has none yet.
+    """
+    named = facts.user or facts.name.rpartition(".")[0]
+    with suppress(KeyError):
+        return pwd.getpwnam(named).pw_name
+    for folder in facts.folders:
+        with suppress(OSError):
+            if owner := os.stat(folder).st_uid:  # noqa: PTH116 - follows into /var/lib/private
+                return str(owner)
+    return _NOBODY
 
 
 def _home(user: str) -> str:

@@ -46,6 +46,8 @@ class UnitFacts:
     command: tuple[str, ...] = ()
     """Of its last `ExecStart`; variables as they stand there."""
     user: str = ""
+    is_dynamic: bool = False
+    """Its user is made for it when it starts, unless there is one of that name."""
     group: str = ""
     folder: str = ""
     environment_names: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ _OF_THE_SYSTEM = {
     "G": "0",
 }
 """Specifiers of units of the system's own manager, which root runs."""
+_TRUE = frozenset({"1", "yes", "y", "true", "t", "on"})
 _LIMITS = ("LimitNOFILE", "LimitNPROC", "MemoryMax", "MemoryHigh", "CPUQuota", "TasksMax")
 
 
@@ -103,6 +106,7 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
         files=tuple(path for path, _ in texts),
         command=tuple(_filled(word, name) for word in (commands[-1] if commands else ())),
         user=_filled(_last(settings, "User"), name),
+        is_dynamic=_last(settings, "DynamicUser").lower() in _TRUE,
         group=_filled(_last(settings, "Group"), name),
         folder=_filled(_last(settings, "WorkingDirectory").lstrip("-"), name),
         environment_names=tuple(_variables(settings, name)),

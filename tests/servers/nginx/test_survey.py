@@ -129,6 +129,16 @@ def test_logs_have_their_formats_as_they_are_spelled():
     assert survey(ONE_FILE).logs == ()
 
 
+def test_a_log_that_is_no_file_is_told_of_once():
+    text = b"""http { access_log /dev/stdout; access_log /dev/null; access_log /srv/a.log;
+        server { access_log syslog:server=unix:/dev/log; access_log /dev/stdout; } }"""
+    notices = [each.words for each in survey_of(conf_of({"/n.conf": text}, DEBIAN_12)).notices]
+    assert [each for each in notices if "access log" in each] == [
+        "an access log goes to /dev/stdout, which no load can be learned from",
+        "an access log goes to syslog, which no load can be learned from",
+    ]
+
+
 def test_without_a_log_the_compiled_one_is_written():
     text = {"/n.conf": b'http { log_format j escape=json \'{"a":"$uri"}\'; server { } }'}
     assert [x.path for x in survey_of(conf_of(text, DEBIAN_12)).logs] == [

@@ -22,6 +22,7 @@ _TOLD = frozenset(
 """What is no knob, but decides how a copy starts and answers, or who may ask it; and what rules
 look at."""
 _SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
+_NO_LOG_FILES = ("syslog:", "memory:", "/dev/")
 
 
 def survey_of(conf: Conf) -> Survey:
@@ -82,8 +83,12 @@ def _notices(conf: Conf) -> Iterator[Notice]:
 
 
 def _of_logs(conf: Conf) -> Iterator[Notice]:
+    told: set[str] = set()
     for scope in conf.scopes:
         for directive in scope.own("access_log"):
-            if directive.args and directive.texts[0].startswith("syslog:"):
-                words = "an access log goes to syslog, which no load can be learned from"
+            text = directive.texts[0] if directive.args else ""
+            place = text.partition(":")[0]
+            if text.startswith(_NO_LOG_FILES) and text != "/dev/null" and place not in told:
+                told.add(place)
+                words = f"an access log goes to {place}, which no load can be learned from"
                 yield Notice(words=words, origin=directive.origin)
