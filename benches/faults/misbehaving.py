@@ -98,7 +98,7 @@ KINDS: dict[str, Kind] = {
         "    try: listener.accept()\n"
         "    except OSError: time.sleep(0.01)"
     ),
-    "closes at once": _hung("serve(b'')", "it said nothing"),
+    "closes at once": _hung("serve(b'')", "it hung up without an answer"),
     "resets": _hung(
         "linger = b'\\1\\0\\0\\0\\0\\0\\0\\0'\n"
         "def reset(c): c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)\n"
