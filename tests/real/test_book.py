@@ -40,14 +40,10 @@ def test_what_is_left_of_the_environment_is_counted(capsys):
 @pytest.mark.timeout(180)
 def test_all_configurations_of_a_table_of_calls_are_counted_and_told(capsys):
     now = found(capsys, "book run syscalls-foo-by-config")
-    assert (now["verdict"], now["count"]) == ("holds", 4.0)
-    assert [each.rpartition(" then: ")[2] for each in now["evidence"]] == [
-        "holds",
-        "holds",
-        "holds",
-        "holds, larger",
-        "holds",
-    ]
+    assert (now["verdict"], now["count"]) == ("not comparable", 4.0)
+    # What is counted is the study's own, and so it is of the others: no word is said of them.
+    assert len(now["evidence"]) == 5
+    assert all(each.endswith(" then") for each in now["evidence"]), now["evidence"]
 
 
 @pytest.mark.real_server("strace")
