@@ -435,6 +435,25 @@ def test_a_command_and_a_procfile_are_not_run(own_folders):
     assert not marker.exists()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user's file")
+@pytest.mark.parametrize(("owner", "is_given"), [(0, True), (65534, False)], ids=["own", "theirs"])
+def test_what_another_user_names_in_a_procfile_is_not_given_to_him(
+    owner, is_given, own_folders, monkeypatch
+):
+    monkeypatch.setenv("SHOP_TOKEN", "of the caller")
+    monkeypatch.setenv("SHOP_NUMBER", "4711")
+    folder = own_folders / "theirs"
+    folder.mkdir()
+    file = folder / "Procfile"
+    file.write_text("web: app -p $PORT $SHOP_TOKEN $SHOP_NUMBER\n")
+    for path in (file, folder):
+        os.chown(path, owner, -1)
+    [each] = found(str(file))
+    assert ("SHOP_TOKEN" in each.member.environment_names) is is_given
+    assert ("4711" in each.member.command[-1]) is is_given
+    assert "-p 5000" in each.member.command[-1]
+
+
 def test_where_sockets_may_not_be_seen_the_way_out_is_said(start):
     _, port = start()
     if os.getuid() != 0:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.errors import AdapterError, UsageError
+from httpdyno.errors import AdapterError, HttpdynoError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model import Member
 from httpdyno.process_identity import has_gained_rights
 from httpdyno.servers.site.environment import is_setting, process_source
+from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.source.activation import activated, is_handed
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
@@ -309,13 +310,22 @@ def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
 
 def _of_procfile(source: ProcfileSource, machine: Machine) -> Found:
     text = _text(source.path)
-    command = procfile_command(text, source.process, str(source.path), os.environ)
+    variables = os.environ if _is_own_word(source.path) else {}
+    command = procfile_command(text, source.process, str(source.path), variables)
     found = _of_command(CommandSource(command, source.path.parent), machine)
-    names = [name for name in variables_in(command) if name in os.environ and is_setting(name)]
+    names = [name for name in variables_in(command) if name in variables and is_setting(name)]
     member = structs.replace(
         found.member, environment_names=(*found.member.environment_names, *names)
     )
     return replace(found, member=member)
+
+
+def _is_own_word(path: Path) -> bool:
+    """Whether nobody else may write a file: what another user names in it is not given to him."""
+    try:
+        return not own_user("", (), (), files=(str(path),), folder=str(path.parent))
+    except HttpdynoError:
+        return False
 
 
 def _of_command(source: CommandSource | ProcfileSource, machine: Machine) -> Found:
