@@ -328,9 +328,9 @@ SCENARIOS = (
         run=_crowded(),
     ),
     Scenario(
-        name="others on both cores, 20,000/s",
+        name="others on both cores, 100,000/s",
         limits=CLIENT | {"server_or_connections"},
-        run=_crowded(arrival=engine.even(20_000)),
+        run=_crowded(arrival=engine.even(100_000)),
     ),
     Scenario(
         name="others on the server's core, one of 2 ms at a time",

@@ -64,3 +64,35 @@ def test_who_lingers_over_a_close_is_held_by_a_client_that_has_not_taken_its_ans
     if limit == "slow_clients":
         n = found.evidence["closing_workers"]
         assert f"({n:.1f} of them are closing the connection)" in found.reason
+
+
+LOOP = structs.replace(
+    STARVED,
+    workers=11.0,
+    doing={"sleep": 0.9, "idle": 10.0, "running": 0.1},
+    unread=15.0,
+    loops_asleep=0.9,
+)
+"""One thread that reads requests and sleeps meanwhile; ten others have nothing to do."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({}, "too_few_workers"),
+        # Whatever others use of the cores: who sleeps wants none.
+        ({"host_busy": 2.0}, "too_few_workers"),
+        ({"doing": {"idle": 10.9, "running": 0.1}, "unclear": 3.0}, "too_few_workers"),
+        # It waits for any event: a body may be left unread for who is behind it.
+        ({"doing": {"idle": 10.9, "running": 0.1}, "loops_asleep": 0.0}, "unknown"),
+        ({"unread": 7.0}, "unknown"),
+        ({"doing": {"sleep": 0.6, "running": 0.4, "idle": 10.0}, "loops_asleep": 0.6}, "unknown"),
+        ({"doing": {"sleep": 0.9, "backend": 0.3, "idle": 9.8}}, "unknown"),
+    ],
+)
+def test_who_sleeps_while_requests_lie_unread_is_too_few_however_many_threads_are_idle(
+    changes, limit
+):
+    found = bottleneck(structs.replace(LOOP, **changes))
+    assert found.limit == limit
+    assert ("15 of 16 requests under way lay unread" in found.reason) is (limit != "unknown")

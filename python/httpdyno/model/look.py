@@ -142,6 +142,11 @@ class Look(Record, frozen=True, omit_defaults=True):
     """Connections that found a full queue, of its network namespace."""
     connections: dict[str, float] = msgspec.field(default_factory=dict)
     """Mean number of TCP connections at its ports, by state."""
+    unread: float = 0.0
+    """Of these, how many had bytes that no process had read yet."""
+    loops_asleep: float = 0.0
+    """Mean number of processes that were asleep in the one thread that does their work: by its own
+    wish, for a child, or at a condition variable or semaphore, which no other thread would give."""
     host_cpus: int = 0
     host_busy: float = 0.0
     """Mean number of the machine's CPUs that ran anything, the client's too."""

@@ -15,6 +15,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
 from httpdyno.registry import site_adapters
 from httpdyno.servers.process import KEEPER
+from httpdyno.servers.site.environment import own_variables
 from httpdyno.servers.source.find import Found, configured, find, sole
 from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
@@ -452,6 +453,17 @@ def test_what_another_user_names_in_a_procfile_is_not_given_to_him(
     assert ("SHOP_TOKEN" in each.member.environment_names) is is_given
     assert ("4711" in each.member.command[-1]) is is_given
     assert "-p 5000" in each.member.command[-1]
+
+
+def test_a_procfile_has_the_variables_of_the_file_beside_it(own_folders, monkeypatch):
+    monkeypatch.setenv("PORT", "7000")
+    (own_folders / "Procfile").write_text("web: app -p $PORT\n")
+    (own_folders / ".env").write_text("# of the shop\nPORT=8123\nTOKEN='not told'\nPATH=/bin\n")
+    [each] = found(f"{own_folders}/Procfile")
+    assert "-p 8123" in each.member.command[-1]
+    assert each.member.environment_names == ("PORT", "TOKEN")
+    assert own_variables(each.member) == {"PORT": "8123", "TOKEN": "not told"}
+    assert "not told" not in str(each.member)
 
 
 def test_where_sockets_may_not_be_seen_the_way_out_is_said(start):

@@ -16,7 +16,8 @@
 //!
 //! A server's first answer may be a cold one, and as late as all later ones are for their queue. Who
 //! answers one after the other answers at even gaps, though; those who need not wait come as they
-//! were sent.
+//! were sent. And whatever was sent before the first answer waited for the same cold start: of that
+//! all took alike, however little the others do.
 
 use super::ended::Ended;
 
@@ -27,10 +28,18 @@ struct Times {
     n_light: u64,
     loaded_ns: u128,
     n_loaded: u64,
-    /// In seconds: of those under load, the sum of squares, and of products with the one before.
+    warm: Warm,
+}
+
+/// Service times under load of what was sent after the first answer, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Warm {
+    n: u64,
+    sum: f64,
     squares: f64,
+    /// Of products with the one before.
     products: f64,
-    latest_s: f64,
+    latest: f64,
 }
 
 /// Keeps service times apart by whether few requests were under way.
@@ -41,6 +50,8 @@ pub(crate) struct Strain {
     few: u64,
     /// When it first were more.
     light_until_ns: u64,
+    /// When the first answer ended.
+    cold_until_ns: u64,
     /// When the latest answer under load ended; 0 before any did.
     ended_ns: u64,
     gaps: Gaps,
@@ -52,6 +63,24 @@ struct Gaps {
     n: u64,
     sum: f64,
     squares: f64,
+}
+
+impl Warm {
+    fn add(&mut self, taken: f64) {
+        let before = if self.n == 0 { taken } else { self.latest };
+        self.n += 1;
+        self.sum += taken;
+        self.squares += taken * taken;
+        self.products += taken * before;
+        self.latest = taken;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.products += other.products;
+    }
 }
 
 impl Gaps {
@@ -72,7 +101,7 @@ pub(crate) struct Inflation {
     pub(crate) ratio: f64,
     /// Answers that it was told from an idle server by.
     pub(crate) n_light: u64,
-    /// Standard deviation over mean of the service times under load.
+    /// Standard deviation over mean of the service times under load, the cold ones left out.
     pub(crate) spread: f64,
     /// How alike service times under load are that ended one after the other on a thread: their
     /// correlation.
@@ -92,12 +121,13 @@ impl Strain {
     pub(super) fn new(n_requests: usize, n_connections: usize) -> Self {
         let few = ((n_connections as f64 * FEW_RATIO) as u64).clamp(1, MAX_FEW);
         let times = vec![Times::default(); n_requests.max(1)];
-        Self { times, few, light_until_ns: u64::MAX, ended_ns: 0, gaps: Gaps::default() }
+        let gaps = Gaps::default();
+        Self { times, few, light_until_ns: u64::MAX, cold_until_ns: u64::MAX, ended_ns: 0, gaps }
     }
 
     pub(super) fn reset(&mut self) {
         self.times.fill(Times::default());
-        self.light_until_ns = u64::MAX;
+        (self.light_until_ns, self.cold_until_ns) = (u64::MAX, u64::MAX);
         (self.ended_ns, self.gaps) = (0, Gaps::default());
     }
 
@@ -117,25 +147,24 @@ impl Strain {
         };
         let Some(times) = self.times.get_mut(request.request as usize) else { return };
         let service_ns = u128::from(request.end_ns.saturating_sub(written_ns));
+        self.cold_until_ns = self.cold_until_ns.min(request.end_ns);
         if issued_ns < self.light_until_ns {
             times.light_ns += service_ns;
             times.n_light += 1;
-        } else {
-            let taken_s = service_ns as f64 / 1e9;
-            let before_s = if times.n_loaded == 0 { taken_s } else { times.latest_s };
-            times.loaded_ns += service_ns;
-            times.n_loaded += 1;
-            times.squares += taken_s * taken_s;
-            times.products += taken_s * before_s;
-            times.latest_s = taken_s;
-            if self.ended_ns > 0 {
-                let gap_s = request.end_ns.saturating_sub(self.ended_ns) as f64 / 1e9;
-                self.gaps.n += 1;
-                self.gaps.sum += gap_s;
-                self.gaps.squares += gap_s * gap_s;
-            }
-            self.ended_ns = request.end_ns;
+            return;
         }
+        times.loaded_ns += service_ns;
+        times.n_loaded += 1;
+        if issued_ns >= self.cold_until_ns {
+            times.warm.add(service_ns as f64 / 1e9);
+        }
+        if self.ended_ns > 0 {
+            let gap_s = request.end_ns.saturating_sub(self.ended_ns) as f64 / 1e9;
+            self.gaps.n += 1;
+            self.gaps.sum += gap_s;
+            self.gaps.squares += gap_s * gap_s;
+        }
+        self.ended_ns = request.end_ns;
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -144,8 +173,7 @@ impl Strain {
             mine.n_light += theirs.n_light;
             mine.loaded_ns += theirs.loaded_ns;
             mine.n_loaded += theirs.n_loaded;
-            mine.squares += theirs.squares;
-            mine.products += theirs.products;
+            mine.warm.merge(&theirs.warm);
         }
         self.gaps.n += other.gaps.n;
         self.gaps.sum += other.gaps.sum;
@@ -155,14 +183,13 @@ impl Strain {
     pub(crate) fn inflation(&self) -> Inflation {
         let (mut seen_ns, mut expected_ns, mut n_light) = (0.0, 0.0, 0);
         let (mut variance, mut covariance, mut n_loaded) = (0.0, 0.0, 0);
-        for times in self.times.iter().filter(|times| times.n_loaded > 1) {
-            let n = times.n_loaded as f64;
-            let sum_s = times.loaded_ns as f64 / 1e9;
+        for warm in self.times.iter().map(|times| &times.warm).filter(|warm| warm.n > 1) {
+            let n = warm.n as f64;
             // Around each request's own mean, and relative to it.
-            let square = (sum_s * sum_s / n).max(f64::MIN_POSITIVE);
-            variance += n * (times.squares - sum_s * sum_s / n).max(0.0) / square;
-            covariance += n * (times.products - sum_s * sum_s / n) / square;
-            n_loaded += times.n_loaded;
+            let square = (warm.sum * warm.sum / n).max(f64::MIN_POSITIVE);
+            variance += n * (warm.squares - warm.sum * warm.sum / n).max(0.0) / square;
+            covariance += n * (warm.products - warm.sum * warm.sum / n) / square;
+            n_loaded += warm.n;
         }
         for times in self.times.iter().filter(|times| times.n_light > 0 && times.n_loaded > 0) {
             seen_ns += times.loaded_ns as f64;
@@ -223,7 +250,7 @@ mod tests {
         strain.end(&answered(0, 0, 1_000_000_000));
         strain.take_up(1, 2);
         for _ in 0..2000 {
-            strain.end(&answered(0, 1, service_ns()));
+            strain.end(&answered(0, 1_000_000_000, service_ns()));
         }
         strain.inflation()
     }
@@ -248,6 +275,20 @@ mod tests {
         assert!(waiting.likeness > 0.3, "{waiting:?}");
         let even = steady(|| 1_000_000_000);
         assert!(even.spread < 1e-6 && even.n_loaded == 2000, "{even:?}");
+    }
+
+    #[test]
+    fn what_waited_for_a_cold_start_tells_nothing_of_what_came_after_it() {
+        let mut strain = Strain::new(1, 4);
+        strain.take_up(0, 4);
+        for _ in 0..4 {
+            strain.end(&answered(0, 1, 900_000_000));
+        }
+        for n in 0..400 {
+            strain.end(&answered(0, 900_000_001 + n, 20_000_000));
+        }
+        let seen = strain.inflation();
+        assert!(seen.spread < 1e-6 && seen.n_loaded == 400, "{seen:?}");
     }
 
     #[test]

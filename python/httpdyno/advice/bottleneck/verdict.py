@@ -11,6 +11,7 @@ from msgspec import structs
 from httpdyno.advice.bottleneck.facts import HARDLY_ANY, Facts, called, of, percent
 from httpdyno.advice.bottleneck.unknown import hidden_text, seen_text, unknown
 from httpdyno.advice.bottleneck.worker_pool import (
+    asleep_before_requests,
     backend,
     disk,
     keep_alive,
@@ -305,6 +306,7 @@ _TESTS = (
     lock,
     disk,
     backend,
+    asleep_before_requests,
     _cpu,
     too_few_workers,
 )

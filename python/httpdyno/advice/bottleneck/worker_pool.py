@@ -19,6 +19,8 @@ _UNCLEAR = 0.5
 """Workers, on average: so many that may wait for a lock forbid to say that there are too few."""
 _ENDED = 0.5
 """Of the workers: so many more that ended and wait to be replaced, and requests wait for births."""
+_ASLEEP = 0.8
+"""Of one thread's time: so much of it asleep is what keeps requests waiting."""
 _SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
 """What several wait for serves no more because one more does."""
 MORE_WORKERS = "more workers, as far as memory allows"
@@ -117,6 +119,31 @@ def too_few_workers(facts: Facts) -> Bottleneck | None:
             "server_cores": facts.cpu_cores,
         },
         advice=MORE_WORKERS,
+    )
+
+
+def asleep_before_requests(facts: Facts) -> Bottleneck | None:
+    """Name the number of workers, where requests lie unread while who would read them sleeps.
+
+    Of a process with an event loop and other threads, all of which are idle, its workers do not
+    say so. Who waits for any event does not sleep: it may leave a body unread for a slow backend.
+    """
+    look = facts.look
+    is_left = look.unread >= max(1.0, _HALF * look.clients)
+    wants_none = facts.at("running", *_SHARED) <= 1 - _ASLEEP
+    if not (is_left and look.loops_asleep >= _ASLEEP and wants_none):
+        return None
+    return Bottleneck(
+        limit="too_few_workers",
+        reason=f"{of(look.unread)} of {of(look.clients)} requests under way lay unread while the "
+        f"thread that reads them slept; {facts.cores_text}",
+        evidence={
+            "unread": look.unread,
+            "loops_asleep": look.loops_asleep,
+            "server_cores": facts.cpu_cores,
+        },
+        advice="more processes, as far as memory allows, or no call that sleeps in their event "
+        "loops",
     )
 
 

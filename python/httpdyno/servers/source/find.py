@@ -43,7 +43,7 @@ from httpdyno.servers.source.words import (
 )
 from httpdyno.servers.source.wrapper import unwrapped
 from httpdyno.servers.unit import command_of, service_of, unit, variables_of
-from httpdyno.servers.unit_file import UnitFacts
+from httpdyno.servers.unit_file import UnitFacts, environment_file
 
 _LIMIT_BYTES = 1 << 20
 _SERVICE = ".service"
@@ -310,12 +310,19 @@ def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
 
 def _of_procfile(source: ProcfileSource, machine: Machine) -> Found:
     text = _text(source.path)
-    variables = os.environ if _is_own_word(source.path) else {}
+    is_own = _is_own_word(source.path)
+    # Whoever runs Procfiles reads it too, and what it says comes before what the shell has.
+    beside = source.path.with_name(".env")
+    is_told = is_own and beside.is_file() and _is_own_word(beside)
+    own = environment_file(_text(beside)) if is_told else {}
+    variables = {**os.environ, **own} if is_own else {}
     command = procfile_command(text, source.process, str(source.path), variables)
     found = _of_command(CommandSource(command, source.path.parent), machine)
-    names = [name for name in variables_in(command) if name in variables and is_setting(name)]
+    names = list(own) or [name for name in variables_in(command) if name in variables]
     member = structs.replace(
-        found.member, environment_names=(*found.member.environment_names, *names)
+        found.member,
+        environment_names=(*found.member.environment_names, *filter(is_setting, names)),
+        environment_from=str(beside) if own else found.member.environment_from,
     )
     return replace(found, member=member)
 

@@ -153,6 +153,15 @@ class Ends:
                     total[state] = total.get(state, 0) + n
         return total
 
+    def unread(self) -> int:
+        """Return at how many of these connections there are bytes that no process has read."""
+        total = 0
+        ports = self._ports(only=0)
+        for diagnosis in self._diagnoses if ports else ():
+            with suppress(AdapterError):
+                total += sum(diagnosis.unread(ports).values())
+        return total
+
     def of(self, pid: int, descriptor: int) -> End:
         """Return what a process's descriptor is, as this sample saw it first."""
         target = self._targets.get((pid, descriptor))

@@ -10,7 +10,8 @@ The CPU time of processes that began and ended within is what parents reaped, le
 their dead had used that were there from the beginning.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from httpdyno.telemetry.worker_text import Stat, context_switches
 _KERNEL_TELLS_WAITING = Path("/proc/self/schedstat").exists()
 """Only with CONFIG_SCHED_INFO."""
 _SIGCHLD_BIT = 1 << 16
+_NEARLY_ALL = 0.8
+"""Of the times that a process's threads stopped: what helps an event loop stops less often."""
 Identity = tuple[int, int]
 """A pid, and when it started."""
 
@@ -73,6 +76,8 @@ class Balance:
     spawn_cpu_s: float | None
     worked: frozenset[tuple[int, int]]
     """Processes and threads that had a CPU."""
+    alone: frozenset[tuple[int, int]]
+    """Of these, who did nearly all of what its process did, by how often it stopped."""
     own_s: Mapping[int, float]
     """CPU time by process, in ticks."""
 
@@ -145,6 +150,7 @@ class Ledger:
                 for (pid, _, thread), each in threads.items()
                 if each.ran_s or each.voluntary
             ),
+            alone=frozenset(_alone(threads)),
             own_s={
                 identity[0]: each.own_s - (first[identity].own_s if identity in first else 0.0)
                 for identity, each in self.last.items()
@@ -168,6 +174,15 @@ class Ledger:
             transfers=transfers,
             is_careless=ignores_children(status),
         )
+
+
+def _alone(threads: Mapping[tuple[int, int, int], ThreadAccount]) -> Iterator[tuple[int, int]]:
+    total: Counter[Identity] = Counter()
+    for (pid, start, _), each in threads.items():
+        total[pid, start] += each.voluntary
+    for (pid, start, thread), each in threads.items():
+        if each.voluntary and each.voluntary >= _NEARLY_ALL * total[pid, start]:
+            yield pid, thread
 
 
 def settled(

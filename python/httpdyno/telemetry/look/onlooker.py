@@ -169,6 +169,7 @@ class _Looking:
         self._addresses: dict[int, tuple[int, str, int]] = {}
         """By inode: the part that listens there, where, and its backlog."""
         self._states: list[dict[str, int]] = []
+        self._n_unread = 0
         self._known: set[int] = set()
         self._holds_clients: set[int] = set()
         self._keeps: set[int] = set()
@@ -264,6 +265,7 @@ class _Looking:
     def _read_states(self) -> float:
         began_s = time.thread_time()
         self._states.append(dict(self._ends.states()))
+        self._n_unread += self._ends.unread()
         return time.thread_time() - began_s
 
     def _cpu_s(self) -> float:
@@ -282,6 +284,7 @@ class _Looking:
         balance = self._ledger.balance(self._roster.last)
         keepers = self._keepers(balance, seconds)
         means = self._means_of(0, keepers, balance)
+        loops_asleep = self._tally.asleep(balance.alone, keepers | self._others_than(0))
         cpu_s, companions_s = used_s
         transfers = balance.transfers
         connections: Counter[str] = Counter()
@@ -312,6 +315,8 @@ class _Looking:
             queues=self._queues_seen(0),
             overflows=after.overflows_since(before),
             connections={each: n / len(self._states) for each, n in connections.items()},
+            unread=self._n_unread / len(self._states),
+            loops_asleep=loops_asleep,
             host_cpus=os.sysconf("SC_NPROCESSORS_ONLN"),
             host_busy=(1 - idle / total) * os.sysconf("SC_NPROCESSORS_ONLN") if total else 0.0,
             shared_cpus=shared.cpus,
@@ -335,8 +340,10 @@ class _Looking:
 
     def _means_of(self, part: int, keepers: set[int], balance: Balance) -> Means:
         """Return what was seen of the workers of a part."""
-        others = {pid for pid, whose in self._roster.part_of.items() if whose != part}
-        return self._tally.means(keepers | others, balance.worked)
+        return self._tally.means(keepers | self._others_than(part), balance.worked)
+
+    def _others_than(self, part: int) -> set[int]:
+        return {pid for pid, whose in self._roster.part_of.items() if whose != part}
 
     def _companion(self, part: int, means: Means, cpu_s: float) -> CompanionSeen:
         queues = self._queues_seen(part)

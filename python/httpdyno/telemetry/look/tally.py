@@ -24,6 +24,7 @@ Thread = tuple[int, int]
 """Ids of a process and of one of its threads."""
 _LEAST_OPEN_RATIO = 0.1
 _AT_WORK: frozenset[Doing] = frozenset({"backend", "disk", "child", "sleep"})
+_ASLEEP: frozenset[Doing] = frozenset({"sleep", "child"})
 _PASSIVE: frozenset[Doing] = frozenset({"idle", "client_read", "client_write"})
 
 
@@ -135,6 +136,20 @@ class Tally:
             backends={each: n / n_samples for each, n in backends.most_common()},
             unclear=unclear / n_samples,
         )
+
+    def asleep(self, threads: Collection[Thread], left_out: Collection[int]) -> float:
+        """Return the mean number of some threads that were asleep, waiting for no event.
+
+        Args:
+            threads: Which.
+            left_out: Processes of which none counts.
+        """
+        n = sum(
+            self._unclear[each] + sum(self._doing[each][doing] for doing in _ASLEEP)
+            for each in threads
+            if each[0] not in left_out
+        )
+        return n / max(1, self.n_samples)
 
     def did_only(self, pid: int, doing: Collection[Doing]) -> bool:
         """Whether a process was seen, and its threads at nothing else than these."""
