@@ -457,7 +457,7 @@ def test_what_another_user_names_in_a_procfile_is_not_given_to_him(
 
 def test_a_procfile_has_the_variables_of_the_file_beside_it(own_folders, monkeypatch):
     monkeypatch.setenv("PORT", "7000")
-    (own_folders / "Procfile").write_text("web: app -p $PORT\n")
+    (own_folders / "Procfile").write_text("web: app -p $PORT $TOKEN\n")
     (own_folders / ".env").write_text("# of the shop\nPORT=8123\nTOKEN='not told'\nPATH=/bin\n")
     [each] = found(f"{own_folders}/Procfile")
     assert "-p 8123" in each.member.command[-1]
