@@ -84,6 +84,25 @@ def test_a_budget_in_which_nothing_can_be_proven_is_refused_with_the_time_it_tak
     assert caught.value.hint.startswith("`--budget ")
 
 
+class Slower(FakeBench):
+    """A change makes its starts dearer than those of a calibration, which knows of none."""
+
+    def measure_start(self, request, save):
+        record = super().measure_start(request, save)
+        is_change = request.arms[0] != request.arms[-1]
+        return structs.replace(record, duration_s=record.duration_s * (2 if is_change else 1))
+
+
+def test_a_first_step_that_is_dearer_than_expected_is_measured_whole_in_place_of_a_final(study):
+    outcome = _run(make_plan(study, seed=3, budget_s=34.0), Slower(throughput_per_s=_throughput))
+    [step] = outcome.steps
+    assert (step.comparison.verdict, step.comparison.n_starts >= 6) == ("better", True)
+    assert outcome.final.verdict == "not_measured"
+    assert outcome.final.needed_s > 0
+    assert "no time was left" in outcome.withdrawn
+    assert outcome.duration_s <= 34.0
+
+
 def test_a_refused_configuration_is_a_step_not_an_error(study):
     bench = FakeBench(
         throughput_per_s=_throughput,

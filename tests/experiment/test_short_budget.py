@@ -9,7 +9,7 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, make_plan, versus_plan, with_budget
 from httpdyno.experiment.rehearsal import check_budget, least_s
 from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.short_budget import require_time, starts_ahead, time_to_type
+from httpdyno.experiment.short_budget import Ahead, require_time, starts_ahead, time_to_type
 from httpdyno.model import Knob, Method
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -60,11 +60,15 @@ def test_a_budget_that_is_told_works_when_given_on_a_machine_that_became_busy(st
     plan = _plan(study, kind)
     with pytest.raises(UsageError, match="too short: one") as refused:
         _run(with_budget(plan, share * least_s(plan)))
-    [told] = re.findall(r"`--budget (\w+)` is enough", refused.value.hint)
-    outcome = _run(with_budget(plan, duration_s(told)), times=1.5)
-    assert outcome.status == "complete"
-    claimed = [*(step.comparison for step in outcome.steps), outcome.final]
-    assert all(each.n_starts >= 6 for each in claimed if each is not None)
+    told = re.findall(r"`--budget (\w+)`", refused.value.hint)
+    assert len(told) == (2 if kind == "ladder" else 1)
+    for budget in told:
+        outcome = _run(with_budget(plan, duration_s(budget)), times=1.5)
+        assert outcome.status == "complete"
+        claimed = [*(step.comparison for step in outcome.steps), outcome.final]
+        assert claimed
+        assert all(each.n_starts >= 6 for each in claimed if each is not None)
+    assert not outcome.not_tried
 
 
 @pytest.mark.parametrize(
@@ -77,8 +81,13 @@ def test_a_time_to_type_is_round_and_longer_than_what_is_expected(needed_s, text
 
 def test_what_one_start_takes_tells_the_budget_of_the_whole_plan():
     with pytest.raises(UsageError, match="leaves 500 ms for each of 6 starts") as refused:
-        require_time(1.0, 0.5, 6, whole_s=100.0, cycle_s=0.0)
-    assert "`--budget 3m30s` is enough" in refused.value.hint
+        require_time(
+            1.0, 0.5, 6, needed=Ahead(first=15, whole=40, n_steps=4).needed(4.0), cycle_s=0
+        )
+    assert refused.value.hint == (
+        "`--budget 2m` is enough for one step and the final claim, `--budget 5m` for all 4, on a "
+        "busy machine too"
+    )
 
 
 @pytest.mark.parametrize("kind", ["compare", "versus", "ladder", "table", "sweep", "factorial"])
@@ -87,5 +96,5 @@ def test_windows_of_the_first_start_leave_room_for_the_others_of_the_first_claim
     plan = with_budget(_plan(study, kind), 600.0)
     run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
     first = bench.requests[0]
-    assert starts_ahead(plan, n_steps=1) * first.windows_s <= 300.0
+    assert starts_ahead(plan).first * first.windows_s <= 300.0
     assert all(each.windows_s < each.limit_s for each in bench.requests)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from httpdyno.experiment.short_budget import NOTHING_AHEAD, Ahead
 from httpdyno.model import Configuration, HostFacts, StartRecord, WindowRecord
 
 
@@ -34,8 +35,8 @@ class StartRequest:
     n_needed: int = 0
     """Above 0 the start is refused where even so it and later ones would take longer than `limit_s`
     each: it takes so many such starts to claim anything."""
-    n_ahead: float = 0.0
-    """How many such starts the whole plan takes, at least, for the budget that is told then."""
+    ahead: Ahead = NOTHING_AHEAD
+    """How many such starts the plan takes, at least, for the budget that is told then."""
 
     tell: Callable[[Sequence[Sequence[int]]], None] = field(
         default=lambda _pids: None, compare=False, repr=False

@@ -33,7 +33,7 @@ from httpdyno.experiment.rung_time import (
     share_of,
 )
 from httpdyno.experiment.session import Session
-from httpdyno.experiment.short_budget import FINAL_SLACK, too_short
+from httpdyno.experiment.short_budget import FINAL_SLACK, Needed, too_short
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_duration, format_guess
@@ -292,13 +292,17 @@ def _require_time(session: Session, cost: StartCost) -> None:
     first_s = session.looks_s(*ahead[:1], *ahead[-1:])
     needed_s = fewest_s(session, cost) + final_reserve_s(session, cost) + first_s
     if session.left_s < needed_s and not session.goes_on:
-        study, one_s = session.plan.study, fewest_s(session, cost)
-        starts_s = (len(session.plan.steps) + FINAL_SLACK) * one_s
+        study, one_s, n_steps = session.plan.study, fewest_s(session, cost), len(session.plan.steps)
+        whole_s = (n_steps + FINAL_SLACK) * one_s + session.looks_s(*ahead)
         raise too_short(
             study.budget_s,
             f"one step takes about {format_guess(one_s)} here, {study.method.min_starts} starts of "
-            f"both; there are {len(session.plan.steps)}, and the final claim takes as long as one",
-            session.spent_s + starts_s + session.looks_s(*ahead),
+            f"both; there are {n_steps}, and the final claim takes as long as one",
+            Needed(
+                first_s=session.spent_s + needed_s,
+                whole_s=session.spent_s + whole_s,
+                n_steps=n_steps,
+            ),
         )
 
 

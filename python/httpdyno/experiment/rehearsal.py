@@ -139,7 +139,7 @@ def check_budget(plan: Plan) -> None:
         budget_s,
         f"one step takes {method.min_starts} starts, and their windows alone, with a look at each "
         f"server, {format_duration(needed_s)}",
-        starts_ahead(plan) * len(claims[0]) * arm_s + _looks_s(study, claims),
+        starts_ahead(plan).needed(len(claims[0]) * arm_s, _looks_s(study, claims)),
     )
 
 

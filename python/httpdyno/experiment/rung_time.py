@@ -49,7 +49,8 @@ class Share:
     limit_s: float
     """What it may borrow from later ones, in all."""
     whole_s: float
-    """What its fewest starts may use, in all."""
+    """What its fewest starts may use, in all. While nothing is kept there is nothing that a final
+    claim would prove: one step that is measured tells more than none."""
     expected_s: float
     """What it is expected to take."""
     after_s: float
@@ -93,7 +94,7 @@ def share_of(session: Session, cost: StartCost, rung: Rung, arms: Arms) -> Share
     return Share(
         time_s=own_s + max((steps_s - looks_s) / (1 + n_later), starts_s),
         limit_s=steps_s - n_later * later_s,
-        whole_s=steps_s,
+        whole_s=session.left_s if arms[0] == session.plan.study.start_configuration() else steps_s,
         expected_s=max(typical_s, own_s + starts_s),
         after_s=n_later * typical_s + kept_s,
     )

@@ -347,7 +347,7 @@ class Session:
         seed, n_arms, min_starts = self.plan.seed, len(arms), method.min_starts
         limit_s = self.left_s / max(1, min_starts - number)
         # The first start is made for the others of its plan's first claim, too.
-        fewest = starts_ahead(self.plan, n_steps=1)
+        ahead = starts_ahead(self.plan)
         return StartRequest(
             comparison=index,
             start=number,
@@ -359,10 +359,10 @@ class Session:
             warm_up_s=method.warm_up_s,
             warm_up_requests=method.warm_up_requests,
             limit_s=limit_s,
-            windows_s=limit_s * WINDOWS_RATIO * (1.0 if self.spent_s else min_starts / fewest),
+            windows_s=limit_s * WINDOWS_RATIO * (1.0 if self.spent_s else min_starts / ahead.first),
             # What cannot fit into the budget is refused before any of it is spent.
             n_needed=0 if self.spent_s else min_starts,
-            n_ahead=starts_ahead(self.plan),
+            ahead=ahead,
             is_alone=self.plan.command == "compare",
             tell=keeping_servers(self.store, self.run_id, index, number),
         )

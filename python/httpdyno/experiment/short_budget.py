@@ -5,7 +5,9 @@ machine makes it, and the figure is one that people type.
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Plan
@@ -46,26 +48,54 @@ def time_to_type(needed_s: float) -> str:
     return f"{minutes}m" + (f"{seconds}s" if seconds else "")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needed:
+    """What is expected of a plan, of all starts, without what comes after the last one."""
+
+    first_s: float
+    """Until something is claimed: of a ladder one step and the final claim."""
+    whole_s: float
+    """Of all that was asked for."""
+    n_steps: int
+    """Of the plan."""
+
+    @property
+    def words(self) -> str:
+        """Say which budget is enough, on a machine that others use as well."""
+        first, whole = map(_budget_for, (self.first_s, self.whole_s))
+        if first == whole:
+            return f"{enough_words(self.whole_s)}, on a busy machine too"
+        return (
+            f"`--budget {first}` is enough for one step and the final claim, `--budget {whole}` "
+            f"for all {self.n_steps}, on a busy machine too"
+        )
+
+
 def enough_words(needed_s: float) -> str:
     """Return which budget is enough for what is expected to take so long.
 
     Args:
         needed_s: Of all starts, without what comes after the last one.
     """
-    return f"`--budget {time_to_type(needed_s / (1 - CLOSING_RATIO))}` is enough"
+    return f"`--budget {_budget_for(needed_s)}` is enough"
 
 
-def too_short(budget_s: float, step: str, needed_s: float) -> UsageError:
+def _budget_for(needed_s: float) -> str:
+    return time_to_type(needed_s / (1 - CLOSING_RATIO))
+
+
+def too_short(budget_s: float, step: str, needed: Needed | float) -> UsageError:
     """Return the refusal of a budget.
 
     Args:
         budget_s: As given.
         step: What one step takes, and how many of them it takes.
-        needed_s: What all that was asked for takes, as far as that is known.
+        needed: What all that was asked for takes, as far as that is known.
     """
+    if not isinstance(needed, Needed):
+        needed = Needed(first_s=needed, whole_s=needed, n_steps=1)
     return UsageError(
-        f"a budget of {format_duration(budget_s)} is too short: {step}",
-        hint=f"{enough_words(needed_s)}, on a busy machine too",
+        f"a budget of {format_duration(budget_s)} is too short: {step}", hint=needed.words
     )
 
 
@@ -75,35 +105,48 @@ def n_at_once(plan: Plan) -> int:
     return 2**n_steps if plan.study.method.kind == "factorial" else n_steps
 
 
-def starts_ahead(plan: Plan, n_steps: int | None = None) -> float:
-    """Return how many starts like its first one a plan takes, were nothing kept but the last.
+class Ahead(NamedTuple):
+    """How many starts like its first one a plan takes, were nothing kept but the last."""
 
-    Those of a final claim have two arms, whatever the first one has.
+    first: float
+    """Until something is claimed: of a ladder one step and the final claim."""
+    whole: float
+    n_steps: int
+    """Of the plan."""
 
-    Args:
-        plan: What is to be tried.
-        n_steps: How many of its steps a ladder tries; all where none is said.
-    """
-    method = plan.study.method
-    if plan.compare is not None:
-        return method.min_starts
-    if plan.reference is not None:
-        return method.min_starts * len(plan.steps)
-    if method.is_all_at_once:
-        n_arms = n_at_once(plan)
-        return method.min_starts * (1 + FINAL_SLACK * 2 / n_arms)
-    n_tried = len(plan.steps) if n_steps is None else n_steps
-    return N_CALIBRATION_STARTS + method.min_starts * (n_tried + FINAL_SLACK)
+    def needed(self, each_s: float, more_s: float = 0.0) -> Needed:
+        """Return what it is expected to take, where a start takes so long, and looks so much."""
+        first_s, whole_s = self.first * each_s + more_s, self.whole * each_s + more_s
+        return Needed(first_s=first_s, whole_s=whole_s, n_steps=self.n_steps)
 
 
-def require_time(load_s: float, limit_s: float, n: int, *, whole_s: float, cycle_s: float) -> None:
+NOTHING_AHEAD = Ahead(first=1.0, whole=1.0, n_steps=1)
+
+
+def starts_ahead(plan: Plan) -> Ahead:
+    """Return how many starts a plan takes; a final claim's have two arms, whatever others have."""
+    method, n_steps = plan.study.method, len(plan.steps)
+
+    def of(n_tried: int) -> float:
+        if plan.compare is not None:
+            return method.min_starts
+        if plan.reference is not None:
+            return method.min_starts * n_steps
+        if method.is_all_at_once:
+            return method.min_starts * (1 + FINAL_SLACK * 2 / n_at_once(plan))
+        return N_CALIBRATION_STARTS + method.min_starts * (n_tried + FINAL_SLACK)
+
+    return Ahead(first=of(1), whole=of(n_steps), n_steps=n_steps)
+
+
+def require_time(load_s: float, limit_s: float, n: int, *, needed: Needed, cycle_s: float) -> None:
     """Refuse what cannot fit before it is begun, not when the budget is gone.
 
     Args:
         load_s: What one start loads for.
         limit_s: What the budget leaves for each.
         n: How many such starts it takes to claim anything.
-        whole_s: What all that was asked for takes.
+        needed: What it takes.
         cycle_s: The mean cycle of the slowest arm, where that decides; else 0.
 
     Raises:
@@ -119,5 +162,5 @@ def require_time(load_s: float, limit_s: float, n: int, *, whole_s: float, cycle
     raise UsageError(
         f"one start takes {format_duration(load_s)} of load, {why}; the budget "
         f"leaves {format_duration(limit_s)} for each of {n} starts",
-        hint=f"{enough_words(whole_s)}, on a busy machine too{advice}",
+        hint=f"{needed.words}{advice}",
     )

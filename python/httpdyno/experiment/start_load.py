@@ -323,8 +323,8 @@ class StartLoad:
         load_s = windows_s + (warm_up_s + (n - 1) * each_s) / n
         load_s += self.wanted.least_counted_s(len(self._up), n)
         each_s = load_s + len(self._up) * COMING_UP_S
-        whole_s = max(n, self._first.n_ahead) * each_s
-        require_time(load_s, limit_s, n, whole_s=whole_s, cycle_s=choice.cycle_s)
+        needed = self._first.ahead.needed(each_s)
+        require_time(load_s, limit_s, n, needed=needed, cycle_s=choice.cycle_s)
 
     def _play(
         self,

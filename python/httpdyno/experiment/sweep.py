@@ -232,9 +232,8 @@ def _require_rounds(
         return
     if not round_s:
         # Each level may fail in a round of its own, before the first whole one.
-        whole_s = (
-            session.spent_s / len(usable) * (len(session.plan.steps) + starts_ahead(session.plan))
-        )
+        n_rounds = len(session.plan.steps) + starts_ahead(session.plan).whole
+        whole_s = session.spent_s / len(usable) * n_rounds
         raise UsageError(
             f"a budget of {format_duration(study.budget_s)} is over before one whole round of "
             f"{study.method.knob} was measured: in each of {len(usable)} a level failed",
