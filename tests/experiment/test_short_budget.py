@@ -90,6 +90,21 @@ def test_what_one_start_takes_tells_the_budget_of_the_whole_plan():
     )
 
 
+@pytest.mark.parametrize(
+    ("met_s", "why"),
+    [
+        (0.14, "because a request with its pause takes 70.0 ms in the mean; the budget"),
+        (1.9, "in the mean, and some users are kept waiting for 1.90 s; the budget"),
+    ],
+)
+def test_a_start_that_is_long_for_its_latencies_says_for_which(met_s, why):
+    needed = Ahead(first=15, whole=40, n_steps=4).needed(21.0)
+    with pytest.raises(UsageError) as refused:
+        require_time(21.0, 19.0, 6, needed=needed, cycle_s=0.07, met_s=met_s)
+    assert why in str(refused.value)
+    assert "more connections shorten windows" in refused.value.hint
+
+
 @pytest.mark.parametrize("kind", ["compare", "versus", "ladder", "table", "sweep", "factorial"])
 def test_windows_of_the_first_start_leave_room_for_the_others_of_the_first_claim(study, kind):
     bench = FakeBench(throughput_per_s=lambda _values: 400.0)

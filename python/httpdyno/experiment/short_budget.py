@@ -31,6 +31,8 @@ WINDOWS_RATIO = 0.5
 """Of a start's share of the budget: what its windows may be made longer to. The rest is for servers
 that come up and for what comes before the windows."""
 
+_UNEVEN = 3.0
+"""Times the mean: of exponential latencies it is twice as long."""
 _BUSY = 1.75
 """Times that the same starts may take, where others begin to use the machine."""
 _STEPS_S = ((100, 5), (600, 30), (math.inf, 60))
@@ -139,7 +141,9 @@ def starts_ahead(plan: Plan) -> Ahead:
     return Ahead(first=of(1), whole=of(n_steps), n_steps=n_steps)
 
 
-def require_time(load_s: float, limit_s: float, n: int, *, needed: Needed, cycle_s: float) -> None:
+def require_time(  # noqa: PLR0913 - what there is to say of it
+    load_s: float, limit_s: float, n: int, *, needed: Needed, cycle_s: float, met_s: float = 0.0
+) -> None:
     """Refuse what cannot fit before it is begun, not when the budget is gone.
 
     Args:
@@ -148,6 +152,7 @@ def require_time(load_s: float, limit_s: float, n: int, *, needed: Needed, cycle
         n: How many such starts it takes to claim anything.
         needed: What it takes.
         cycle_s: The mean cycle of the slowest arm, where that decides; else 0.
+        met_s: The mean one that a random instant falls into: longer where a few are.
 
     Raises:
         UsageError: With the time that it takes.
@@ -156,8 +161,9 @@ def require_time(load_s: float, limit_s: float, n: int, *, needed: Needed, cycle
         return
     why, advice = "by the study's method", ""
     if cycle_s > 0:
-        cycle = format_duration(cycle_s)
-        why = f"because the server takes about {cycle} for a cycle of request and pause"
+        why = f"because a request with its pause takes {format_duration(cycle_s)} in the mean"
+        if met_s > _UNEVEN * cycle_s:
+            why += f", and some users are kept waiting for {format_duration(met_s)}"
         advice = "; more connections shorten windows where latencies vary much"
     raise UsageError(
         f"one start takes {format_duration(load_s)} of load, {why}; the budget "

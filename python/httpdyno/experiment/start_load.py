@@ -324,7 +324,7 @@ class StartLoad:
         load_s += self.wanted.least_counted_s(len(self._up), n)
         each_s = load_s + len(self._up) * COMING_UP_S
         needed = self._first.ahead.needed(each_s)
-        require_time(load_s, limit_s, n, needed=needed, cycle_s=choice.cycle_s)
+        require_time(load_s, limit_s, n, needed=needed, cycle_s=choice.cycle_s, met_s=choice.met_s)
 
     def _play(
         self,

@@ -6,7 +6,7 @@ their cycles are; then each has a turn in every period, so that what else happen
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from httpdyno.errors import TargetError, UsageError
@@ -255,15 +255,7 @@ def _choice(plan: TurnsPlan, moments: Sequence[CycleMoments], left_s: float) -> 
             f"{n} turns, and nothing is claimed of fewer than {FEWEST_PERIODS}",
             hint=f"these servers take about `-d {time_to_type(needed_s)}`",
         )
-    return WindowChoice(
-        n_blocks=n_periods,
-        spread_s=choice.spread_s,
-        lead_in_s=choice.lead_in_s,
-        measure_s=choice.measure_s,
-        tail_s=choice.tail_s,
-        cycle_s=choice.cycle_s,
-        window_s=choice.window_s,
-    )
+    return replace(choice, n_blocks=n_periods)
 
 
 def _play(run: _Run, choice: WindowChoice) -> None:

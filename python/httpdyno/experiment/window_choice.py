@@ -110,6 +110,8 @@ class WindowChoice:
     """The mean cycle of the slowest arm."""
     window_s: float
     """What one window is expected to take from its first request to its last answer."""
+    met_s: float = 0.0
+    """Of the most uneven arm, the mean cycle that a random instant falls into."""
 
     def entrance(self, arm: int) -> WindowPlan:
         """Return a window that shows how users of an arm come in, which is short otherwise."""
@@ -175,6 +177,7 @@ def choose_windows(  # noqa: PLR0913 - what is known, and what was asked for
         tail_s=max(LEAST_TAIL_S, TAIL * met_s),
         cycle_s=max((arm.mean_s for arm in arms), default=0.0),
         window_s=around_s + measure_s,
+        met_s=met_s,
     )
 
 
