@@ -104,6 +104,13 @@ def test_a_variable_that_the_adapter_sets_is_a_difference(study):
         rehearse(plan, OfVariables([]))
 
 
+def test_what_no_budget_mends_is_told_before_the_budget(study):
+    short = STUDY.replace('time = "1m"', 'time = "5s"')
+    same = short.replace('MOOD = "{{ knob.mood }}"', 'MOOD = "knob.mood"')
+    with pytest.raises(StudyFileError, match="render the same"):
+        rehearsed(study(same))
+
+
 def test_a_table_s_row_that_does_nothing_by_itself_is_refused(study):
     text = STUDY.replace("{{ knob.mood }}", "{{ knob.mood if knob.workers == 2 else 'good' }}")
     assert rehearsed(study(text.replace('colour = "red"\n', ""), base="")) == ()

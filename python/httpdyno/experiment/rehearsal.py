@@ -50,8 +50,14 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
             something cannot be rendered.
         UsageError: The budget is too short for any claim, or the workload makes no sense.
     """
-    study = plan.study
+    unknown = _looked_at(plan, adapter)
+    # Last: what else is wrong no budget mends.
     check_budget(plan)
+    return unknown
+
+
+def _looked_at(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
+    study = plan.study
     _check_load(study)
     _check_cores(study)
     unknown: list[str] = []
