@@ -81,12 +81,13 @@ SERVING = (
         for name in ("leftovers", "pattern", "process", "ready", "template", "unit", "views")
     ),
     *(f"tests/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
-    "tests/testing/test_server_holder.py",
+    *("tests/testing/test_server_holder.py", "tests/packaging"),
+    *(f"tests/cli/load/test_{name}.py" for name in ("arguments", "habit", "nonsense", "traffic")),
     *(
         f"tests/cli/test_{name}.py"
         for name in (
-            *("adopt", "early_signal", "find_study", "mistaken_places", "only_shown", "output"),
-            "own_server",
+            *("adopt", "early_signal", "find_study", "mistaken_places", "mistakes"),
+            *("only_shown", "output", "own_server"),
             *("standard_streams", "study_check", "study_new", "study_serve", "trusted_study"),
             "watch_group",
         )
@@ -102,6 +103,7 @@ SERVING = (
                 "inspect",
                 "inspect_perl",
                 "inspect_pool",
+                "inspect_stock",
             ),
             *("nginx_copy", "nginx_edits", "nginx_keepalive", "nginx_reload"),
             *("own_site", "php_fpm_seats", "pool_room", "production", "production_gunicorn"),
