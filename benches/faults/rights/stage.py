@@ -247,6 +247,8 @@ def set_stage(
 ) -> Iterator[Stage]:
     """Set everything up; when the way is gone, all harm that was done is in `harms`.
 
+    What is seen meanwhile is in it at once.
+
     Args:
         program: What root runs.
         open_to_all: Folders besides its own in which it may leave what he can take.
@@ -271,13 +273,19 @@ def set_stage(
         bystanders = [_bystander(stage, s, uid) for uid in (0, other)]
         before = tree_of(stage.root_only)
         reachable = (folder / "run", stage.work, stage.home, *open_to_all)
-        witness = Witness(user=user, folder=stage.home, canary=stage.canary, reachable=reachable)
+        witness = Witness(
+            user=user,
+            folder=stage.home,
+            canary=stage.canary,
+            reachable=reachable,
+            harms=stage.harms,
+        )
         with witness, stage.closing:
             yield stage
         is_adopted = (stage.home / "targets.json").exists() and (stage.work / "shop").exists()
         if is_adopted and not witness.has_tried:
             stage.blinded("his server was adopted, and its ways out were not seen to be tried")
-        stage.harms |= witness.harms | marks(stage.root_only) | changes(before, stage.root_only)
+        stage.harms |= marks(stage.root_only) | changes(before, stage.root_only)
         stage.harms |= told(stage.canary, "".join(stage.outputs), (stage.work, stage.home))
         for process in bystanders:
             if process.poll() is not None:
