@@ -105,7 +105,9 @@ def test_load_tests_and_comparisons_name_whom_it_asks_too(gunicorn, own_folders,
         assert run(["load", urls[0], "-c", "4", "-n", "100", "--look", "--json", "-"]) == 0
         loaded = json.loads(capsys.readouterr().out)
         named = [word for each in urls for word in ("--url", each)]
-        assert run(["compare", *named, "-c", "4", "-d", "2s", "--json", "-"]) == 0
+        asked = ["compare", *named, "-c", "4", "--json", "-"]
+        # Where latencies are long on a busy machine, the shorter one is refused by its length.
+        assert 0 in (run([*asked, "-d", lasts]) for lasts in ("2s", "15s"))
         compared = json.loads(capsys.readouterr().out)
     for document in (loaded, *compared["instances"]):
         [place] = document["behind"]

@@ -216,6 +216,6 @@ def test_where_sockets_are_not_told_nobody_is_said_to_have_no_client(monkeypatch
 
     monkeypatch.setattr(end, "Diagnosis", refuse)
     with waiting("say()\ntime.sleep(20)") as (pid, _):
-        seen = looked_at(pid)
+        seen = seen_at(pid, {"sleep": 1.0})
     assert seen.doing == {"sleep": 1.0}
     assert seen.hidden == ("the sockets cannot be told",)

@@ -300,10 +300,11 @@ def test_a_closed_loop_says_whether_more_connections_would_bring_more(load, work
         document = load(server.url, "-c", "5", "-d", "0.6s")
     # On a busy machine 20 ms may come out uneven, the first of them too; then it cannot be told.
     seen = document["evidence"]
-    is_disturbed = (
-        seen["service_spread_ratio"] > 0.03 or abs(seen["service_inflation_ratio"] - 1) > 0.1
+    is_disturbed = seen["service_spread_ratio"] > 0.03 or (
+        workers == "all" and abs(seen["service_inflation_ratio"] - 1) > 0.1
     )
-    assert document["limited_by"] == limited_by or (is_disturbed and workers == "all")
+    said = {limited_by, "server_or_connections"} if is_disturbed else {limited_by}
+    assert document["limited_by"] in said, seen
 
 
 def test_users_log_in_once_and_keep_their_cookies_whatever_the_connections_do(server, load):

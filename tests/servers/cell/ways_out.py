@@ -36,7 +36,7 @@ def opened(path, flags=os.O_RDONLY):
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return "no file"
-        return "OUT" if os.pread(handle, 64, 0).decode() == MARK else "another file"
+        return "OUT" if os.pread(handle, 64, 0) == MARK.encode() else "another file"
     finally:
         os.close(handle)
 
