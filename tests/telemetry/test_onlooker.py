@@ -23,6 +23,7 @@ from tests.telemetry.waiting_server import (
 )
 
 from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.model.look import LEAST_SAMPLES
 from httpdyno.servers.below import children
 from httpdyno.telemetry.kernel_text import Pressure, running_threads
 from httpdyno.telemetry.look import onlooker
@@ -142,7 +143,10 @@ def test_what_an_event_loop_that_sleeps_leaves_unread_is_seen():
         for n in range(3):
             client = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             client.sendall(b"x" * n)
-        seen = seen_when(lambda: looked_at(pid), lambda look: mean(look, "sleep") > 0.7)[-1]
+        seen = seen_when(
+            lambda: looked_at(pid, 1.0),
+            lambda look: look.loops_asleep > 0.9 and look.n_samples >= LEAST_SAMPLES,
+        )[-1]
     assert (seen.connections, seen.unread) == ({"established": 3.0}, 2.0)
     answered = structs.replace(seen, answers=10.0 * seen.seconds, clients=2.0)
     found = bottleneck(answered)

@@ -129,6 +129,8 @@ def asleep_before_requests(facts: Facts) -> Bottleneck | None:
     say so. Who waits for any event does not sleep: it may leave a body unread for a slow backend.
     """
     look = facts.look
+    if facts.are_all_known_busy:
+        return None  # they say so themselves
     is_left = look.unread >= max(1.0, _HALF * look.clients)
     wants_none = facts.at("running", *_SHARED) <= 1 - _ASLEEP
     if not (is_left and look.loops_asleep >= _ASLEEP and wants_none):
