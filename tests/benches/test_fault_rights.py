@@ -76,9 +76,9 @@ def _program(tmp_path, code):
 def test_each_kind_of_harm_is_seen(tmp_path):
     seen = tmp_path / "seen"
     with set_stage(_program(tmp_path, CARELESS)) as stage, ThreadPoolExecutor() as beside:
-        told = beside.submit(_tell_when_seen, stage, seen)
+        telling = beside.submit(_tell_when_seen, stage, seen)
         stage.root(stage.folder, seen)
-        told.result()
+        telling.result()
     told = [(harm.kind, harm.what) for harm in stage.harms]
     unseen = {
         (kind, word) for kind, word in SEEN if not any(k == kind and word in w for k, w in told)
