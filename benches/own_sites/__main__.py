@@ -342,7 +342,9 @@ class _Commands:
             first = started_as(case.servers[0], command, shown, self._work) if command else None
             self._real.start((first or case.servers[0], *case.servers[1:]))
         other = {**case.mistakes, **case.inert}
-        asked = {knob: other[knob][0] or "development" for knob in proven if knob in other}
+        # A variable that was not set has no level to ask for.
+        was = {knob: level if level != "" else "development" for knob, (level, _) in other.items()}
+        asked = {knob: was[knob] for knob in proven if knob in was}
         gone = [knob for knob in asked if proven[knob] == _INLINED]
         for knob in gone:
             # What is inlined cannot be inlined again: there is no such knob any more.

@@ -11,6 +11,7 @@ from httpdyno.adopt.rehearsal import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
+from httpdyno.errors import UsageError
 from httpdyno.model import Burst, Member, RequestSpec, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.adapter import MemberFiles
@@ -65,6 +66,12 @@ def test_findings_come_first_with_their_evidence_and_the_likeliest_after_them():
         f"(HostnameLookups On, {APACHE}:7) [name-lookups]"
     )
     assert by_name["apache:MaxRequestWorkers"].startswith("5 at a time for 64 clients")
+
+
+def test_a_level_that_cannot_be_is_refused_by_what_its_own_kind_takes():
+    with pytest.raises(UsageError, match="expected true or false") as refused:
+        proposed(found("apache", APACHE, SLOW), levels={"KeepAlive": ("development",)})
+    assert refused.value.hint == "`httpdyno knobs apache` lists what each may be"
 
 
 @pytest.mark.parametrize(

@@ -171,16 +171,19 @@ def named(
                 hint=nearest(name, infos)
                 or f"its knobs: {', '.join(sorted(infos))}; a variable is named `env.NAME=…`",
             )
-    return {name: _asked(name, each, infos) for name, each in levels.items()}, left_out
+    kinds = {found.member.name: found.member.kind for found in gathered.members}
+    return {
+        name: _asked(name, each, infos[name], kinds[name.partition(":")[0]])
+        for name, each in levels.items()
+    }, left_out
 
 
-def _asked(name: str, levels: tuple[Level, ...], infos: Mapping[str, KnobInfo]) -> KnobProposal:
-    info = infos[name]
+def _asked(name: str, levels: tuple[Level, ...], info: KnobInfo, kind: str) -> KnobProposal:
     for level in levels:
         if complaint := info.complaint(level):
             raise UsageError(
                 f"`{name}={level_text(level)}` is outside the knob's domain: {complaint}",
-                hint="`httpdyno knobs nginx` lists what each may be, of other kinds likewise",
+                hint=f"`httpdyno knobs {kind}` lists what each may be",
             )
     start = info.default if info.default is not None else ""
     others = tuple(level for level in levels if level != start)
