@@ -171,7 +171,7 @@ def _study(folder: Path, server: str, kind: str) -> Path:
         text = (folder / "study.toml").read_text()
         head, rest = text.partition("[[knobs]]")[0], text[text.index("[workload]") :]
         rest = re.sub(r"\[objective\][^\[]*", "", rest)
-        if kind == "sweep" and server == "nginx":  # of the first knob alone
+        if kind == "sweep" and server == "nginx":
             template = folder / "nginx.conf.j2"
             template.write_text(template.read_text().replace("knob.access_log", "'at once'"))
     else:
@@ -179,7 +179,9 @@ def _study(folder: Path, server: str, kind: str) -> Path:
         (folder / "small.py").write_text(_APPLICATION)
         (folder / "server.js").write_text(_NODE)
         head, rest = _HEADS[server], '[workload]\nconnections = 4\n\n[budget]\ntime = "60s"\n'
-    knobs = _KNOBS[server][:1] if kind == "sweep" else _KNOBS[server]
+    knobs = _KNOBS[server]
+    if kind == "sweep":  # of the first one alone
+        knobs, head = knobs[:1], head.replace(', "{{ knob.level }}"', "")
     n_levels = 1 if kind == "factorial" else None
     tables = "".join(
         f'[[knobs]]\nname = "{name}"\nstart = {start}\n'
