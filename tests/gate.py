@@ -165,6 +165,7 @@ class Gate:
                 begun = [lanes.submit(each) for each in (self.compiles, self.computes, self.waits)]
                 for lane in begun:
                     lane.result()
+                lanes.submit(self.step, "the Rust tests", self._rust).result()
                 begun = [lanes.submit(each) for each in (self.looks_at_time, self.serves)]
                 for lane in begun:
                     lane.result()
@@ -199,7 +200,6 @@ class Gate:
 
     def looks_at_time(self) -> None:
         """Test what looks at time, and all that is in no other part."""
-        self.step("the Rust tests", self._rust)
         others = [f"--ignore={path}" for path in (*CALM, *PATIENT, *PRETENDING, *SERVING)]
         self.pytest("the other Python tests", others, is_shown=True)
 
