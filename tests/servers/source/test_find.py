@@ -466,6 +466,17 @@ def test_a_procfile_has_the_variables_of_the_file_beside_it(own_folders, monkeyp
     assert "not told" not in str(each.member)
 
 
+def test_what_a_procfile_takes_from_the_shell_beside_such_a_file_is_missed_by_name(
+    own_folders, monkeypatch
+):
+    monkeypatch.setenv("SHOP_TOKEN", "of the shell")
+    (own_folders / "Procfile").write_text("web: app $SHOP_TOKEN\n")
+    (own_folders / ".env").write_text("COLOUR=red\n")
+    [each] = found(f"{own_folders}/Procfile")
+    with pytest.raises(AdapterError, match=r"needs `SHOP_TOKEN` .*\.env` does not have it"):
+        own_variables(each.member)
+
+
 def test_where_sockets_may_not_be_seen_the_way_out_is_said(start):
     _, port = start()
     if os.getuid() != 0:

@@ -318,7 +318,8 @@ def _of_procfile(source: ProcfileSource, machine: Machine) -> Found:
     variables = {**os.environ, **own} if is_own else {}
     command = procfile_command(text, source.process, str(source.path), variables)
     found = _of_command(CommandSource(command, source.path.parent), machine)
-    names = list(own) or [name for name in variables_in(command) if name in variables]
+    # What a shell is to fill in and the file lacks is asked for by name: it is not left out.
+    names = [*own, *(name for name in variables_in(command) if name in variables.keys() - own)]
     member = structs.replace(
         found.member,
         environment_names=(*found.member.environment_names, *filter(is_setting, names)),
