@@ -89,12 +89,11 @@ const MOST: f64 = 0.5;
 const RARE: f64 = 0.5;
 /// Of the connections.
 const IDLE: f64 = 0.5;
-/// Service time under load over that of the first requests. A server of `w` workers behind `c`
-/// connections makes them wait `c / w` times as long; below two that is hardly a queue.
+/// Service time under load over that of the first requests, error included. A server of `w` workers
+/// behind `c` connections makes them wait `c / w` times as long; below two that is hardly a queue.
 const QUEUEING: f64 = 2.0;
-/// What `QUEUEING` grows by for a single first request; less by the root of their number. Half
-/// of all exponential service times are below 0.7 of their mean, a fifth below 0.22.
-const QUEUEING_NOISE: f64 = 1.5;
+/// Of a normal distribution, for what the first few service times may have been by chance.
+const SIGMAS: f64 = 2.0;
 /// Service time under load over that of the first requests, error included. With a fifth more
 /// connections than a server takes at a time, a fifth of them wait.
 const IDLE_LIKE: f64 = 1.2;
@@ -329,8 +328,7 @@ fn waiting(case: &Case) -> f64 {
 }
 
 fn is_queueing(evidence: &Evidence) -> bool {
-    let noise = QUEUEING_NOISE / evidence.unloaded_requests.max(1.0).sqrt();
-    evidence.service_inflation_ratio >= QUEUEING + noise
+    inflation_within(evidence, -SIGMAS) >= QUEUEING
 }
 
 /// Whether the server would have done more at a time, by all that a loop with no connection idle
@@ -340,8 +338,7 @@ fn has_room(evidence: &Evidence) -> bool {
     if inflation <= 0.0 || is_queueing(evidence) {
         return false;
     }
-    let idle_like = inflation * (1.0 + light_noise(evidence));
-    let is_idle_like = idle_like < IDLE_LIKE
+    let is_idle_like = inflation_within(evidence, SIGMAS) < IDLE_LIKE
         && inflation > 1.0 / IDLE_LIKE
         && evidence.answer_gap_spread_ratio >= EVEN_GAPS;
     let is_independent = has_likeness(evidence)
@@ -355,7 +352,7 @@ fn has_queue(evidence: &Evidence) -> bool {
     if is_queueing(evidence) {
         return true;
     }
-    let slower = evidence.service_inflation_ratio / (1.0 + light_noise(evidence));
+    let slower = inflation_within(evidence, -SIGMAS);
     let is_alike = has_likeness(evidence)
         && evidence.service_likeness_ratio - likeness_noise(evidence) > ALIKE;
     // Who waits for a CPU that others have is the slower for it, too, and for a while at a time.
@@ -367,9 +364,19 @@ fn is_core_left(evidence: &Evidence) -> bool {
     evidence.others_cpu_ratio < A_CORE
 }
 
-/// Twice the standard error of what an idle server takes, relative to it.
-fn light_noise(evidence: &Evidence) -> f64 {
-    2.0 * evidence.service_spread_ratio / evidence.unloaded_requests.max(1.0).sqrt()
+/// How many times as long answers took under load as of an idle server, where the mean of the few
+/// that an idle server gave was so many standard deviations off.
+///
+/// A mean of few service times is skewed: that of two exponential ones is below a third of what it
+/// stands for once in seven times. It is taken for gamma distributed, with the spread of those
+/// under load, and its quantile by the cube of a normal one (Wilson and Hilferty 1931). Service
+/// times whose spread nobody saw are taken for exponential ones.
+fn inflation_within(evidence: &Evidence, sigmas: f64) -> f64 {
+    let is_seen = evidence.loaded_requests > 0.0;
+    let spread = if is_seen { evidence.service_spread_ratio } else { 1.0 };
+    let ninth = spread * spread / evidence.unloaded_requests.max(1.0) / 9.0;
+    let quantile = (1.0 - ninth + sigmas * ninth.sqrt()).max(0.0).powi(3);
+    evidence.service_inflation_ratio * quantile
 }
 
 /// Twice the standard error of the likeness of service times that have none.
