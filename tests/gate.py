@@ -118,6 +118,9 @@ NO_TESTS = 5
 
 # Each linter is a target, and none hides what the next one finds.
 MAKE = ("make", "--silent", "--keep-going")
+# Tests start hundreds of programs, of which none compiles httpdyno for the next one where the
+# environment forbids to write bytecode.
+COMPILE_PYTHON = (sys.executable, "-m", "compileall", "-q", "python")
 # The origin with known timing is built like the tests that use it.
 BUILD_ORIGIN = ("cargo", "build", "--locked", "-p", "httpdyno-oracle")
 BUILD_TESTS = ("cargo", "test", "--workspace", "--locked", "--no-run")
@@ -162,6 +165,7 @@ class Gate:
         # Signals come to the main thread: it only waits, so they never fall into a beginning.
         with ThreadPoolExecutor(3) as lanes:
             try:
+                lanes.submit(self.command, COMPILE_PYTHON).result()
                 begun = [lanes.submit(each) for each in (self.compiles, self.computes, self.waits)]
                 for lane in begun:
                     lane.result()
