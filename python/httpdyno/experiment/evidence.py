@@ -48,30 +48,48 @@ from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log_line import together
 
 
+class _ArmOfStart:
+    """What an arm did over a start, each figure made when first asked for."""
+
+    def __init__(self, start: StartRecord, arm: int) -> None:
+        windows = arm_windows(start, arm)
+        came_up_s = start.came_up_s[arm] if start.came_up_s else None
+        self.start = start
+        self.totals = ArmTotals.of(
+            windows, calls_in(start, arm), came_up_s, words_in(start, arm), exits_in(start, arm)
+        )
+        self.figures: ArmFigures = self.totals.figures
+        self.has_answers = any(window.measurement.completed for window in windows)
+        self._values: dict[str, float] = {}
+
+    def value(self, ratio_name: str) -> float:
+        """Return the figure behind a ratio's name."""
+        if ratio_name not in self._values:
+            self._values[ratio_name] = self.figures.value(ratio_name)
+        return self._values[ratio_name]
+
+    def has_figure(self, ratio_name: str) -> bool:
+        """Tell whether there is one that a ratio can be made of."""
+        # Latencies of requests that timed out are there too, but no figure is made of them alone.
+        return self.has_answers and 0 < self.value(ratio_name) < math.inf
+
+
 class _Known:
     """Totals and figures of starts: a start does not change, and each look needs all of them."""
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._of: dict[tuple[int, int], tuple[StartRecord, ArmTotals, ArmFigures]] = {}
+        self._of: dict[tuple[int, int], _ArmOfStart] = {}
         """By the start's identity, which is its own as long as it is kept here, and by arm."""
 
-    def of(self, start: StartRecord, arm: int) -> tuple[ArmTotals, ArmFigures]:
+    def of(self, start: StartRecord, arm: int) -> _ArmOfStart:
         """Return those of an arm of a start, merged when first asked for."""
         key = (id(start), arm)
         if key not in self._of:
             if len(self._of) >= self._room:
                 del self._of[next(iter(self._of))]
-            came_up_s = start.came_up_s[arm] if start.came_up_s else None
-            totals = ArmTotals.of(
-                arm_windows(start, arm),
-                calls_in(start, arm),
-                came_up_s,
-                words_in(start, arm),
-                exits_in(start, arm),
-            )
-            self._of[key] = (start, totals, totals.figures)
-        return self._of[key][1:]
+            self._of[key] = _ArmOfStart(start, arm)
+        return self._of[key]
 
 
 _known = _Known(room=2_048)
@@ -79,12 +97,12 @@ _known = _Known(room=2_048)
 
 def arm_totals(start: StartRecord, arm: int) -> ArmTotals:
     """Return an arm's totals over a start."""
-    return _known.of(start, arm)[0]
+    return _known.of(start, arm).totals
 
 
 def start_figures(start: StartRecord, arm: int) -> ArmFigures:
     """Return an arm's figures over a start."""
-    return _known.of(start, arm)[1]
+    return _known.of(start, arm).figures
 
 
 def arm_windows(start: StartRecord, arm: int) -> list[WindowRecord]:
@@ -98,25 +116,20 @@ def log_ratios(
     """Return log(b / a) of each start for which both arms have the figure; (≤ n_starts,)."""
     ratios = []
     for start in starts:
-        if has_figures(start, (a, b), ratio_name):
-            low = start_figures(start, a).value(ratio_name)
-            high = start_figures(start, b).value(ratio_name)
-            ratios.append(math.log(high / low))
+        low, high = _known.of(start, a), _known.of(start, b)
+        if low.has_figure(ratio_name) and high.has_figure(ratio_name):
+            ratios.append(math.log(high.value(ratio_name) / low.value(ratio_name)))
     return ratios
 
 
 def has_figures(start: StartRecord, arms: Iterable[int], ratio_name: str) -> bool:
     """Tell whether all these arms have the figure behind a ratio's name in a start."""
-    # Latencies of requests that timed out are there too, but no figure is made of them alone.
-    return all(
-        0 < start_figures(start, arm).value(ratio_name) < math.inf and has_answers(start, arm)
-        for arm in arms
-    )
+    return all(_known.of(start, arm).has_figure(ratio_name) for arm in arms)
 
 
 def has_answers(start: StartRecord, arm: int) -> bool:
     """Tell whether an arm gave any right answer in the windows of a start."""
-    return any(window.measurement.completed for window in arm_windows(start, arm))
+    return _known.of(start, arm).has_answers
 
 
 def arm_summary(

@@ -82,12 +82,13 @@ def failing_words(
     """
     offered = sum(window.measurement.offered for window in windows)
     failed = offered - sum(window.measurement.completed for window in windows)
-    words = f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests"
-    if failed == offered > 0:
-        return f"{words}; no answer was right"
-    if failed - _PROVEN_SDS * math.sqrt(failed) <= objective.max_error_ratio * offered:
+    are_all = failed == offered > 0
+    proven = failed - _PROVEN_SDS * math.sqrt(failed)
+    if not are_all and proven <= objective.max_error_ratio * offered:
         return ""
-    return f"{words}; the limit is {format_percent(objective.max_error_ratio)}"
+    limit = format_percent(objective.max_error_ratio)
+    end = "no answer was right" if are_all else f"the limit is {limit}"
+    return f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests; {end}"
 
 
 def forbidden_words(
