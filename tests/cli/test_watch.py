@@ -273,7 +273,7 @@ def test_a_status_page_is_asked_once_a_look(server, capsys):
 
 def test_a_status_that_fails_later_is_said_and_the_rest_goes_on(server, capsys):
     with status_at([(200, NGINX.format(n=1)), (503, "")]) as (url, _):
-        words = ["watch", f":{server.port}", "-n", "1", "--every", "200ms", "--status", url]
+        words = ["watch", f":{server.port}", "-n", "1", "--every", "1s", "--status", url]
         assert run(words) == 0
     assert "no status: it answered `503 " in capsys.readouterr().out
 

@@ -129,7 +129,7 @@ def test_apache_says_what_its_workers_do(start, own_folders, capsys):
     assert seen.now.status.server == "Apache"
     assert sum(seen.now.status.states.values()) == seen.now.pool.n_workers
     assert sum(seen.state_ratios.values()) == pytest.approx(1)
-    words = ["watch", f"pid:{pid}", "--once", "--every", "100ms", "--status"]
+    words = ["watch", f"pid:{pid}", "--once", "--every", "1s", "--status"]
     assert run([*words, url]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert re.search(r"_ waiting \d+ %.* of the workers' time by 2 looks", text)
@@ -169,7 +169,7 @@ def test_php_fpm_says_what_its_processes_do(nginx, start, own_folders, query, ca
     while (seen := requests_seen(pid, url, url)).now.status.states != expected:
         assert time.monotonic() < deadline_s, seen.now.status.states
     assert seen.now.status.server == "php-fpm"
-    words = ["watch", f"pid:{pid}", "--once", "--json", "-", "--every", "100ms"]
+    words = ["watch", f"pid:{pid}", "--once", "--json", "-", "--every", "1s"]
     assert run([*words, "--status", url]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["status"]["remarks"][0] == "0 waiting in its queue"
