@@ -1,8 +1,8 @@
 """Run the linters and all tests, and say at the end how many passed, failed and were skipped.
 
-What compiles, what computes and what mostly waits goes in three lanes side by side; what looks at
-time comes afterwards, with nothing beside but real servers that are only asked for what they are.
-All of it runs, also after something failed; what has not ended after its limit is ended, and has
+What compiles and what computes goes in two lanes side by side, then the Rust tests by themselves;
+what looks at time comes afterwards, with nothing beside but what mostly waits, and real servers
+that are only asked for what they are. All of it runs, also after something failed; what has not ended after its limit is ended, and has
 failed. Arguments go to pytest.
 """
 
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from time import monotonic
 
 from tests import rust
@@ -156,7 +156,6 @@ class Gate:
         self._arguments = tuple(pytest_arguments)
         self._commands = Commands()
         self._printing = Lock()
-        self._has_origin = Event()
         self._chose_tests = False
         self.steps: list[Step] = []
 
@@ -166,11 +165,12 @@ class Gate:
         with ThreadPoolExecutor(3) as lanes:
             try:
                 lanes.submit(self.command, COMPILE_PYTHON).result()
-                begun = [lanes.submit(each) for each in (self.compiles, self.computes, self.waits)]
+                begun = [lanes.submit(each) for each in (self.compiles, self.computes)]
                 for lane in begun:
                     lane.result()
                 lanes.submit(self.step, "the Rust tests", self._rust).result()
-                begun = [lanes.submit(each) for each in (self.looks_at_time, self.serves)]
+                last = (self.looks_at_time, self.serves, self.waits)
+                begun = [lanes.submit(each) for each in last]
                 for lane in begun:
                     lane.result()
                 if not self._chose_tests:
@@ -183,11 +183,8 @@ class Gate:
         return self.end()
 
     def compiles(self) -> None:
-        """Compile, and lint what is compiled; then this lane is the first that is free."""
-        try:
-            self.command(BUILD_ORIGIN)
-        finally:
-            self._has_origin.set()
+        """Compile, and lint what is compiled; then test what may have anything beside it."""
+        self.command(BUILD_ORIGIN)
         self.command((*MAKE, "lint-rust"))
         self.command(BUILD_TESTS)
         self.pytest("the Python tests that pretend", PRETENDING)
@@ -198,8 +195,7 @@ class Gate:
         self.pytest("the Python tests that compute", CALM)
 
     def waits(self) -> None:
-        """Test what needs little of the machine, and the origin."""
-        self._has_origin.wait()
+        """Test what needs little of the machine."""
         self.pytest("the Python tests that wait", PATIENT)
 
     def looks_at_time(self) -> None:
