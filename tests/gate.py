@@ -2,8 +2,8 @@
 
 What compiles and what computes goes in two lanes side by side, then the Rust tests by themselves;
 what looks at time comes afterwards, with nothing beside but what mostly waits, and real servers
-that are only asked for what they are. All of it runs, also after something failed; what has not ended after its limit is ended, and has
-failed. Arguments go to pytest.
+that are only asked for what they are. All of it runs, also after something failed; what has not
+ended after its limit is ended, and has failed. Arguments go to pytest.
 """
 
 import sys
