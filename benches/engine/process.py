@@ -96,10 +96,15 @@ def run(  # noqa: PLR0913 - each optional
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         stolen_s, began_s = stolen_seconds(), time.monotonic()
         child = _spawned(whole, out, err, environment, subprocess.PIPE)
-        if on_start is not None:
-            on_start(child.pid)
-        _feed(child, stdin)
-        usage = _waited(child, timeout_s)
+        try:
+            if on_start is not None:
+                on_start(child.pid)
+            _feed(child, stdin)
+            usage = _waited(child, timeout_s)
+        except BaseException:
+            # A signal that was sent to this program alone: the child does not know of it.
+            _end(child)
+            raise
         wall_s = time.monotonic() - began_s
         if usage is None:
             raise BenchError(f"`{shown(whole)}` took more than {timeout_s:g} s")
@@ -195,12 +200,7 @@ class Background:
         """End it, kindly first."""
         if self._output.closed:
             return
-        self.send(number)
-        try:
-            self._child.wait(END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
+        _end(self._child, number)
         for pipe in (self._child.stdin, self._child.stdout, self._output):
             if pipe is not None:
                 pipe.close()
@@ -308,6 +308,16 @@ def _feed(child: "subprocess.Popen[str]", text: str) -> None:
     except BrokenPipeError:
         # It ended without reading; its status tells.
         pass
+
+
+def _end(child: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTERM) -> None:
+    """End a child, which may end what it began itself before it has to."""
+    child.send_signal(number)
+    try:
+        child.wait(END_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def _waited(child: "subprocess.Popen[str]", timeout_s: float) -> resource.struct_rusage | None:

@@ -2,7 +2,10 @@
 
 import json
 import math
+import os
+import signal
 import sys
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from benches.engine.origin import Log
 from benches.engine.pacing import quantile_s
 from benches.engine.process import BenchError, peak_bytes, run
 from benches.engine.setting import REPOSITORY
+
+from httpdyno.servers.live_process import process_info
 
 RATE_PER_S = 1_000
 
@@ -397,3 +402,15 @@ def test_only_a_checkout_with_an_engine_of_its_own_is_compared_with(tmp_path, ca
     with pytest.raises(SystemExit):
         program.main()
     assert "needs 2 pairs" in capsys.readouterr().err
+
+
+def test_a_program_that_runs_ends_with_the_bench_that_a_signal_ends():
+    seen = []
+
+    def begun(pid):
+        seen.append(pid)
+        Timer(0.1, os.kill, [os.getpid(), signal.SIGINT]).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(["sleep", "60"], on_start=begun)
+    assert process_info(seen[0]) is None
