@@ -16,6 +16,8 @@ import msgspec
 from httpdyno import _native  # noqa: TID251 - the engine itself, nothing around it
 
 _LOOK_S = 0.1
+_QUIET_S = 0.2
+"""Before the engine starts: at least that long the program reads its options and imports."""
 _LEFT = {"batches", "by_request"}
 """Of a window's results: large, and no figure needs them."""
 
@@ -24,6 +26,7 @@ def main() -> int:
     """Read a job from standard input, run it, write what came of it."""
     job = json.load(sys.stdin)
     spec = message(job)
+    time.sleep(_QUIET_S)
     before, began_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     run = _native.start(spec, None)
     while not run.wait(_LOOK_S):

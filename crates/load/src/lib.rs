@@ -74,6 +74,6 @@ pub use input::{
     Arm, Arrival, Credit, Length, LoadSpec, Order, Request, Slow, Stage, Step, Think, Tls,
     TlsVersions, Users, Window, count_expected,
 };
-pub use judge::{Evidence, LimitedBy};
+pub use judge::{Evidence, LimitedBy, remember_idle_host};
 pub use result::{Report, WindowResult};
 pub use run::{Observer, Run};

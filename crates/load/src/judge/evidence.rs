@@ -2,12 +2,15 @@
 
 use serde::Serialize;
 
-use super::host::HostChange;
+use super::host::{HostChange, Taken};
 use crate::count::{Distribution, ErrorKind, Tally, residual_ratio};
 
 /// An answer that needed a segment to be sent again takes at least this long: the shortest
 /// retransmission timeout of Linux (`TCP_RTO_MIN`).
 const RESENT_NS: u64 = 200_000_000;
+
+/// CPU time is counted in ticks of 10 ms: of less time nothing is told.
+const TOLD_NS: u64 = 100_000_000;
 
 /// The figures that the verdict rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -64,6 +67,9 @@ pub struct Evidence {
     /// CPU time on this machine that was not this process's over the measured part: 1 is a core.
     /// The server's is in it, if it is on this machine.
     pub others_cpu_ratio: f64,
+    /// By how much that is more than from the program's start to this window, when nothing had been
+    /// sent; 0 where nobody knows, as of later windows.
+    pub others_risen_ratio: f64,
     /// What was left of this machine's CPUs: 1 is a core.
     pub idle_cpu_ratio: f64,
     /// Offered in the measured part, per second.
@@ -137,6 +143,7 @@ impl Evidence {
             loaded_requests: inflation.n_loaded as f64,
             answer_gap_spread_ratio: inflation.gap_spread,
             others_cpu_ratio: of_measured(host.taken.others_ns),
+            others_risen_ratio: risen(host),
             idle_cpu_ratio: of_measured(host.taken.idle_ns),
             offered_per_s: per_s(tally.measured_offered as f64),
             achieved_per_s: per_s(tally.measured_completed as f64),
@@ -162,6 +169,16 @@ impl Evidence {
             ),
         }
     }
+}
+
+/// By how many cores more others ran than before anything was sent, if that is known.
+fn risen(host: &HostChange) -> f64 {
+    let HostChange { taken, before, .. } = host;
+    if before.elapsed_ns < TOLD_NS {
+        return 0.0;
+    }
+    let cores = |of: &Taken| part(of.others_ns as f64, of.elapsed_ns as f64);
+    (cores(taken) - cores(before)).max(0.0)
 }
 
 fn part(part: f64, whole: f64) -> f64 {

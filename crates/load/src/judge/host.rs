@@ -1,7 +1,7 @@
 //! What the host did to the client over a window, as the conductor sees it.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::network::NetworkCounters;
 use super::quota::QuotaMeter;
@@ -27,7 +27,12 @@ pub(crate) struct HostMeter {
     is_measuring: bool,
     /// Of the measured part, once it is over.
     taken: Option<Taken>,
+    /// What others ran from the program's start to this window, if it is the first.
+    before: Taken,
 }
+
+/// All accounts when this program was loaded: nothing had been sent yet.
+static LOADED: OnceLock<Accounts> = OnceLock::new();
 
 /// All accounts at an instant.
 #[derive(Debug, Default)]
@@ -66,8 +71,16 @@ pub(crate) struct Taken {
 pub(crate) struct HostChange {
     /// From the begin of the measured part to the end of sending.
     pub(super) taken: Taken,
+    /// From when this program was loaded to the window's begin; nothing of any other than the first.
+    pub(super) before: Taken,
     /// Over the whole window.
     pub(super) network: NetworkCounters,
+}
+
+/// Remember what this machine's CPUs did so far. What others run from now to the first window is
+/// not for its load.
+pub fn remember_idle_host() {
+    let _ = LOADED.get_or_init(|| HostMeter::new(&[]).read());
 }
 
 impl HostMeter {
@@ -83,6 +96,7 @@ impl HostMeter {
             began: Accounts::default(),
             is_measuring: false,
             taken: None,
+            before: Taken::default(),
         }
     }
 
@@ -93,7 +107,10 @@ impl HostMeter {
         self.network = NetworkCounters::of(self.place.as_deref());
         // Each time anew: a process can be moved from group to group.
         self.quota = QuotaMeter::of_this_process();
+        let is_first = self.began.at_ns == 0;
         self.began = self.read();
+        let loaded = LOADED.get().filter(|_| is_first);
+        self.before = loaded.map(|loaded| self.began.since(loaded)).unwrap_or_default();
         self.is_measuring = false;
         self.taken = None;
     }
@@ -123,6 +140,7 @@ impl HostMeter {
     pub(crate) fn close(&self) -> HostChange {
         HostChange {
             taken: self.taken.unwrap_or_else(|| self.read().since(&self.began)),
+            before: self.before,
             network: NetworkCounters::of(self.place.as_deref()).since(&self.network),
         }
     }

@@ -9,6 +9,7 @@ mod verdict;
 pub(crate) mod watchdog;
 
 pub use evidence::Evidence;
+pub use host::remember_idle_host;
 pub(crate) use host::{HostChange, HostMeter};
 pub use verdict::LimitedBy;
 pub(crate) use verdict::{Case, verdict};

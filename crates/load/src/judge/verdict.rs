@@ -51,10 +51,11 @@
 //!    late as its queue makes the later ones. Who shares a CPU evenly shows neither way, so nobody beside the client may have
 //!    used [`A_CORE`] on this machine; but where others want it and service times are still
 //!    [`EVEN`], they are not made of CPU time. It is the `server` if they did wait for each other:
-//!    answers took [`QUEUEING`] times as long as of an idle server, or, where a core was left, just
-//!    longer than that, or those that follow each other took alike. Where neither shows, as with
-//!    one connection or on a machine that others keep busy, it is one of the two:
-//!    `server_or_connections`.
+//!    answers took [`QUEUEING`] times as long as of an idle server, or, where a core was left, or was
+//!    before this load came, just longer than that, or those that follow each other took alike; or
+//!    this load has others use up what the client left of this machine's CPUs ([`SPARE_CORE`]).
+//!    Where neither shows, as with one connection or on a machine that others keep busy, it is one
+//!    of the two: `server_or_connections`.
 //! 8. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
 //!    or time while they did, and more than were late: a client that is late sends in bursts, which
 //!    take all connections. Then all connections were busy as in a closed loop, and the evidence of
@@ -356,12 +357,19 @@ fn has_queue(evidence: &Evidence) -> bool {
     let is_alike = has_likeness(evidence)
         && evidence.service_likeness_ratio - likeness_noise(evidence) > ALIKE;
     // Who waits for a CPU that others have is the slower for it, too, and for a while at a time.
-    is_core_left(evidence) && (slower >= IDLE_LIKE || is_alike)
+    let is_own = is_core_of_load(evidence);
+    let is_used_up = is_own && !is_core_left(evidence) && evidence.idle_cpu_ratio < SPARE_CORE;
+    is_used_up || (is_own || is_core_left(evidence)) && (slower >= IDLE_LIKE || is_alike)
 }
 
 /// Whoever is on this machine beside the client may have had all the CPU time that it wanted.
 fn is_core_left(evidence: &Evidence) -> bool {
     evidence.others_cpu_ratio < A_CORE
+}
+
+/// A core that nobody used before this load came: who uses it up now is the server.
+fn is_core_of_load(evidence: &Evidence) -> bool {
+    evidence.others_cpu_ratio - evidence.others_risen_ratio < SPARE_CORE
 }
 
 /// How many times as long answers took under load as of an idle server, where the mean of the few

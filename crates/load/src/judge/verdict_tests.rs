@@ -162,6 +162,22 @@ fn in_a_closed_loop_it_is_the_connections_where_there_is_evidence_that_nobody_wa
     assert_eq!(told(16.0, 1.00, 0.02, 0.1), LimitedBy::Server, "slower than at first");
     assert_eq!(told(4.00, 1.00, 0.02, 0.1), LimitedBy::Connections, "four may be so by chance");
     assert_eq!(told(4.00, 0.30, 0.02, 0.1), LimitedBy::Server, "four that vary less may not");
+    let risen = |likeness, others, risen, idle| {
+        closed(|e| {
+            (e.service_inflation_ratio, e.service_spread_ratio) = (0.9, 1.0);
+            (e.service_likeness_ratio, e.loaded_requests) = (likeness, 5000.0);
+            (e.others_cpu_ratio, e.others_risen_ratio) = (others, risen);
+            e.idle_cpu_ratio = idle;
+        })
+    };
+    assert_eq!(risen(0.4, 1.0, 0.9, 1.0), LimitedBy::Server, "one queue, and its core");
+    assert_eq!(risen(0.4, 1.9, 1.5, 1.0), LimitedBy::Server, "of several");
+    for (others, rise) in [(1.0, 0.4), (1.9, 0.9), (1.0, 0.0)] {
+        let told = risen(0.4, others, rise, 0.2);
+        assert_eq!(told, LimitedBy::ServerOrConnections, "{rise} of {others} cores are the load's");
+    }
+    assert_eq!(risen(0.0, 1.0, 1.0, 0.2), LimitedBy::Server, "this machine is used up for it");
+    assert_eq!(risen(0.0, 1.0, 1.0, 1.0), LimitedBy::ServerOrConnections, "a core is left");
     let few = closed(|e| {
         (e.service_inflation_ratio, e.service_spread_ratio) = (1.7, 1.0);
         (e.loaded_requests, e.busy_connections) = (100.0, 16.0);
