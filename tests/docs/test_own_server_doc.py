@@ -20,7 +20,7 @@ README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 LINE = re.compile(r"^\$ (httpdyno [^#\n]*)", re.MULTILINE)
 CODE = re.compile(r"`(httpdyno [^`]*)`")
 TABLES = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-FIRST = README.partition("## What it answers")[0]
+FIRST = README.partition("## Load tests")[0]
 LINES = sorted({*LINE.findall(PAGE), *CODE.findall(PAGE), *LINE.findall(FIRST)})
 ROOT: Any = typer.main.get_command(app_with(COMMANDS))
 WHOLE: dict[str, Any] = {
