@@ -15,7 +15,6 @@ from httpdyno.advice.rules.finding import findings_of
 from httpdyno.advice.rules.pool import FEW, VARIABLE
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import Survey
-from httpdyno.model.rows import rows
 from httpdyno.registry import site_adapters
 from httpdyno.units import format_bytes, format_percent
 
@@ -98,16 +97,6 @@ def test_the_page_has_every_rule():
 def test_its_words_have_the_numbers_that_its_function_has(name, heading, said):
     [rule] = [each for each in all_rules() if each.name == name]
     assert said in getattr(rule, heading)
-
-
-def test_a_row_that_is_wrong_is_named(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    package = tmp_path / "some_rows"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "rules.toml").write_text('[full-queue]\nkinds = "apache"\n')
-    with pytest.raises(ValueError, match=r"`full-queue` in rules\.toml: .*kinds"):
-        rows("some_rows", "rules.toml", Rule)
 
 
 def _rule(name, severity):
