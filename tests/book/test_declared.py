@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from httpdyno.advice.bottleneck import FIGURE_NAMES
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.book.declared import experiment, experiments, way_of, whole_s
 from httpdyno.book.experiment import (
@@ -171,7 +171,7 @@ def test_the_study_s_readme_leads_to_it(each):
 def test_formulas_give_what_was_printed():
     for each in experiments():
         if isinstance(each.way, Arithmetic):
-            worked = work_out(FORMULAS[each.way.formula], each.way.given)
+            worked = work_out(formulas()[each.way.formula], each.way.given)
             figures = {figure.name: figure.value for figure in worked.figures}
             assert figures[each.way.figure] == each.then.count
 

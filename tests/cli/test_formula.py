@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.reference import formula_reference
 from httpdyno.cli.app import run
 
@@ -49,21 +49,21 @@ def test_a_formula_prints_answer_working_book_and_caveat(capsys, golden, name, l
 def test_without_a_name_all_formulas_are_listed(capsys):
     out = shown(capsys, "formula")
     assert [
-        line.split()[0] for line in out.splitlines() if line.split("  ")[0] in FORMULAS
-    ] == list(FORMULAS)
+        line.split()[0] for line in out.splitlines() if line.split("  ")[0] in formulas()
+    ] == list(formulas())
     joined = " ".join(out.split())
-    assert all(each.question in joined for each in FORMULAS.values())
+    assert all(each.question in joined for each in formulas().values())
 
 
 def test_the_list_can_be_had_as_json(capsys):
     rows = json.loads(shown(capsys, "formula --json -"))["formulas"]
-    assert [row["name"] for row in rows] == list(FORMULAS)
+    assert [row["name"] for row in rows] == list(formulas())
     [row] = [row for row in rows if row["name"] == "max-clients"]
     assert row["inputs"][0]["option"] == "--ram"
     assert {each["verdict"] for each in row["printed"]} == {"agrees", "wrong"}
 
 
-@pytest.mark.parametrize("formula", FORMULAS.values(), ids=lambda each: each.name)
+@pytest.mark.parametrize("formula", formulas().values(), ids=lambda each: each.name)
 def test_the_example_of_each_help_works(capsys, formula):
     document = json.loads(shown(capsys, f"{formula.example.removeprefix('httpdyno ')} --json -"))
     assert document["formula"] == formula.name

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.cli.app import run
 from httpdyno.model import Member
 from httpdyno.servers.source.find import Found
@@ -113,7 +113,7 @@ def test_what_is_looked_for_is_a_page_and_looks_at_nothing(monkeypatch, capsys):
     assert run(["inspect", "--rules"]) == 0
     page = capsys.readouterr().out
     assert page.startswith("# Rules\n")
-    assert all(f"\n## {rule.name}\n" in page for rule in RULES)
+    assert all(f"\n## {rule.name}\n" in page for rule in all_rules())
 
 
 def test_a_configuration_with_a_mistake_is_told_with_its_line(own_folders, capsys):

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from tests.advice.rules.told import apache, named, php_fpm
 
-from httpdyno.advice.rules.apache.wording import IGNORED, REMOVED
+from httpdyno.advice.rules.apache import IGNORED, REMOVED
 
 pytestmark = pytest.mark.real_server("apache2", "php-fpm8.2")
 

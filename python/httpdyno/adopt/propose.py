@@ -13,7 +13,7 @@ from httpdyno.advice.knob import rules
 from httpdyno.advice.knob.finding import with_findings
 from httpdyno.advice.knob.room import within_room
 from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.declaration import Finding
 from httpdyno.advice.rules.facts import Facts, configured
 from httpdyno.advice.rules.finding import findings_of
@@ -150,7 +150,7 @@ def _findings(found: Found, n_cpus: int, own: Facts | None) -> tuple[Finding, ..
     told = own or configured(found.member, found.survey, is_whole=is_whole(found.survey))
     # Of these what the copy has, which is what will be tuned.
     names = found.member.environment_names
-    return findings_of(structs.replace(told, n_cpus=n_cpus, environment_names=names), RULES)
+    return findings_of(structs.replace(told, n_cpus=n_cpus, environment_names=names), all_rules())
 
 
 def named(

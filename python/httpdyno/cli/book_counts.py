@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.book.experiment import Arithmetic, Count, Experiment, Said, Stat, Then, Word
 from httpdyno.book.rule import judged_count
@@ -139,7 +139,7 @@ def arithmetic(asked: Asked) -> Found:
     """Work out a formula again."""
     way = asked.each.way
     assert isinstance(way, Arithmetic)  # noqa: S101 - by the table of ways
-    worked = work_out(FORMULAS[way.formula], way.given)
+    worked = work_out(formulas()[way.formula], way.given)
     value = next(figure.value for figure in worked.figures if figure.name == way.figure)
     return _counted(asked.each, float(value), f"{value:g}, by the same division")
 

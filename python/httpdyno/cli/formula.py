@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 from typer.core import TyperGroup
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.declaration import Formula, Input
 from httpdyno.advice.formula.evaluate import Worked, work_out
 from httpdyno.advice.formula.expression import with_signs
@@ -88,9 +88,9 @@ def overview(
         say(formula_reference().rstrip("\n"))
         return
     if outputs.json is not None:
-        outputs.write_json({"formulas": [_declared(each) for each in FORMULAS.values()]})
+        outputs.write_json({"formulas": [_declared(each) for each in formulas().values()]})
     if outputs.has_text:
-        results().print(Group(*map(_listed, FORMULAS.values())))
+        results().print(Group(*map(_listed, formulas().values())))
 
 
 def _listed(formula: Formula) -> RenderableType:
@@ -170,5 +170,5 @@ def _epilog(formula: Formula) -> str:
     return f"Example:\n\n\b\n  {example}\n"
 
 
-for _formula in FORMULAS.values():
+for _formula in formulas().values():
     app.command(_formula.name, epilog=_epilog(_formula))(_command(_formula))

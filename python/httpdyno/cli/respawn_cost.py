@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.cli.run_named import run_named
 from httpdyno.errors import UsageError
@@ -28,7 +28,7 @@ def respawn_cost(words: Sequence[str]) -> Respawn | None:
     if run_id is not None:
         return _stored(run_id)
     try:
-        worked = work_out(FORMULAS["respawn"], {"seen": list(words)})
+        worked = work_out(formulas()["respawn"], {"seen": list(words)})
     except UsageError as error:
         text = str(error).replace("--seen", "--respawn")
         raise UsageError(text, hint=error.hint.replace("--seen", "--respawn")) from error

@@ -4,9 +4,9 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 
-from httpdyno.advice.rules.apache.mount import linked_folders
+from httpdyno.advice.rules.apache_perl import linked_folders
 from httpdyno.advice.rules.facts import Front
-from httpdyno.advice.rules.place import folders_of
+from httpdyno.advice.rules.programs import folders_of
 from httpdyno.report.inspect.facts import ENVIRONMENT, Surroundings, facts_of
 from httpdyno.servers.apache_site.perl import perl_files
 from httpdyno.servers.source.inspection import Inspected

@@ -41,6 +41,10 @@ class KnobInfo(Record, frozen=True):
     pool: PoolRole = ""
     """What it sets of a pool of processes."""
 
+    def bare(self) -> "KnobInfo":
+        """Return what a knob of any server has, without what the rows of one server add to it."""
+        return KnobInfo(**{name: getattr(self, name) for name in KnobInfo.__struct_fields__})
+
     def complaint(self, value: Level) -> str:
         """Return what is wrong with the value, as `expected …`; empty when nothing is."""
         if self.kind == "boolean":

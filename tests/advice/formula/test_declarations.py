@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import dimension_of, work_out
 from httpdyno.advice.formula.expression import names
+from httpdyno.advice.formula.fit import FITS, SEARCHES
 from httpdyno.advice.formula.quantity import DIMENSIONS
 from httpdyno.advice.formula.reference import formula_reference
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "formulas.md"
-ALL = list(FORMULAS.values())
+ALL = list(formulas().values())
 
 
 def _id(formula):
@@ -24,9 +25,9 @@ def _typed(formula):
 
 
 def test_no_two_formulas_have_one_name():
-    declared = sum(1 for _ in FORMULAS)
+    declared = sum(1 for _ in formulas())
     assert declared == len({each.title for each in ALL}) == len({each.question for each in ALL})
-    assert all(name == formula.name for name, formula in FORMULAS.items())
+    assert all(name == formula.name for name, formula in formulas().items())
 
 
 @pytest.mark.parametrize("formula", ALL, ids=_id)
@@ -92,6 +93,11 @@ def test_the_example_comes_to_an_answer(formula):
         [line] = [each for each in worked.working if each.startswith(f"{step.name} = ")]
         [figure] = [each for each in worked.figures if each.name == step.name]
         assert line.endswith(f" = {figure.text}")
+
+
+def test_what_no_expression_gives_has_its_function():
+    assert {each.name for each in ALL if each.fitted} == {*FITS, *SEARCHES}
+    assert {each.name for each in ALL if any(one.is_series for one in each.inputs)} == set(FITS)
 
 
 def test_the_page_of_formulas_is_as_they_are_declared_now():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from httpdyno.advice.curve.finding import PrivateCurve
 from httpdyno.advice.curve.joint import joint_life
 from httpdyno.advice.curve.pool import life_table
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import UsageError
 from httpdyno.model import Respawn
@@ -31,7 +31,7 @@ TYPED = {
 
 
 def worked(**more):
-    return work_out(FORMULAS["life"], {**TYPED, **more})
+    return work_out(formulas()["life"], {**TYPED, **more})
 
 
 def figures(found):

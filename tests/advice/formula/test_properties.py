@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 
 KB = 1000
@@ -13,7 +13,7 @@ SIZES = st.integers(1, 10**6)
 
 
 def figures(formula, **typed):
-    return {each.name: each.value for each in work_out(FORMULAS[formula], typed).figures}
+    return {each.name: each.value for each in work_out(formulas()[formula], typed).figures}
 
 
 @st.composite

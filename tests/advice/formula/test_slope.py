@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import UsageError
 
@@ -17,7 +17,7 @@ TOUCHED = "0=0.35MB,25=8.6MB,150=19.3MB,525=20.4MB"
 
 
 def worked(formula, seen, **more):
-    return work_out(FORMULAS[formula], {"seen": seen, **more})
+    return work_out(formulas()[formula], {"seen": seen, **more})
 
 
 def figures(found):

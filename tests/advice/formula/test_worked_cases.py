@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.advice.formula.expression import DimensionError, evaluate
 from httpdyno.advice.formula.quantity import Quantity
@@ -190,7 +190,7 @@ FACTORS = [
 
 
 def figures(formula, typed):
-    return {each.name: each.value for each in work_out(FORMULAS[formula], typed).figures}
+    return {each.name: each.value for each in work_out(formulas()[formula], typed).figures}
 
 
 @pytest.mark.parametrize("row", CASES, ids=str)
@@ -289,12 +289,12 @@ def test_a_slow_client_holds_in_write_and_in_lingering_close(
     ],
 )
 def test_what_a_document_has_is_worked_out_with_the_same_numbers(formula, typed, printed, text):
-    [line] = [each for each in work_out(FORMULAS[formula], typed).book if text in each]
+    [line] = [each for each in work_out(formulas()[formula], typed).book if text in each]
     assert line.endswith(printed)
 
 
 def test_what_a_document_has_may_divide_by_zero():
     typed = {"ram": "500MB", "child": "10MB", "shared": "10MB", "unshared": "2MB"}
-    worked = work_out(FORMULAS["max-clients"], typed)
+    worked = work_out(formulas()["max-clients"], typed)
     assert [each for each in worked.book if each.endswith("it divides by zero")]
     assert worked.figures[0].value == 245

@@ -3,9 +3,9 @@
 import pytest
 from tests.advice.rules.told import apache, evidence, named, said
 
-from httpdyno.advice.rules.apache.mount import linked_folders
+from httpdyno.advice.rules.apache_perl import linked_folders
 from httpdyno.advice.rules.facts import PerlFacts, PoolFacts, WorkerSize
-from httpdyno.advice.rules.place import folders_of
+from httpdyno.advice.rules.programs import folders_of
 
 MIB = 1 << 20
 LIMITED = "PerlModule Apache2::SizeLimit\nPerlCleanupHandler Apache2::SizeLimit\n"

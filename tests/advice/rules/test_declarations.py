@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
-from httpdyno.advice.rules import RULES
-from httpdyno.advice.rules.declaration import SEVERITIES, Rule, Seen
+from httpdyno.advice.curve.joint import ALIKE_RATIO, MOST_LOST_RATIO
+from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.apache import HEAVY_BYTES
+from httpdyno.advice.rules.declaration import LOOKS, SEVERITIES, Rule, Seen
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.pool import FEW, VARIABLE
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import Survey
 from httpdyno.registry import site_adapters
+from httpdyno.units import format_bytes, format_percent
 
 DOCS = Path(__file__).parents[3] / "docs"
 REFERENCE = DOCS / "rules.md"
-HEADINGS = ("checks", "matters", "needs", "do", "risks", "wrong", "source")
+HEADINGS = ("checks", "why", "fix", "risks", "unless", "source")
 
 
 def _id(rule):
@@ -24,25 +28,33 @@ def _id(rule):
 
 
 def test_no_two_rules_have_one_name():
-    assert len({each.name for each in RULES}) == len({each.checks for each in RULES}) == len(RULES)
+    n = len(all_rules())
+    assert (
+        len({each.name for each in all_rules()}) == len({each.checks for each in all_rules()}) == n
+    )
 
 
-@pytest.mark.parametrize("rule", RULES, ids=_id)
+def test_each_row_has_its_function_and_each_function_its_row():
+    assert sorted(LOOKS) == sorted(each.name for each in all_rules())
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=_id)
 def test_a_rule_has_all_its_headings(rule):
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     for heading in HEADINGS:
         words = getattr(rule, heading)
         assert words
-        assert words.endswith(".") is (heading in {"matters", "needs"}), heading
+        assert words.endswith(".") is (heading == "why"), heading
+    assert not rule.needs or rule.needs.endswith(".")
     assert {each.kind for each in site_adapters()} >= set(rule.kinds)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=_id)
+@pytest.mark.parametrize("rule", all_rules(), ids=_id)
 def test_a_rule_says_nothing_of_a_server_of_which_nothing_is_known(rule):
     for kind in rule.kinds:
         for names in (None, ()):
             facts = Facts(kind=kind, survey=Survey(version=""), environment_names=names)
-            assert list(rule.look(facts)) == []
+            assert list(LOOKS[rule.name](facts)) == []
 
 
 def test_the_page_is_up_to_date():
@@ -50,23 +62,54 @@ def test_the_page_is_up_to_date():
 
 
 def test_the_manual_counts_them():
-    assert f"{len(RULES)} rules" in (DOCS / "inspect.md").read_text(encoding="utf-8")
+    assert f"{len(all_rules())} rules" in (DOCS / "inspect.md").read_text(encoding="utf-8")
 
 
 def test_the_page_has_every_rule():
-    assert [each.name for each in RULES if f"\n## {each.name}\n" not in rule_reference()] == []
+    assert [
+        each.name for each in all_rules() if f"\n## {each.name}\n" not in rule_reference()
+    ] == []
 
 
-def _rule(name, severity, *seen):
+@pytest.mark.parametrize(
+    ("name", "heading", "said"),
+    [
+        ("workers-and-lives", "needs", f"births take {format_percent(MOST_LOST_RATIO)} of the"),
+        ("workers-and-lives", "needs", f"at most {format_percent(ALIKE_RATIO)} fewer workers"),
+        *(
+            (name, "needs", f"more than {format_percent(MOST_LOST_RATIO)} of the rate, else the")
+            for name in ("short-lives", "php-short-lives", "gunicorn-short-lives")
+        ),
+        *(
+            (name, "needs", f"is below {FEW}, and")
+            for name in ("short-lives", "php-short-lives", "gunicorn-short-lives")
+        ),
+        ("kept-heavy-workers", "needs", f"largest has {format_bytes(HEAVY_BYTES)} of its own"),
+        *(
+            (name, "needs", f"`{VARIABLE}`")
+            for name in (
+                *("one-sync-worker", "no-jitter", "no-preload"),
+                *("gunicorn-unread-keepalive", "gunicorn-closes-first"),
+            )
+        ),
+    ],
+)
+def test_its_words_have_the_numbers_that_its_function_has(name, heading, said):
+    [rule] = [each for each in all_rules() if each.name == name]
+    assert said in getattr(rule, heading)
+
+
+def _rule(name, severity):
     words: dict[str, Any] = dict.fromkeys(HEADINGS, "x")
-    return Rule(name=name, kinds=("nginx",), severity=severity, look=lambda _: iter(seen), **words)
+    return Rule(name=name, kinds=("nginx",), severity=severity, **words)
 
 
-def test_the_worst_comes_first_and_many_places_are_counted():
-    rules = (
-        _rule("b", "hint", Seen(what="1"), Seen(what="2", severity="bad", do="this")),
-        _rule("a", "doubtful", Seen(what="3", evidence=("p", "p", "q", "r", "s", "t"))),
-    )
+def test_the_worst_comes_first_and_many_places_are_counted(monkeypatch):
+    first = (Seen(what="1"), Seen(what="2", severity="bad", do="this"))
+    second = (Seen(what="3", evidence=("p", "p", "q", "r", "s", "t")),)
+    monkeypatch.setitem(LOOKS, "b", lambda _: iter(first))
+    monkeypatch.setitem(LOOKS, "a", lambda _: iter(second))
+    rules = (_rule("b", "hint"), _rule("a", "doubtful"))
     facts = Facts(kind="nginx", survey=Survey(version=""))
     found = findings_of(facts, rules)
     assert [each.severity for each in found] == list(SEVERITIES)

@@ -6,7 +6,7 @@ import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
 
 from httpdyno.advice.curve.finding import Growth, LifeRow
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import PoolFacts
 from httpdyno.advice.rules.finding import findings_of
 
@@ -36,7 +36,7 @@ def row(n, workers, *configured, each_mib=60):
 
 
 def proposed(facts):
-    found = (each for each in findings_of(facts, RULES) if each.name == RULE)
+    found = (each for each in findings_of(facts, all_rules()) if each.name == RULE)
     return [(each.knob, each.value) for finding in found for each in finding.proposes]
 
 

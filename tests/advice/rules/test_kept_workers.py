@@ -3,7 +3,7 @@
 import pytest
 from tests.advice.rules.told import apache, evidence, named
 
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import KeptWorkers, PoolFacts
 from httpdyno.advice.rules.finding import findings_of
 
@@ -22,7 +22,7 @@ def pool(each_mib=60, names=("apache2",)):
 
 
 def found(facts):
-    return [each for each in findings_of(facts, RULES) if each.name == RULE]
+    return [each for each in findings_of(facts, all_rules()) if each.name == RULE]
 
 
 def proposed(facts):

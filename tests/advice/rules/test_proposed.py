@@ -4,7 +4,7 @@ import pytest
 from tests.advice.rules.told import apache, gunicorn, nginx, php_fpm, uvicorn
 
 from httpdyno.advice.curve.finding import Growth, LifeRow
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.advice.rules.reference import rule_reference
@@ -220,19 +220,19 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
 
 
 def proposed(name, facts):
-    found = (each for each in findings_of(facts, RULES) if each.name == name)
+    found = (each for each in findings_of(facts, all_rules()) if each.name == name)
     return [(each.knob, each.value) for finding in found for each in finding.proposes]
 
 
 @pytest.mark.parametrize(("name", "facts", "expected"), CASES)
 def test_what_is_worth_a_try_has_its_value(name, facts, expected):
-    assert name in {each.name for each in findings_of(facts, RULES)}
+    assert name in {each.name for each in findings_of(facts, all_rules())}
     assert proposed(name, facts) == expected
 
 
 @pytest.mark.parametrize(("name", "facts", "expected"), [each for each in CASES if each[2]])
 def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
-    declared = next(each for each in RULES if each.name == name).proposes
+    declared = next(each for each in all_rules() if each.name == name).proposes
     here = ADAPTERS[facts.kind].knobs(facts.survey)
     for knob, value in expected:
         bare = knob.partition("@")[0]
@@ -245,7 +245,9 @@ def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
         assert info.default != value
 
 
-@pytest.mark.parametrize("rule", [each for each in RULES if each.proposes], ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "rule", [each for each in all_rules() if each.proposes], ids=lambda r: r.name
+)
 def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(rule):
     for each in rule.proposes:
         for kind in each.kinds or rule.kinds:
@@ -257,10 +259,31 @@ def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(rule)
             assert each.knob in {knob.partition("@")[0] for found in cases for knob, _ in found}
 
 
+@pytest.mark.parametrize(
+    ("name", "knob"),
+    [
+        ("full-queue", "ListenBacklog"),
+        ("gunicorn-short-lives", "max_requests"),
+        ("kept-workers", "KeepAliveTimeout"),
+        ("nginx-closed-upstream", "upstream_keepalive"),
+        ("nginx-dear-compression", "gzip_comp_level"),
+        ("nginx-unbuffered-log", "access_log_buffer"),
+        ("one-sync-worker", "threads"),
+        ("php-short-lives", "pm.max_requests"),
+        ("short-lives", "MaxConnectionsPerChild"),
+    ],
+)
+def test_a_value_that_its_function_has_stands_in_its_words(name, knob):
+    [rule] = [each for each in all_rules() if each.name == name]
+    [words] = [each.value for each in rule.proposes if each.knob == knob]
+    found = [value for of, _, tried in CASES if of == name for key, value in tried if key == knob]
+    assert any((f"{each:,}" if isinstance(each, int) else each) in words for each in found)
+
+
 def test_the_page_tells_what_is_tried_of_which_kind():
     page = rule_reference()
-    assert "**What it proposes to try.** `KeepAliveTimeout`: 2 s.\n" in page
+    assert "**Tries.** `KeepAliveTimeout`: 2 s.\n" in page
     assert (
         "`MaxRequestWorkers` (apache): as many as memory holds; `pm.max_children` (php-fpm)" in page
     )
-    assert page.count("**What it proposes to try.**") == sum(1 for r in RULES if r.proposes)
+    assert page.count("**Tries.**") == sum(1 for r in all_rules() if r.proposes)

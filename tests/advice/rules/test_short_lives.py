@@ -3,7 +3,7 @@
 import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
 
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Respawn
 
@@ -30,7 +30,7 @@ def servers(n, respawn):
 
 
 def found(name, facts):
-    [one] = [each for each in findings_of(facts, RULES) if each.name == name]
+    [one] = [each for each in findings_of(facts, all_rules()) if each.name == name]
     return one
 
 

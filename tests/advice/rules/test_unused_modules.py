@@ -3,7 +3,7 @@
 import pytest
 from tests.advice.rules.told import APACHE, apache, evidence, named
 
-from httpdyno.advice.rules.apache.module_use import USES
+from httpdyno.advice.rules.apache_module import USES
 from httpdyno.model import LoadedModule
 
 RULE = "unused-modules"

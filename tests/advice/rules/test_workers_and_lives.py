@@ -4,7 +4,7 @@ import pytest
 from tests.advice.rules.told import apache, gunicorn, php_fpm
 
 from httpdyno.advice.curve.finding import Growth, LifeRow
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import PoolFacts
 from httpdyno.advice.rules.finding import findings_of
 
@@ -42,7 +42,7 @@ def aged(configured, name="apache2", n_workers=10):
 
 
 def found(facts):
-    return [each for each in findings_of(facts, RULES) if each.name == RULE]
+    return [each for each in findings_of(facts, all_rules()) if each.name == RULE]
 
 
 def proposed(facts):

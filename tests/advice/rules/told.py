@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Member, Survey
@@ -102,7 +102,7 @@ def _facts(member: Member, survey: Survey, **known: Any) -> Facts:
 
 def said(facts: Facts) -> list[tuple[str, str, str]]:
     """Return name, severity and words of all findings."""
-    return [(each.name, each.severity, each.what) for each in findings_of(facts, RULES)]
+    return [(each.name, each.severity, each.what) for each in findings_of(facts, all_rules())]
 
 
 def named(facts: Facts, name: str) -> list[str]:
@@ -112,4 +112,4 @@ def named(facts: Facts, name: str) -> list[str]:
 
 def evidence(facts: Facts, name: str) -> str:
     """Return where a rule saw it."""
-    return next(each.evidence for each in findings_of(facts, RULES) if each.name == name)
+    return next(each.evidence for each in findings_of(facts, all_rules()) if each.name == name)

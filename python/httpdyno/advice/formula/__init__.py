@@ -1,17 +1,18 @@
 """The founding documents' formulas, each declared once: worked out, checked, put right.
 
-A file for each family; `declaration.py` says what a formula has, `evaluate.py` works one out. The
-book's own expression stands beside ours, with what was wrong with it.
+A formula is a table of `formulas.toml`, with the book's own expression beside ours and what was
+wrong with it; what no expression gives is a function in `fit.py`. `declaration.py` says what a
+formula has, `evaluate.py` works one out.
 """
 
+import functools
 from collections.abc import Mapping
 
-from httpdyno.advice.formula import capacity, compression, life, memory, pool, slope, waiting
 from httpdyno.advice.formula.declaration import Formula
+from httpdyno.model.rows import rows
 
-FORMULAS: Mapping[str, Formula] = {
-    each.name: each
-    for family in (pool, memory, waiting, compression, slope, life, capacity)
-    for each in family.FORMULAS
-}
-"""By name, in the order in which they are listed."""
+
+@functools.cache
+def formulas() -> Mapping[str, Formula]:
+    """Return them by name, in the order in which they are listed."""
+    return rows("httpdyno.advice.formula", "formulas.toml", Formula)

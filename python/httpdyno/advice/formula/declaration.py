@@ -1,6 +1,5 @@
-"""What a formula is declared to be, once, for command line, help, JSON and documentation."""
+"""What a row of `formulas.toml` has, for command line, help, JSON and documentation."""
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from httpdyno.advice.formula.quantity import Kind
@@ -12,11 +11,6 @@ Verdict = Literal["agrees", "loose", "wrong", "unsupported"]
 InputKind = Literal[Kind, "rate by count", "size by count"]
 """The last two are measured pairs, such as `5=2.83/s`."""
 
-HANDOUT = "mod_perl tutorial handout (2000)"
-BOOK = "Practical mod_perl (2004) ch. 11"
-ASP_ARTICLE = "Apache::ASP tuning article (1999)"
-CACHE_MEMO = "memo on mod_cache (2006)"
-
 
 class Input(Record, frozen=True):
     """What is put into a formula."""
@@ -25,7 +19,7 @@ class Input(Record, frozen=True):
     """In expressions; with dashes for underscores, the option."""
     kind: InputKind
     meaning: str
-    example: str
+    example: str = ""
     """As typed, for the example of the help."""
     default: str = ""
     """As typed, where it may be left out."""
@@ -91,27 +85,6 @@ class AsPrinted(Record, frozen=True):
     """Of the expression."""
 
 
-class Fitted(Record, frozen=True):
-    """What a fit to measured pairs, or a search, gives to the steps after it."""
-
-    values: dict[str, float]
-    """In base units."""
-    working: tuple[str, ...]
-    caveats: tuple[str, ...] = ()
-    answer: str = ""
-    """Instead of the formula's own."""
-    figures: dict[str, float | None] = {}  # noqa: RUF012 - msgspec copies it
-    """More figures for the JSON, such as ends of intervals; null where the data bound nothing."""
-
-
-Fit = Callable[[Sequence[tuple[float, float]]], Fitted]
-"""From pairs, in base units, in the order given."""
-
-Search = Callable[[Mapping[str, float]], Fitted]
-"""From inputs that make sense together, by name, in base units. It raises `UsageError` where none
-is found."""
-
-
 class Formula(Record, frozen=True):
     """A question that arithmetic answers."""
 
@@ -128,12 +101,9 @@ class Formula(Record, frozen=True):
     steps: tuple[Step, ...] = ()
     requires: tuple[Requirement, ...] = ()
     printed: tuple[AsPrinted, ...] = ()
-    fit: Fit | None = None
-    """Of the one input that is a series, before the steps."""
-    search: Search | None = None
-    """For what no expression gives, such as where a curve is highest; before the steps."""
     fitted: tuple[Step, ...] = ()
-    """What the fit or the search gives; their expressions say how it is found, in words."""
+    """What the fit or the search of `fit.py` gives before the steps; their expressions say in words
+    how it is found."""
 
     @property
     def example(self) -> str:

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from httpdyno.advice.formula.declaration import AsPrinted, Fitted, Formula, Input, Search, Step
+from httpdyno.advice.formula.declaration import AsPrinted, Formula, Input, Step
 from httpdyno.advice.formula.expression import evaluate, with_numbers, with_signs
+from httpdyno.advice.formula.fit import FITS, SEARCHES, Fitted
 from httpdyno.advice.formula.quantity import DIMENSIONS, Kind, Quantity, is_binary, read, write
 from httpdyno.errors import UsageError
 from httpdyno.model import Record
@@ -55,8 +56,8 @@ def work_out(formula: Formula, given: Given) -> Worked:
             text = given.get(each.name)
             desk.take(each, text if isinstance(text, str) else None)
     desk.check()
-    if formula.search is not None:
-        fitted = desk.search(formula.search)
+    if formula.name in SEARCHES:
+        fitted = desk.search()
     for step in formula.steps:
         desk.step(step)
     return Worked(
@@ -120,13 +121,14 @@ class _Desk:
     def fit(self, each: Input, typed: str | Sequence[str]) -> Fitted:
         """Take measured pairs, and what the fit makes of them."""
         words = [typed] if isinstance(typed, str) else list(typed)
-        if not words or self._formula.fit is None:
+        if not words:
             raise _missing(each, self._formula)
         pairs = [_pair(each, pair) for word in words for pair in word.split(",")]
-        return self._keep(self._formula.fit(pairs))
+        return self._keep(FITS[self._formula.name](pairs))
 
-    def search(self, search: Search) -> Fitted:
+    def search(self) -> Fitted:
         """Take what a search makes of the inputs."""
+        search = SEARCHES[self._formula.name]
         return self._keep(search({name: each.value for name, each in self._known.items()}))
 
     def check(self) -> None:

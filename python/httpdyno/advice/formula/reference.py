@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.declaration import AsPrinted, Formula, Input
 from httpdyno.advice.formula.evaluate import domain, work_out
 from httpdyno.advice.formula.expression import with_signs
@@ -24,15 +24,15 @@ processes is refused by a test, which is how one of the printed misprints shows.
 
 Arithmetic predicts; it proves nothing. `httpdyno tune` and `httpdyno compare` measure.
 
-This page is made by `make docs` of the declarations in `python/httpdyno/advice/formula`.
+This page is made by `make docs` of `python/httpdyno/advice/formula/formulas.toml`.
 """
 
 
 def formula_reference() -> str:
     """Return the page in Markdown."""
-    index = [f"- [`{each.name}`](#{each.name}): {each.question}" for each in FORMULAS.values()]
+    index = [f"- [`{each.name}`](#{each.name}): {each.question}" for each in formulas().values()]
     parts = [_HEAD, "\n".join(index)]
-    for each in FORMULAS.values():
+    for each in formulas().values():
         parts += _section(each)
     return "\n\n".join(part.strip() for part in parts) + "\n"
 

@@ -16,7 +16,7 @@ from httpdyno.advice.knob.rule import (
     uncompressed,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
-from httpdyno.advice.rules.apache.keep_alive import HEAVY_BYTES
+from httpdyno.advice.rules.apache import HEAVY_BYTES
 from httpdyno.units import format_bytes
 
 _FEW_REQUESTS = 200

@@ -1,59 +1,29 @@
 """What the book and its successors say that a machine can check, each declared once. Pure.
 
-`declaration.py` says what a rule has, `facts.py` what it may look at, `finding.py` asks all of
-them. Rules propose nothing by themselves and change nothing; each says nothing where what it needs
-is not known, since a wrong call costs more than a missing one.
+A rule is a row of `rules.toml`, which has its words, and a function of a module here, marked with
+its name, which says when it speaks. `declaration.py` says what both are, `facts.py` what a function
+may look at, `finding.py` asks all of them. Rules propose nothing by themselves and change nothing.
+Each says nothing where what it needs is not known: a wrong call costs more than a missing one.
 """
 
-from httpdyno.advice.rules import (
-    backlog,
-    debug,
-    gunicorn_keep_alive,
-    joint,
-    leak,
-    memory,
+import functools
+
+from httpdyno.advice.rules import (  # noqa: F401 - what a module marks is known once it is imported
+    apache,
+    apache_module,
+    apache_path,
+    apache_perl,
     nginx,
-    php_fpm,
-    place,
-    python_server,
-)
-from httpdyno.advice.rules.apache import (
-    asp,
-    compression,
-    folder,
-    keep_alive,
-    life,
-    lookup,
-    module,
-    mount,
-    plain_text,
-    pool,
-    size_limit,
-    state,
-    walk,
-    wording,
+    php,
+    programs,
+    python,
+    workers,
 )
 from httpdyno.advice.rules.declaration import Rule
+from httpdyno.model.rows import rows
 
-_APACHE = (
-    *(pool, keep_alive, life, size_limit, lookup, folder, walk),
-    *(plain_text, compression, module, mount, state, asp, wording),
-)
-RULES: tuple[Rule, ...] = tuple(
-    rule
-    for family in (
-        memory,
-        joint,
-        leak,
-        *_APACHE,
-        nginx,
-        php_fpm,
-        python_server,
-        gunicorn_keep_alive,
-        place,
-        debug,
-        backlog,
-    )
-    for rule in family.RULES
-)
-"""All of them, in the order in which they are listed."""
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """Return them in the order in which they are listed."""
+    return tuple(rows("httpdyno.advice.rules", "rules.toml", Rule).values())

@@ -1,4 +1,4 @@
-"""What a rule is declared to be, once, for `httpdyno inspect`, its JSON and the documentation."""
+"""What a rule is: a row of `rules.toml`, and the function that says when it speaks."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
@@ -12,12 +12,6 @@ gives. `hint`: it costs something, and somebody may want that."""
 
 SEVERITIES: tuple[Severity, ...] = ("bad", "doubtful", "hint")
 """The worst first."""
-
-HTTPD = "httpd.apache.org/docs/2.4/"
-PHP = "php.net/manual/en/"
-NGINX = "nginx.org/en/docs/"
-GUNICORN = "docs.gunicorn.org/en/stable/settings.html"
-BOOK = "Bekman and Cholet, Practical mod_perl, 2004, chapter 11"
 
 
 class Proposed(Record, frozen=True):
@@ -59,7 +53,7 @@ Look = Callable[[Facts], Iterator[Seen]]
 
 
 class Rule(Record, frozen=True):
-    """Something about a server's settings that a machine can check."""
+    """Something about a server's settings that a machine can check: a row of `rules.toml`."""
 
     name: str
     """For machines, and for whoever looks it up: `clipped-workers`."""
@@ -68,21 +62,40 @@ class Rule(Record, frozen=True):
     severity: Severity
     checks: str
     """What it checks, a sentence; the heading of its paragraph."""
-    matters: str
+    why: str
     """Why it matters."""
-    needs: str
-    """Evidence needed: without it the rule says nothing."""
-    do: str
+    fix: str
     """What to do, in an imperative without a full stop."""
     risks: str
     """What doing so risks."""
-    wrong: str
+    unless: str
     """When the advice is wrong."""
     source: str
-    look: Look
+    needs: str = ""
+    """Evidence needed, without which the rule says nothing; empty where `checks` says it."""
     proposes: tuple[Proposes, ...] = ()
     """What it proposes to try; empty where no knob stands for what it says, or where load on a
     copy would not show it."""
+
+
+LOOKS: dict[str, Look] = {}
+"""When a rule speaks, by its name."""
+
+
+def rule(name: str) -> Callable[[Look], Look]:
+    """Return what makes a function the one that says when a rule speaks.
+
+    Args:
+        name: Of its row.
+    """
+
+    def keep(look: Look) -> Look:
+        if name in LOOKS:
+            raise ValueError(f"two functions are of the rule `{name}`")
+        LOOKS[name] = look
+        return look
+
+    return keep
 
 
 class Finding(Record, frozen=True):

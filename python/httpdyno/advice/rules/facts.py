@@ -7,9 +7,19 @@ from itertools import pairwise
 from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.model import Member, Reading, Record, Respawn, Survey
 
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs"})
+MEMORY = frozenset({"tmpfs", "ramfs"})
+"""Types of file systems, as rules tell them apart."""
+
 _SOMAXCONN = "net.core.somaxconn"
 _NUMBER = re.compile(r"[+-]?\d+")
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|(\S+)')
+_PACKED = re.compile(
+    r"image/(?:\*|jpe?g|png|gif|webp|avif|jxl|heic|heif)|video/.+|audio/(?:mpeg|ogg|aac|mp4|webm)"
+    r"|font/woff2?|application/(?:zip|gzip|x-gzip|zstd)",
+    re.IGNORECASE,
+)
+"""Of those left out some are: PDF and TIFF files are partly, sounds in `wav` are not."""
 
 
 class Queue(Record, frozen=True):
@@ -259,3 +269,8 @@ def where(reading: Reading) -> str:
     """Return what is set, and where: `KeepAlive Off, /etc/apache2/apache2.conf:98`."""
     within = f" in {reading.scope}" if reading.scope else ""
     return f"{reading.name} {reading.text}{within}, {place(reading)}"
+
+
+def is_compressed(kind: str) -> bool:
+    """Whether compressing an answer of that type again saves nothing."""
+    return _PACKED.fullmatch(kind) is not None

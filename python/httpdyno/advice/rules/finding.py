@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from httpdyno.advice.rules.declaration import SEVERITIES, Finding, Rule, Seen
+from httpdyno.advice.rules.declaration import LOOKS, SEVERITIES, Finding, Rule, Seen
 from httpdyno.advice.rules.facts import Facts
 
 _N_EVIDENCE = 3
@@ -15,7 +15,7 @@ def findings_of(facts: Facts, rules: Iterable[Rule]) -> tuple[Finding, ...]:
         _finding(rule, seen)
         for rule in rules
         if facts.kind in rule.kinds
-        for seen in rule.look(facts)
+        for seen in LOOKS[rule.name](facts)
     ]
     return tuple(sorted(found, key=lambda each: SEVERITIES.index(each.severity)))
 
@@ -26,9 +26,9 @@ def _finding(rule: Rule, seen: Seen) -> Finding:
         severity=seen.severity or rule.severity,
         what=seen.what,
         evidence=_evidence(tuple(dict.fromkeys(seen.evidence))),
-        do=seen.do or rule.do,
+        do=seen.do or rule.fix,
         risk=rule.risks,
-        wrong_when=rule.wrong,
+        wrong_when=rule.unless,
         source=rule.source,
         proposes=tuple(dict.fromkeys(seen.proposes)),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.declaration import SEVERITIES, Rule
 
 _HEAD = """\
@@ -21,7 +21,7 @@ needs load or a census it does not look for: `httpdyno inspect` says with which 
 gives. `hint`: it costs something, and somebody may want that. None of it is measured: `httpdyno
 tune` and `httpdyno compare` measure.
 
-This page is made by `make docs` of the declarations in `python/httpdyno/advice/rules`.
+This page is made by `make docs` of `python/httpdyno/advice/rules/rules.toml`.
 """
 
 
@@ -31,26 +31,25 @@ def rule_reference() -> str:
     for severity in SEVERITIES:
         index = [
             f"- [`{each.name}`](#{each.name}): {each.checks} ({', '.join(each.kinds)})"
-            for each in RULES
+            for each in all_rules()
             if each.severity == severity
         ]
         parts += [f"Mostly `{severity}`:", "\n".join(index)]
-    for each in RULES:
+    for each in all_rules():
         parts += _section(each)
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def _section(rule: Rule) -> Iterator[str]:
     yield f"## {rule.name}"
-    yield f"{', '.join(rule.kinds)}; mostly `{rule.severity}`."
-    yield f"**What it checks.** {_sentence(rule.checks)}"
-    yield f"**Why it matters.** {rule.matters}"
-    yield f"**Evidence needed.** {rule.needs}"
-    yield f"**What to do.** {_sentence(rule.do)}"
+    yield f"{', '.join(rule.kinds)}; mostly `{rule.severity}`. **{_sentence(rule.checks)}**"
+    yield f"**Why.** {rule.why}"
+    if rule.needs:
+        yield f"**Needs.** {rule.needs}"
+    yield f"**Fix.** {_sentence(rule.fix)} Risk: {rule.risks}."
     if rule.proposes:
-        yield f"**What it proposes to try.** {_tried(rule)}"
-    yield f"**What it risks.** {_sentence(rule.risks)}"
-    yield f"**When it is wrong.** {_sentence(rule.wrong)}"
+        yield f"**Tries.** {_tried(rule)}"
+    yield f"**When not.** {_sentence(rule.unless)}"
     yield f"**Source.** {_sentence(rule.source)}"
 
 

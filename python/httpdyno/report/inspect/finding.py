@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.declaration import Proposed
 from httpdyno.advice.rules.facts import Facts, Measured
 from httpdyno.advice.rules.finding import findings_of
@@ -84,7 +84,7 @@ def findings(
 
 
 def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Finding]:
-    for each in findings_of(facts, RULES) if facts else ():
+    for each in findings_of(facts, all_rules()) if facts else ():
         possible = tuple(
             proposed
             for proposed in each.proposes

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from httpdyno.advice.proposal import allowance
-from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.declaration import Proposed
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import level_text
@@ -58,7 +58,7 @@ def _proof(server: Server, servers: Sequence[Server]) -> Proof | None:
 def _at_rest(server: Server) -> frozenset[Proposed]:
     """Return what the rules propose of its configuration, whether it runs or not."""
     facts = facts_of(server.seen, None, Surroundings(n_cpus=server.surroundings.n_cpus))
-    found = findings_of(facts, RULES) if facts else ()
+    found = findings_of(facts, all_rules()) if facts else ()
     return frozenset(proposed for each in found for proposed in each.proposes)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from httpdyno.model import KnobInfo, Level, Survey
+from httpdyno.servers.apache.knob import ApacheKnob
 from httpdyno.servers.apache_site.knob import (
     BACKLOG,
     HTACCESS,
     KNOBS,
     LINK_CHECKS,
     SPARE,
-    Declared,
 )
 from httpdyno.servers.apache_site.links import checking
 from httpdyno.servers.apache_site.rule import SOMAXCONN
@@ -50,7 +50,7 @@ def offered(survey: Survey) -> Mapping[str, KnobInfo]:
     return found
 
 
-def _is_here(declared: Declared, survey: Survey) -> bool:
+def _is_here(declared: ApacheKnob, survey: Survey) -> bool:
     info = declared.info
     if declared.module and declared.module not in survey.modules:
         return False
@@ -65,7 +65,7 @@ def _is_here(declared: Declared, survey: Survey) -> bool:
     return True
 
 
-def _scopes(declared: Declared, survey: Survey) -> list[str]:
+def _scopes(declared: ApacheKnob, survey: Survey) -> list[str]:
     own = [r.scope for r in survey.readings if r.name == declared.info.name and r.scope]
     return ["", *own] if declared.is_scoped else [""]
 
@@ -76,7 +76,7 @@ def _can_be_set(survey: Survey, name: str, scope: str = "") -> bool:
     return origin is None or origin.start < origin.end
 
 
-def _default(declared: Declared, survey: Survey, scope: str) -> Level | None:
+def _default(declared: ApacheKnob, survey: Survey, scope: str) -> Level | None:
     info = declared.info
     reading = survey.reading(info.name, scope)
     if reading is not None:

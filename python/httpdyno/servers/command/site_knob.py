@@ -16,6 +16,7 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, KnobInfo, Level, Reading, level_text
+from httpdyno.model.rows import rows
 from httpdyno.servers.site.knob_name import variable_knob, variable_of
 
 ARGUMENT = "argument"
@@ -32,110 +33,18 @@ _INTERPRETER = re.compile(
 _NEVER = frozenset({"port", "p", "bind", "listen", "pid", "uid", "gid", "fd"})
 """Where it listens, and who it is: that is no question of speed."""
 
-VARIABLES = {
-    info.name: info
-    for info in (
-        KnobInfo(
-            name="UV_THREADPOOL_SIZE",
-            summary="threads of node for files, names and cryptography",
-            kind="integer",
-            default=4,
-            minimum=1,
-            maximum=1024,
-            source="nodejs.org/api/cli.html#uv_threadpool_sizesize",
-            scale="log",
-            cost="restart",
-            evidence="seen",
-        ),
-        KnobInfo(
-            name="WEB_CONCURRENCY",
-            summary="processes that many programs start for themselves; 0 leaves it unset",
-            kind="integer",
-            default=0,
-            minimum=0,
-            maximum=1024,
-            source="devcenter.heroku.com/articles/node-concurrency",
-            scale="log",
-            cost="restart",
-            effect="memory",
-            risk="what a program keeps in memory, one process does not see of another",
-            evidence="seen",
-        ),
-        KnobInfo(
-            name="NODE_ENV",
-            summary="what frameworks of node take for granted; empty is not set",
-            kind="text",
-            default="",
-            source="expressjs.com/en/advanced/best-practice-performance.html#set-node_env-to-production",
-            cost="restart",
-            risk="errors are told in fewer words, and packages may do otherwise",
-            evidence="seen",
-        ),
-        KnobInfo(
-            name="GOMAXPROCS",
-            summary="threads that run Go's code at the same time; 0 is its own choice",
-            kind="integer",
-            default=0,
-            minimum=0,
-            maximum=1024,
-            source="pkg.go.dev/runtime#hdr-Environment_Variables",
-            scale="log",
-            cost="restart",
-            evidence="seen",
-        ),
-        KnobInfo(
-            name="GOGC",
-            summary="percent by which Go's heap grows before what is dead is collected",
-            kind="integer",
-            default=100,
-            minimum=10,
-            maximum=10_000,
-            source="pkg.go.dev/runtime#hdr-Environment_Variables",
-            scale="log",
-            cost="restart",
-            effect="memory",
-            evidence="seen",
-        ),
-        KnobInfo(
-            name="PHP_CLI_SERVER_WORKERS",
-            summary="processes of PHP's built-in server; 0 is one",
-            kind="integer",
-            default=0,
-            minimum=0,
-            maximum=1024,
-            source="php.net/manual/en/features.commandline.webserver.php",
-            scale="log",
-            cost="restart",
-            effect="memory",
-            evidence="seen",
-        ),
-        KnobInfo(
-            name="MALLOC_ARENA_MAX",
-            summary="most arenas of glibc's allocator; 0 is its own choice",
-            kind="integer",
-            default=0,
-            minimum=0,
-            maximum=1024,
-            source="man7.org/linux/man-pages/man3/mallopt.3.html",
-            scale="log",
-            cost="restart",
-            effect="memory",
-            evidence="seen",
-        ),
-    )
-}
-"""Variables that a program's own code need not know of."""
 NODE, GO, PHP, GLIBC = "node", "go", "php", "glibc"
-_HEARD_BY = {
-    "UV_THREADPOOL_SIZE": NODE,
-    "WEB_CONCURRENCY": NODE,
-    "NODE_ENV": NODE,
-    "GOMAXPROCS": GO,
-    "GOGC": GO,
-    "PHP_CLI_SERVER_WORKERS": PHP,
-    "MALLOC_ARENA_MAX": GLIBC,
-}
-"""Variable → what must be in a program that hears it."""
+
+
+class Variable(KnobInfo, frozen=True, kw_only=True):
+    """A row of `settings.toml`."""
+
+    heard_by: str
+    """What must be in a program that hears it."""
+
+
+VARIABLES = rows("httpdyno.servers.command", "settings.toml", Variable)
+"""Variables that a program's own code need not know of."""
 
 
 def readings_of(
@@ -157,7 +66,7 @@ def readings_of(
     found = [
         Reading(name=name, scope="", text=text, evidence="read")
         for name, info in VARIABLES.items()
-        if _HEARD_BY[name] in parts
+        if info.heard_by in parts
         if (text := known.get(name, "" if info.default is None else level_text(info.default)))
         is not None
         if _level(info, text) is not None
@@ -235,7 +144,7 @@ def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
             continue
         if variable := VARIABLES.get(reading.name):
             level = _level(variable, reading.text)
-            found[reading.name] = structs.replace(variable, default=level)
+            found[reading.name] = structs.replace(variable.bare(), default=level)
             continue
         found[reading.name] = KnobInfo(
             name=reading.name,

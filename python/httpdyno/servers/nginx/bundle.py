@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from httpdyno.model import KnobInfo
 from httpdyno.servers.nginx.quantity import size_bytes, size_text
 from httpdyno.servers.nginx.scope import Conf, Scope
 from httpdyno.servers.nginx.setting import with_directive, with_tls
-from httpdyno.servers.nginx.tunable import Arguments, Setting
+from httpdyno.servers.nginx.tunable import ROWS, Arguments, Setting
 
 _DOCS = "nginx.org/en/docs/http/"
 _CORE = f"{_DOCS}ngx_http_core_module.html#"
@@ -134,17 +133,7 @@ def _buffers(protocol: str) -> Setting:
         return new
 
     return Setting(
-        info=KnobInfo(
-            name=many,
-            summary=f"memory for an answer of a backend ({protocol}): beyond it a file is written",
-            kind="text",
-            default="8x4k",
-            source=f"{_DOCS}ngx_http_{protocol}_module.html#{many}",
-            scale="log",
-            cost="reload",
-            effect="memory",
-            risk="each connection to a backend may take all of them",
-        ),
+        info=ROWS[many].bare(),
         directives=(many, head, busy),
         text=text,
         arguments=arguments,
@@ -171,63 +160,26 @@ def _count_and_size(wanted: str) -> tuple[int, int, str]:
 
 BUNDLES = (
     Setting(
-        info=KnobInfo(
-            name="sendfile",
-            summary="files go out by the kernel, heads and first parts in full packets (`+nopush`)",
-            kind="choice",
-            default="off",
-            choices=("off", "on", "on+nopush"),
-            source=f"{_CORE}sendfile",
-            cost="reload",
-            risk="some shared folders of virtual machines give old content",
-        ),
+        info=ROWS["sendfile"].bare(),
         directives=("sendfile", "tcp_nopush"),
         text=_sendfile_text,
         arguments=_sendfile,
     ),
     Setting(
-        info=KnobInfo(
-            name="aio",
-            summary="files are read by a pool of threads, large ones past the page cache (`+4m`)",
-            kind="text",
-            default="off",
-            source=f"{_CORE}aio",
-            cost="reload",
-            risk="it helps only where files do not fit into memory",
-        ),
+        info=ROWS["aio"].bare(),
         directives=("aio", "directio"),
         text=_aio_text,
         arguments=_aio,
         applies=_with_threads,
     ),
     Setting(
-        info=KnobInfo(
-            name="open_file_cache",
-            summary="how many open files are remembered, and for how long: `1000/20s`",
-            kind="text",
-            default="off",
-            source=f"{_CORE}open_file_cache",
-            scale="log",
-            cost="reload",
-            effect="stale",
-            risk="a file that was replaced is seen after `open_file_cache_valid` (60 s) only",
-        ),
+        info=ROWS["open_file_cache"].bare(),
         directives=("open_file_cache",),
         text=_open_files_text,
         arguments=_open_files,
     ),
     Setting(
-        info=KnobInfo(
-            name="ssl_session_cache",
-            summary="TLS sessions that all workers can take up again, and for how long: `10m/5m`",
-            kind="text",
-            default="none",
-            source=f"{_DOCS}ngx_http_ssl_module.html#ssl_session_cache",
-            scale="log",
-            cost="reload",
-            effect="visible",
-            risk="a session that is kept longer is protected by one key for longer",
-        ),
+        info=ROWS["ssl_session_cache"].bare(),
         directives=("ssl_session_cache", "ssl_session_timeout"),
         text=_sessions_text,
         arguments=_sessions,
@@ -235,16 +187,7 @@ BUNDLES = (
         in_locations=False,
     ),
     Setting(
-        info=KnobInfo(
-            name="output_buffers",
-            summary="memory for reading a file that is not sent by sendfile",
-            kind="text",
-            default="2x32k",
-            source=f"{_CORE}output_buffers",
-            scale="log",
-            cost="reload",
-            effect="memory",
-        ),
+        info=ROWS["output_buffers"].bare(),
         directives=("output_buffers",),
         text=_output_text,
         arguments=_output,

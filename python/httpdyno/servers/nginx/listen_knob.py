@@ -13,7 +13,7 @@ from httpdyno.servers.nginx.listen import Listen, by_address
 from httpdyno.servers.nginx.place import changed
 from httpdyno.servers.nginx.quantity import level_of, text_of
 from httpdyno.servers.nginx.scope import Conf
-from httpdyno.servers.nginx.tunable import Change, shared
+from httpdyno.servers.nginx.tunable import ROWS, Change, shared
 
 _SOURCE = "nginx.org/en/docs/http/ngx_http_core_module.html#listen"
 SOMAXCONN = "net.core.somaxconn"
@@ -116,32 +116,11 @@ def _holder(sharing: list[Listen]) -> Listen:
 
 SOCKET_OPTIONS = (
     SocketOption(
-        info=KnobInfo(
-            name="listen_backlog",
-            summary="connections that may wait to be taken (`listen … backlog=`)",
-            kind="integer",
-            default=511,
-            minimum=1,
-            maximum=65_535,
-            source=_SOURCE,
-            scale="log",
-            cost="reload",
-            evidence="seen",
-        ),
+        info=ROWS["listen_backlog"].bare(),
         option="backlog",
     ),
     SocketOption(
-        info=KnobInfo(
-            name="listen_reuseport",
-            summary="a socket for each worker (`listen … reuseport`)",
-            kind="boolean",
-            default=False,
-            source=_SOURCE,
-            cost="reload",
-            effect="visible",
-            risk="at a reload, connections that wait for a worker which leaves are reset",
-            evidence="seen",
-        ),
+        info=ROWS["listen_reuseport"].bare(),
         option="reuseport",
     ),
 )

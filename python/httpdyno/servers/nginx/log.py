@@ -14,7 +14,7 @@ from httpdyno.model import Edit, KnobInfo, Level, LogPlace, Reading
 from httpdyno.servers.nginx.place import changed, line
 from httpdyno.servers.nginx.scope import Conf, Scope
 from httpdyno.servers.nginx.tree import Directive
-from httpdyno.servers.nginx.tunable import Change, shared
+from httpdyno.servers.nginx.tunable import ROWS, Change, shared
 
 _KNOB = "access_log_buffer"
 _LEVEL = re.compile(r"(\d+[kKmM]?)/(\d+(?:ms|[smhd])?)")
@@ -147,15 +147,5 @@ def _buffered(directive: Directive, buffer: tuple[str, ...]) -> tuple[Edit, ...]
 
 
 LOG_BUFFER = LogBuffer(
-    info=KnobInfo(
-        name=_KNOB,
-        summary="log lines are collected and written together: `32k/1s`, size and time",
-        kind="text",
-        default="none",
-        source="nginx.org/en/docs/http/ngx_http_log_module.html#access_log",
-        scale="log",
-        cost="reload",
-        effect="loss",
-        risk="a crash loses the last lines, and lines come late to who reads along",
-    )
+    info=ROWS[_KNOB].bare(),
 )

@@ -2,16 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from httpdyno.model import KnobInfo
 from httpdyno.servers.nginx.listen import listens
 from httpdyno.servers.nginx.scope import Conf, Scope
-from httpdyno.servers.nginx.tunable import Arguments, Setting
-
-_DOCS = "nginx.org/en/docs/"
-_CORE = f"{_DOCS}ngx_core_module.html#"
-_HTTP = f"{_DOCS}http/ngx_http_core_module.html#"
-_GZIP = f"{_DOCS}http/ngx_http_gzip_module.html#"
-_SSL = f"{_DOCS}http/ngx_http_ssl_module.html#"
+from httpdyno.servers.nginx.tunable import ROWS, Arguments, Row, Setting
 
 
 def everywhere(_conf: Conf, _scope: Scope) -> bool:
@@ -56,16 +49,21 @@ def _keepalive_requests(conf: Conf) -> str:
     return "1000" if conf.build.version >= (1, 19, 10) else "100"
 
 
-def _one(
-    info: KnobInfo,
-    default: str | Callable[[Conf], str],
-    *,
-    context: str = "http",
-    in_locations: bool = True,
-    applies: Callable[[Conf, Scope], bool] = everywhere,
-) -> Setting:
+_APPLIES: Mapping[str, Callable[[Conf, Scope], bool]] = {
+    "gzip_comp_level": _with_gzip,
+    "gzip_min_length": _with_gzip,
+    "gzip_static": _with_gzip_static,
+    "ssl_buffer_size": with_tls,
+    "worker_rlimit_nofile": _is_set,
+}
+"""Setting → where it means something; the others do everywhere."""
+_COMPILED: Mapping[str, Callable[[Conf], str]] = {"keepalive_requests": _keepalive_requests}
+"""Setting → its text where nothing sets it, where that depends on the version."""
+
+
+def _one(row: Row) -> Setting:
     """Return a setting that is the first argument of the directive of its name."""
-    name = info.name
+    name = row.name
 
     def text(found: Arguments) -> str | None:
         arguments = found[name]
@@ -76,207 +74,16 @@ def _one(
         return {name: (wanted, *(found[name] or ())[1:])}
 
     return Setting(
-        info=info,
+        info=row.bare(),
         directives=(name,),
-        compiled=default if callable(default) else lambda _conf: default,
+        compiled=_COMPILED.get(name, lambda _conf: row.compiled),
         text=text,
         arguments=arguments,
-        context=context,
-        in_locations=in_locations,
-        applies=applies,
+        context=row.context,
+        in_locations=row.in_locations,
+        applies=_APPLIES.get(name, everywhere),
     )
 
 
-SETTINGS = (
-    _one(
-        KnobInfo(
-            name="worker_processes",
-            summary="processes that answer requests; each has its own caches and connections",
-            kind="integer",
-            default=1,
-            minimum=1,
-            maximum=1024,
-            source=f"{_CORE}worker_processes",
-            scale="log",
-            cost="reload",
-            evidence="seen",
-            pool="workers",
-        ),
-        "1",
-        context="main",
-    ),
-    _one(
-        KnobInfo(
-            name="worker_rlimit_nofile",
-            summary="most open files of a worker",
-            kind="integer",
-            minimum=64,
-            maximum=1_048_576,
-            source=f"{_CORE}worker_rlimit_nofile",
-            scale="log",
-            cost="reload",
-            evidence="seen",
-        ),
-        "0",
-        context="main",
-        applies=_is_set,
-    ),
-    _one(
-        KnobInfo(
-            name="worker_connections",
-            summary="most connections of a worker, those to backends too",
-            kind="integer",
-            default=512,
-            minimum=16,
-            maximum=1_048_576,
-            source=f"{_CORE}worker_connections",
-            scale="log",
-            cost="reload",
-            effect="memory",
-            risk="each connection takes memory at the start, and needs an open file",
-        ),
-        "512",
-        context="events",
-    ),
-    _one(
-        KnobInfo(
-            name="multi_accept",
-            summary="take all waiting connections at once, not one each time",
-            kind="boolean",
-            default=False,
-            source=f"{_CORE}multi_accept",
-            cost="reload",
-        ),
-        "off",
-        context="events",
-    ),
-    _one(
-        KnobInfo(
-            name="keepalive_timeout",
-            summary="how long an idle connection of a client is kept",
-            kind="number",
-            default=75,
-            unit="s",
-            minimum=0,
-            maximum=3600,
-            source=f"{_HTTP}keepalive_timeout",
-            scale="log",
-            cost="reload",
-            effect="visible",
-            risk="shorter than the idle time of a load balancer in front, that one sees resets",
-        ),
-        "75",
-    ),
-    _one(
-        KnobInfo(
-            name="keepalive_requests",
-            summary="requests after which a client's connection is closed",
-            kind="integer",
-            default=1000,
-            minimum=1,
-            maximum=1_000_000_000,
-            source=f"{_HTTP}keepalive_requests",
-            scale="log",
-            cost="reload",
-            effect="visible",
-            risk="memory of a connection is given back only when it is closed",
-        ),
-        _keepalive_requests,
-    ),
-    _one(
-        KnobInfo(
-            name="gzip",
-            summary="compress answers while they are sent",
-            kind="boolean",
-            default=False,
-            source=f"{_GZIP}gzip",
-            cost="reload",
-            effect="visible",
-            risk="off, clients get several times the bytes",
-        ),
-        "off",
-    ),
-    _one(
-        KnobInfo(
-            name="gzip_comp_level",
-            summary="how hard answers are compressed",
-            kind="integer",
-            default=1,
-            minimum=1,
-            maximum=9,
-            source=f"{_GZIP}gzip_comp_level",
-            scale="linear",
-            cost="reload",
-            effect="visible",
-            risk="answers become larger or smaller",
-        ),
-        "1",
-        applies=_with_gzip,
-    ),
-    _one(
-        KnobInfo(
-            name="gzip_min_length",
-            summary="shorter answers are not compressed",
-            kind="integer",
-            default=20,
-            unit="bytes",
-            minimum=0,
-            maximum=1 << 20,
-            source=f"{_GZIP}gzip_min_length",
-            scale="log",
-            cost="reload",
-            effect="visible",
-        ),
-        "20",
-        applies=_with_gzip,
-    ),
-    _one(
-        KnobInfo(
-            name="gzip_static",
-            summary="send `FILE.gz` where it lies beside the file",
-            kind="choice",
-            default="off",
-            choices=("off", "on", "always"),
-            source=f"{_DOCS}http/ngx_http_gzip_static_module.html#gzip_static",
-            cost="reload",
-            effect="visible",
-            risk="a prepared file that is older than its original is sent all the same",
-        ),
-        "off",
-        applies=_with_gzip_static,
-    ),
-    _one(
-        KnobInfo(
-            name="ssl_buffer_size",
-            summary="size of TLS records: small for the first byte, large for CPU",
-            kind="integer",
-            default=16 << 10,
-            unit="bytes",
-            minimum=1 << 10,
-            maximum=16 << 10,
-            source=f"{_SSL}ssl_buffer_size",
-            scale="log",
-            cost="reload",
-        ),
-        "16k",
-        in_locations=False,
-        applies=with_tls,
-    ),
-    _one(
-        KnobInfo(
-            name="client_body_buffer_size",
-            summary="a request's body beyond this is written to a file",
-            kind="integer",
-            default=16 << 10,
-            unit="bytes",
-            minimum=1 << 10,
-            maximum=64 << 20,
-            source=f"{_HTTP}client_body_buffer_size",
-            scale="log",
-            cost="reload",
-            effect="memory",
-        ),
-        "16k",
-    ),
-)
+SETTINGS = tuple(_one(row) for row in ROWS.values() if row.compiled)
 """Of those for `http`, all may stand in servers, and most in locations."""

@@ -3,14 +3,32 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
+
+from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, KnobInfo, Level, Reading
+from httpdyno.model.rows import rows
 from httpdyno.servers.nginx.place import put
 from httpdyno.servers.nginx.quantity import level_of, text_of
 from httpdyno.servers.nginx.scope import Conf, Scope
 from httpdyno.servers.nginx.tree import walk
+
+
+class Row(KnobInfo, frozen=True):
+    """A row of `settings.toml`: a knob, and how it is a directive where it is just one."""
+
+    compiled: str = ""
+    """Its text where nothing sets it; empty where the knob is more than the one directive."""
+    context: Literal["main", "events", "http"] = "http"
+    in_locations: bool = True
+
+
+ROWS = {
+    name: replace(row, source=f"nginx.org/en/docs/{row.source}")
+    for name, row in rows("httpdyno.servers.nginx", "settings.toml", Row).items()
+}
 
 Arguments = Mapping[str, tuple[str, ...] | None]
 """Directive → its arguments in force; None where nothing sets it."""

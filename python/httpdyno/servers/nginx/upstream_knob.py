@@ -18,7 +18,7 @@ from httpdyno.servers.nginx.backend import default_port, with_port
 from httpdyno.servers.nginx.place import changed, line, put, removed, written
 from httpdyno.servers.nginx.scope import Conf, Scope
 from httpdyno.servers.nginx.tree import Directive
-from httpdyno.servers.nginx.tunable import Change, shared
+from httpdyno.servers.nginx.tunable import ROWS, Change, shared
 from httpdyno.servers.nginx.upstream import Pool, name_for, pools, target_of
 
 _KNOB = "upstream_keepalive"
@@ -219,16 +219,5 @@ def _is_kept(conf: Conf, pool: Pool) -> bool:
 
 
 UPSTREAM_KEEPALIVE = UpstreamKeepalive(
-    info=KnobInfo(
-        name=_KNOB,
-        summary="idle connections to the backends that each worker keeps; 0 is none",
-        kind="integer",
-        default=0,
-        minimum=0,
-        maximum=65_536,
-        source="nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive",
-        scale="log",
-        cost="reload",
-        risk="an idle connection occupies a process of a backend that has one for each",
-    )
+    info=ROWS[_KNOB].bare(),
 )

@@ -150,7 +150,7 @@ class _Reader:
     def _default(self, knob: PhpKnob) -> str | None:
         if knob.info.name == "listen.backlog" and self._version >= _BACKLOG_IS_MOST_SINCE:
             return "-1"
-        return knob.default
+        return knob.compiled
 
     def _spare(self, pool: str, scope: str) -> Reading:
         """Return the three settings of idle children as the one knob that they are."""
@@ -167,7 +167,7 @@ class _Reader:
         name = knob.info.name
         if not self._is_there(knob):
             return []
-        found = [self._jit() if name == JIT else self._ini_reading(name, knob.default)]
+        found = [self._jit() if name == JIT else self._ini_reading(name, knob.compiled)]
         if not knob.is_per_pool:
             return found
         of_pools = [
@@ -281,7 +281,7 @@ class _Reader:
 
     def _server_text(self, name: str) -> str:
         return (
-            self._jit().text if name == JIT else self._ini_reading(name, KNOBS[name].default).text
+            self._jit().text if name == JIT else self._ini_reading(name, KNOBS[name].compiled).text
         )
 
 

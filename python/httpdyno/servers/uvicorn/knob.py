@@ -5,130 +5,13 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from httpdyno.model import KnobInfo, Level, level_text
+from httpdyno.model.rows import rows
 
 _SOURCE = "www.uvicorn.org/settings/#"
 
-_DECLARED = (
-    KnobInfo(
-        name="workers",
-        summary="processes that answer requests",
-        kind="integer",
-        default=1,
-        minimum=1,
-        maximum=1024,
-        scale="log",
-        effect="memory",
-        risk="what a process keeps in memory is not shared",
-        evidence="seen",
-        source="production",
-        pool="workers",
-    ),
-    KnobInfo(
-        name="loop",
-        summary="the event loop",
-        kind="choice",
-        default="auto",
-        choices=("auto", "asyncio", "uvloop"),
-        evidence="seen",
-        source="implementation",
-    ),
-    KnobInfo(
-        name="http",
-        summary="the parser of HTTP",
-        kind="choice",
-        default="auto",
-        choices=("auto", "h11", "httptools"),
-        evidence="seen",
-        source="implementation",
-    ),
-    KnobInfo(
-        name="limit_concurrency",
-        summary="connections or tasks above which it answers 503; 0 is no limit",
-        kind="integer",
-        default=0,
-        minimum=0,
-        maximum=1_000_000,
-        scale="log",
-        effect="visible",
-        risk="clients above it get 503",
-        source="resource-limits",
-    ),
-    KnobInfo(
-        name="backlog",
-        summary="connections that may wait in the kernel to be accepted",
-        kind="integer",
-        default=2048,
-        minimum=1,
-        maximum=65_535,
-        scale="log",
-        evidence="seen",
-        source="resource-limits",
-    ),
-    KnobInfo(
-        name="timeout_keep_alive",
-        summary="how long an idle connection is kept",
-        kind="integer",
-        default=5,
-        unit="s",
-        minimum=0,
-        maximum=3600,
-        scale="log",
-        effect="visible",
-        risk="below a proxy's own idle time the proxy sees resets",
-        source="timeouts",
-    ),
-    KnobInfo(
-        name="limit_max_requests",
-        summary="requests after which a process ends, and another begins; 0 is never",
-        kind="integer",
-        default=0,
-        unit="requests",
-        minimum=0,
-        maximum=1_000_000_000,
-        scale="log",
-        risk="with one worker nobody begins another",
-        source="resource-limits",
-        pool="requests",
-    ),
-    KnobInfo(
-        name="access_log",
-        summary="a line of log for each request",
-        kind="boolean",
-        default=True,
-        effect="loss",
-        risk="without it nobody can tell what was asked",
-        source="logging",
-    ),
-    KnobInfo(
-        name="log_level",
-        summary="how much is logged",
-        kind="choice",
-        default="info",
-        choices=("critical", "error", "warning", "info", "debug", "trace"),
-        effect="loss",
-        risk="above info there is no access log either",
-        source="logging",
-    ),
-    KnobInfo(
-        name="interface",
-        summary="how the application is called",
-        kind="choice",
-        default="auto",
-        choices=("auto", "asgi3", "asgi2", "wsgi"),
-        source="application-interface",
-    ),
-    KnobInfo(
-        name="lifespan",
-        summary="whether the application is told of its start and its end",
-        kind="choice",
-        default="auto",
-        choices=("auto", "on", "off"),
-        source="implementation",
-    ),
-)
-
 KNOBS = {
-    knob.name: replace(knob, cost="restart", source=_SOURCE + knob.source) for knob in _DECLARED
+    name: replace(row, cost="restart", source=_SOURCE + row.source)
+    for name, row in rows("httpdyno.servers.uvicorn", "settings.toml", KnobInfo).items()
 }
 
 _YES = frozenset({"1", "true", "t", "yes", "y", "on"})

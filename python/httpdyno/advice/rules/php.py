@@ -1,13 +1,11 @@
-"""Rules for php-fpm: its pools and OPcache."""
+"""Rules for PHP: php-fpm's pools, OPcache, and switches for development."""
 
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.birth import COUNTS, short
-from httpdyno.advice.rules.declaration import PHP, Proposes, Rule, Seen, where_said
+from httpdyno.advice.rules.declaration import Seen, rule, where_said
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
+from httpdyno.advice.rules.pool import short
 
-_KINDS = ("php-fpm",)
-_FPM = f"{PHP}install.fpm.configuration.php#"
 _MANY = 5000
 _OFF = frozenset({"0", "off", "no", "false", ""})
 _MIN, _MAX, _START = "pm.min_spare_servers", "pm.max_spare_servers", "pm.start_servers"
@@ -22,6 +20,7 @@ def _scopes(facts: Facts) -> list[str]:
     return [each.scope for each in facts.all_of("pool")]
 
 
+@rule("php-inverted-spares")
 def _band(facts: Facts) -> Iterator[Seen]:
     for scope in _scopes(facts):
         pm = facts.reading("pm", scope)
@@ -46,6 +45,7 @@ def _band(facts: Facts) -> Iterator[Seen]:
         )
 
 
+@rule("php-unread-spares")
 def _not_read(facts: Facts) -> Iterator[Seen]:
     for scope in _scopes(facts):
         pm = facts.reading("pm", scope)
@@ -59,6 +59,7 @@ def _not_read(facts: Facts) -> Iterator[Seen]:
             )
 
 
+@rule("php-short-lives")
 def _short(facts: Facts) -> Iterator[Seen]:
     for reading in facts.said("pm.max_requests"):
         n, children = number(reading.text), facts.number("pm.max_children", reading.scope)
@@ -76,6 +77,7 @@ def _short(facts: Facts) -> Iterator[Seen]:
         )
 
 
+@rule("opcache-off")
 def _uncompiled(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("opcache.enable") if each.text.lower() in _OFF]
     if found:
@@ -86,67 +88,26 @@ def _uncompiled(facts: Facts) -> Iterator[Seen]:
         )
 
 
-RULES = (
-    Rule(
-        name="php-inverted-spares",
-        kinds=_KINDS,
-        severity="bad",
-        checks="Numbers of idle children that contradict each other, with `pm = dynamic`",
-        matters="php-fpm does not start with them, nor reload: what runs is an older "
-        "configuration.",
-        needs="`pm = dynamic`, and both numbers of idle children are known.",
-        do="order them: min ≤ start ≤ max ≤ `pm.max_children`",
-        risks="idle children keep their memory",
-        wrong="never: it is refused",
-        source=f"{_FPM}pm.min-spare-servers",
-        look=_band,
-    ),
-    Rule(
-        name="php-unread-spares",
-        kinds=_KINDS,
-        severity="hint",
-        checks="Settings of `pm = dynamic` where `pm` is another one",
-        matters="Whoever changes them believes that something happens.",
-        needs="`pm` is `static` or `ondemand`, and such a setting is written for the pool.",
-        do="take them out, or set `pm = dynamic`",
-        risks="none: they count for nothing now",
-        wrong="they stand there for the day when `pm` is set back",
-        source=f"{_FPM}pm",
-        look=_not_read,
-    ),
-    Rule(
-        name="php-short-lives",
-        kinds=_KINDS,
-        severity="doubtful",
-        checks="`pm.max_requests` so small that births cost more than they save",
-        matters="Each child begins with a fork, opens its connections to databases anew and "
-        "fills its caches of paths; and while many end at once fewer answer.",
-        needs=f"It is written, and above 0. {COUNTS}",
-        do="set `pm.max_requests` to some thousands, or to 0 where nothing leaks",
-        risks="a leak grows for longer before its child ends",
-        wrong="requests leak so much that a child must not live longer: mend that",
-        source=f"{_FPM}pm.max-requests",
-        look=_short,
-        proposes=(
-            Proposes(
-                knob="pm.max_requests",
-                value=f"what costs little by rates that were measured; {_MANY:,} without them",
-            ),
-        ),
-    ),
-    Rule(
-        name="opcache-off",
-        kinds=_KINDS,
-        severity="bad",
-        checks="OPcache turned off",
-        matters="Each request reads and compiles each of its scripts, which is mostly more work "
-        "than running them.",
-        needs="`opcache.enable` is written, for the whole or for a pool.",
-        do="set `opcache.enable=1`",
-        risks="changed scripts count after `opcache.revalidate_freq` seconds only",
-        wrong="this is a machine for development",
-        source=f"{PHP}opcache.configuration.php#ini.opcache.enable",
-        look=_uncompiled,
-        proposes=(Proposes(knob="opcache.enable", value="on, wherever it is off"),),
-    ),
-)
+_TRUE = frozenset({"1", "on", "yes", "true", "stdout"})
+_XDEBUG = "xdebug"
+
+
+@rule("php-debugging")
+def _debugging(facts: Facts) -> Iterator[Seen]:
+    found = [each for each in facts.said("display_errors") if each.text.lower() in _TRUE]
+    if found:
+        yield Seen(
+            what="visitors see the errors of scripts, with paths: `display_errors` is on",
+            evidence=tuple(map(where, found)),
+            severity="bad",
+        )
+    mode = facts.said("xdebug.mode")
+    is_off = bool(mode) and all(each.text.lower() == "off" for each in mode)
+    # The variable counts before the setting, and its value is not read.
+    is_off = is_off or "XDEBUG_MODE" in (facts.environment_names or ())
+    if facts.has_module(_XDEBUG) and not is_off:
+        yield Seen(
+            what="xdebug is loaded: it hooks into each call of a function, and keeps the JIT off",
+            evidence=tuple(map(where, mode)) or ("its extension is in the ini files",),
+            do="take its ini file away (`phpdismod xdebug` on Debian), or set `xdebug.mode=off`",
+        )

@@ -1,11 +1,11 @@
-"""What Apache looks at in each folder of a path, for each request."""
+"""Rules for the way from a URL to a file in Apache: what it looks at in each folder of a path."""
 
 import posixpath
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
+from httpdyno.advice.rules.declaration import Proposed, Seen, rule
 from httpdyno.advice.rules.facts import Facts, where, words
 from httpdyno.model import Reading, Record
 
@@ -100,6 +100,7 @@ def _is_unclear(facts: Facts, name: str, root: Root) -> bool:
     return False
 
 
+@rule("overrides")
 def _overridden(facts: Facts) -> Iterator[Seen]:
     cases: dict[tuple[str, int], list[str]] = {}
     for root in roots(facts) if facts.is_whole else ():
@@ -145,6 +146,7 @@ def _folders(n: int) -> str:
     return "1 folder" if n == 1 else f"{n} folders"
 
 
+@rule("link-checks")
 def _links(facts: Facts) -> Iterator[Seen]:
     for root in roots(facts) if facts.is_whole else ():
         applying = _applying(facts, "Options", root)
@@ -176,52 +178,16 @@ def _options(readings: list[Reading]) -> set[str]:
     return found
 
 
-RULES = (
-    Rule(
-        name="overrides",
-        kinds=("apache",),
-        severity="hint",
-        checks="`AllowOverride` not `None` for a folder that is served",
-        matters="Each request looks for a `.htaccess` file in each folder down to what it asks "
-        "for, and reads those that are there.",
-        needs="`DocumentRoot` and `AllowOverride` with their folders, in a configuration that was "
-        "read whole, hosts that pass everything on left out; or a census (`--census URL`) in which "
-        "it is looked for.",
-        do="write what the files say into `<Directory>` and set `AllowOverride None`",
-        risks="applications and people that write `.htaccess` files are not heard any more",
-        wrong="people without access to the configuration need theirs: hosting for others",
-        source=f"{BOOK}; {HTTPD}misc/perf-tuning.html#htaccess",
-        look=_overridden,
-        proposes=(
-            Proposes(
-                knob="htaccess",
-                value="inlined, which writes what the files say into the configuration and allows "
-                "none, where there are any and it comes to the same",
-            ),
-        ),
-    ),
-    Rule(
-        name="link-checks",
-        kinds=("apache",),
-        severity="hint",
-        checks="`Options` without `FollowSymLinks`, or with `SymLinksIfOwnerMatch`",
-        matters="Apache then asks the kernel for each part of the path (`lstat`), for each "
-        "request, and remembers none of the answers.",
-        needs="`DocumentRoot` and `Options` with their folders, in a configuration that was read "
-        "whole; hosts that pass everything on are left out.",
-        do="set `Options FollowSymLinks` without `SymLinksIfOwnerMatch`",
-        risks="links lead wherever they lead: whoever may make one there can show any file that "
-        "Apache may read",
-        wrong="others than you write into these folders",
-        source=f"{BOOK}; {HTTPD}misc/perf-tuning.html#symlinks",
-        look=_links,
-        proposes=(
-            Proposes(
-                knob="link_checks",
-                value="followed, which changes the `Options` on the way to document roots, where "
-                "somebody allows it (`--allow links`); folders elsewhere that say nothing of links "
-                "follow them too where those of `/` were changed",
-            ),
-        ),
-    ),
-)
+# A place that no file stands for, and Apache looks for one all the same.
+
+
+@rule("walked-path")
+def _walked(facts: Facts) -> Iterator[Seen]:
+    calls = facts.calls
+    if calls is None or not calls.missing_file or not calls.stats + calls.lstats:
+        return
+    counts = {"`stat`": calls.stats, "`lstat`": calls.lstats}
+    yield Seen(
+        what=f"{calls.missing_file} is looked for in each request, and is not there",
+        evidence=(calls.seen(counts),),
+    )

@@ -1,12 +1,70 @@
-"""What is written for each request, and the file system that it is written to."""
+"""Rules of what is written, and where to, whatever server does it; and of node."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
-from httpdyno.advice.rules.apache.state import states
-from httpdyno.advice.rules.declaration import GUNICORN, PHP, Rule, Seen
-from httpdyno.advice.rules.facts import Facts, is_said, where, words
-from httpdyno.advice.rules.file_system import MEMORY, NETWORK
+from httpdyno.advice.rules.apache_perl import states
+from httpdyno.advice.rules.declaration import Proposed, Seen, rule
+from httpdyno.advice.rules.facts import MEMORY, NETWORK, Facts, is_said, where, words
 from httpdyno.model import Reading
+
+_LOUD = re.compile(r"(?:[\w.]+:)?(debug|trace[1-8]?)", re.IGNORECASE)
+_LEVELS: Mapping[str, str] = {
+    "apache": "LogLevel",
+    "nginx": "error_log",
+    "php-fpm": "log_level",
+    "gunicorn": "loglevel",
+    "uvicorn": "log_level",
+}
+"""Kind → the reading."""
+_CALM: Mapping[str, str] = {"apache": "warn", "uvicorn": "info"}
+"""Kind whose level is a knob → what it proposes. Above info uvicorn writes no access log either,
+which would be another question."""
+_PYTHON = ("gunicorn", "uvicorn")
+_NGINX_DEBUG = "--with-debug"
+"""Of its build: else it writes no more at that level."""
+
+
+@rule("debug-log")
+def _logs(facts: Facts) -> Iterator[Seen]:
+    if facts.kind == "nginx" and not facts.has_module(_NGINX_DEBUG):
+        return
+    found = [each for each in facts.said(_LEVELS[facts.kind]) if _is_loud(each, facts.kind)]
+    places = tuple(map(where, found))
+    flag = facts.flag("--log-level") if facts.kind in _PYTHON else ""
+    if flag:
+        # It counts before the file.
+        places = (f"--log-level {flag}, its command line",) if _LOUD.fullmatch(flag) else ()
+    if places:
+        calm = _CALM.get(facts.kind)
+        yield Seen(
+            what="each request writes lines for debugging into the error log",
+            evidence=places,
+            proposes=(Proposed(knob=_LEVELS[facts.kind], value=calm),) if calm else (),
+        )
+
+
+def _is_loud(reading: Reading, kind: str) -> bool:
+    given = words(reading.text)
+    # The first word of nginx's is a path.
+    return any(_LOUD.fullmatch(word) for word in (given[1:] if kind == "nginx" else given))
+
+
+@rule("node-environment")
+def _node(facts: Facts) -> Iterator[Seen]:
+    names = facts.environment_names
+    # Where nothing is known of the environment, or the command line sets it, nothing is said.
+    if not names or facts.pool is None:
+        return
+    if "NODE_ENV" not in names and not any("NODE_ENV" in word for word in facts.command):
+        yield Seen(
+            what="`NODE_ENV` is not set: Express and others then keep no compiled views, and show "
+            "traces of errors to visitors",
+            evidence=(f"names of its environment: {len(names):,}, and it is none of them",),
+        )
+
+
+# What is written for each request, and the file system that it is written to.
 
 _FILES = "files"
 _SESSIONS, _HANDLER = "session.save_path", "session.save_handler"
@@ -45,6 +103,7 @@ def _handlers(facts: Facts) -> list[tuple[str, str]]:
     return [*found, *((each.scope, value) for value, each in _of_mod_php(facts, _HANDLER))]
 
 
+@rule("sessions-on-network")
 def _sessions(facts: Facts) -> Iterator[Seen]:
     inside = (reading for _, reading in _of_mod_php(facts, _SESSIONS))
     for reading in (*facts.said(_SESSIONS), *inside):
@@ -57,6 +116,7 @@ def _sessions(facts: Facts) -> Iterator[Seen]:
             )
 
 
+@rule("heartbeat-on-disk")
 def _heartbeat(facts: Facts) -> Iterator[Seen]:
     reading = facts.reading(_HEARTBEATS)
     if reading is None or not is_said(reading):
@@ -69,37 +129,3 @@ def _heartbeat(facts: Facts) -> Iterator[Seen]:
             evidence=(where(reading), f"{_folder(reading)} is {kind}"),
             severity="doubtful" if kind in NETWORK else None,
         )
-
-
-RULES = (
-    Rule(
-        name="sessions-on-network",
-        kinds=("php-fpm", "apache"),
-        severity="doubtful",
-        checks="Sessions of PHP in files on another machine",
-        matters="A session's file is locked, read and written for each request, each of it a way "
-        "over the network, and requests of one visitor wait for each other's lock.",
-        needs="`session.save_path` is written, with mod_php by `php_value`; the handler is "
-        "`files` or not written, and the type of the file system is known.",
-        do="keep sessions on a file system of this machine's memory, or in Redis or memcached",
-        risks="in memory they end with the machine, and another machine does not see them",
-        wrong="sessions are used by few requests, and several machines have to see them",
-        source=f"{PHP}session.configuration.php#ini.session.save-path",
-        look=_sessions,
-    ),
-    Rule(
-        name="heartbeat-on-disk",
-        kinds=("gunicorn",),
-        severity="hint",
-        checks="`worker_tmp_dir` on a disk",
-        matters="A worker tells that it lives by changing a file's times; where that waits for a "
-        "disk, the worker does nothing else, and is killed in the end.",
-        needs="The folder is written, and the type of its file system is known.",
-        do="set `worker_tmp_dir` to `/dev/shm`",
-        risks="none: the files are empty",
-        wrong="the disk is never busy",
-        source="docs.gunicorn.org/en/stable/faq.html#blocking-os-fchmod; "
-        f"{GUNICORN}#worker-tmp-dir",
-        look=_heartbeat,
-    ),
-)
