@@ -186,8 +186,7 @@ class Method(Record, frozen=True):
     min_starts: int = 6
     """Starts of each arm below which nothing is claimed."""
     side_by_side: int = 1
-    """Starts that may be up at the same time; 1 where a server changes while it rests, and in what
-    earlier versions stored."""
+    """Starts that may be up at the same time; 1 where a server changes while it rests."""
     cores: Literal["auto", "apart", "shared"] = "auto"
     """Whether load client and servers have cores of their own. `auto`: from four cores on."""
     phases: tuple[Phase, ...] = ()
@@ -372,7 +371,7 @@ class Plan(Record, frozen=True):
     command: Literal["tune", "compare"] = "tune"
     inputs: dict[str, str] = msgspec.field(default_factory=dict)
     """Digests of what was read besides, by name: the study's files, inherited variables. Set when a
-    run begins; empty in what an earlier version stored."""
+    run begins."""
 
     @property
     def objective(self) -> Objective:

@@ -148,7 +148,7 @@ class Objective(Record, frozen=True):
     second_metric: str = ""
     """What has a claim of its own beside the metric, and decides nothing: fixed with the study,
     before there are data (`second_metric_of`). Where a tie breaker is named that is the second one.
-    Empty for none, as in what earlier versions stored."""
+    Empty for none."""
     also: tuple[str, ...] = ()
     """Further metrics with a claim each, which decide nothing: neither of those above."""
     max_error_ratio: float = 0.001
