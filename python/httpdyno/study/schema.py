@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from httpdyno.model.written import Written, key_of, written_of
 from httpdyno.study.table import StudyFile
 
 
@@ -22,9 +23,21 @@ def study_schema() -> dict[str, Any]:
     schema = msgspec.json.schema(StudyFile)
     for name, table in tables().items():
         properties = schema["$defs"][name]["properties"]
+        for field in fields(table):
+            if (written := written_of(field)) is not None:
+                properties[key_of(field)] = _as_written(field, written)
+                if key_of(field) != field.encode_name:
+                    del properties[field.encode_name]
         for key, words in descriptions(table).items():
             properties[key]["description"] = words
     return schema
+
+
+def _as_written(field: types.Field, written: Written) -> dict[str, Any]:
+    found = msgspec.json.schema(written.like)
+    if field.default is not msgspec.NODEFAULT:
+        found["default"] = None if field.default is None else written.text(field.default)
+    return found
 
 
 def tables() -> dict[str, type[msgspec.Struct]]:
@@ -58,7 +71,7 @@ def inner_table(kind: types.Type) -> type[msgspec.Struct] | None:
 
 def descriptions(table: type[msgspec.Struct]) -> dict[str, str]:
     """Return what each key of a table means, in a line; what nobody described is left out."""
-    names = {field.name: field.encode_name for field in fields(table)}
+    names = {field.name: key_of(field) for field in fields(table)}
     found: dict[str, str] = {}
     for base in reversed(table.__mro__):
         found |= _of_class(base)
