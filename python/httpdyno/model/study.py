@@ -217,14 +217,18 @@ class Method(Record, frozen=True):
 
 
 class Candidate(Record, frozen=True):
-    """Several knobs at once: one step of a ladder or row of a table, one verdict, one revert."""
+    """`[[candidates]]`: several knobs at once, one step of a ladder or row of a table."""
 
     name: str
-    values: dict[str, Level]
-    """What it sets; the study's other knobs stay as they are."""
+    """What it is called in reports and in `compare --b NAME`."""
+    values: dict[str, Level] = msgspec.field(name="set")
+    """Knobs of the study with the values that they get, all at once."""
     title: str = ""
+    """What it does, in a few words."""
     why: str = ""
+    """Why it is worth trying."""
     book_ratio: float | None = None
+    """A published throughput ratio, to be shown beside what is found."""
 
 
 class Fragments(Record, frozen=True):

@@ -3,7 +3,7 @@
 `study/complaint.py` reads fields of these types; to everyone else they are plain numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -45,6 +45,10 @@ def _cpu(cpu: float | str) -> str:
     return cpu if isinstance(cpu, str) else f"{cpu:.6f}".rstrip("0").rstrip(".")
 
 
+def _lists(names: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {name: (one,) if isinstance(one, str) else one for name, one in names.items()}
+
+
 def _meta(written: Written) -> Meta:
     return Meta(extra={"written": written})
 
@@ -57,6 +61,12 @@ DurationOrZero = Annotated[float, _meta(Written(read=_time, unit="_s", text=dura
 
 Cpu = Annotated[str, _meta(Written(read=_cpu, like=float | str))]
 """CPU seconds a second: a number, or a template of one."""
+
+Names = Annotated[
+    dict[str, tuple[str, ...]],
+    _meta(Written(read=_lists, like=dict[str, str | tuple[str, ...]])),
+]
+"""Name → its addresses, of which one may stand alone."""
 
 
 def written_of(field: types.Field) -> Written | None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.answers import is_among
@@ -27,7 +29,7 @@ from httpdyno.study.fragments import fragments_from, target_of, with_fragments
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.limits import with_whole_periods
 from httpdyno.study.load_knob import check_load_knobs
-from httpdyno.study.network import check_network, with_network
+from httpdyno.study.network import check_network
 from httpdyno.study.phase import check_phases, phases_from
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
@@ -300,7 +302,7 @@ class _Checker:
         folder = self._file.parent
         server = server_from(typed.server, folder, self.duration, self.wrong)
         server = with_companions(server, typed, folder, self.duration, self.wrong)
-        return with_network(server, typed.network)
+        return structs.replace(server, network=typed.network)
 
     def objective(
         self, table: ObjectiveTable, workload: Workload, metrics: Sequence[str]

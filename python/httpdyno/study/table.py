@@ -10,10 +10,11 @@ import msgspec
 
 from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
+from httpdyno.model.network import PrivateNetwork
+from httpdyno.model.study import Candidate
 from httpdyno.study.target_table import (
     CompanionTable,
     FragmentsTable,
-    NetworkTable,
     ServerTable,
     SiteTable,
 )
@@ -42,21 +43,6 @@ class KnobTable(Record, frozen=True):
     """Why it is worth trying."""
     book_ratio: tuple[float, ...] = ()
     """A published throughput ratio of each level, to be shown beside what is found."""
-
-
-class CandidateTable(Record, frozen=True):
-    """`[[candidates]]`: several knobs at once, one step of a ladder or row of a table."""
-
-    name: str
-    """What it is called in reports and in `compare --b NAME`."""
-    set: dict[str, Level]
-    """Knobs of the study with the values that they get, all at once."""
-    title: str = ""
-    """What it does, in a few words."""
-    why: str = ""
-    """Why it is worth trying."""
-    book_ratio: float | None = None
-    """A published throughput ratio, to be shown beside what is found."""
 
 
 class ObjectiveTable(Record, frozen=True):
@@ -180,7 +166,7 @@ class StudyFile(Record, frozen=True):
     """A server that is made for each start from the files of the study."""
     companions: tuple[CompanionTable, ...] = ()
     """Further servers, such as a proxy or a database: begun, measured and ended with it."""
-    network: NetworkTable | None = None
+    network: PrivateNetwork | None = None
     """Namespaces of mounts and of the network for all servers of a start, and the load with them:
     nothing leads out, every address is there, and names mean what is said here. That takes root, or
     a user namespace, which httpdyno makes itself; `httpdyno doctor` says where neither can be had.
@@ -189,7 +175,7 @@ class StudyFile(Record, frozen=True):
     """Servers of your own, in place of `server`: private copies of them are measured."""
     fragments: FragmentsTable | None = None
     """Code that a program repeats inside one process, in place of `server`."""
-    candidates: tuple[CandidateTable, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     """Several knobs at once, each one step of a ladder, or row of a table, with one verdict."""
     workload: WorkloadTable = WorkloadTable()
     """What is asked of the server, and how."""

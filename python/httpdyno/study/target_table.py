@@ -113,30 +113,6 @@ class CompanionTable(ServerTable, frozen=True, kw_only=True):
     """Whether it is there: a template that says `true` or `false`; empty is always."""
 
 
-class ResolverTable(Record, frozen=True):
-    """`[network.resolver]`."""
-
-    answers: str = "at once"
-    """When it answers: `at once`, `never`, or after so long, such as `50ms`; a template of it, such
-    as `{{ knob.resolver }}`."""
-    names: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """What it knows: names with an address, or a list of them; an address is answered with its
-    names. All others are told not to exist."""
-    options: str = "timeout:1 attempts:1"
-    """How servers ask it, as `options` of resolv.conf(5)."""
-
-
-class NetworkTable(Record, frozen=True):
-    """`[network]`."""
-
-    hosts: tuple[str, ...] = ()
-    """All of /etc/hosts but the machine's own name: lines such as `127.0.0.2 other.example`. Not
-    even `localhost` is in there, since then nobody would be asked who 127.0.0.1 is."""
-    resolver: ResolverTable | None = None
-    """Whom the servers ask for names, in a process of httpdyno's that counts the questions. Without
-    it nobody answers, and says so at once."""
-
-
 class SiteTable(Record, frozen=True):
     """`[site]`: a person's own servers, in place of `[server]`."""
 
