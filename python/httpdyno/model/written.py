@@ -11,7 +11,7 @@ from msgspec import Meta
 from msgspec import inspect as types
 
 from httpdyno.errors import UsageError
-from httpdyno.units import duration_s, duration_text
+from httpdyno.units import duration_s, duration_text, rate_per_s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +41,19 @@ def _time(text: str) -> float:
         raise ValueError("expected a duration such as `250ms`, `30s`, `3m`") from error
 
 
+def _rate(text: str) -> float:
+    try:
+        return rate_per_s(text)
+    except UsageError as error:
+        raise ValueError("expected a rate above zero, such as `500/s`") from error
+
+
+def _some(n: int) -> int:
+    if n < 1:
+        raise ValueError("expected at least 1")
+    return n
+
+
 def _cpu(cpu: float | str) -> str:
     return cpu if isinstance(cpu, str) else f"{cpu:.6f}".rstrip("0").rstrip(".")
 
@@ -58,6 +71,12 @@ Duration = Annotated[float, _meta(Written(read=_some_time, unit="_s", text=durat
 
 DurationOrZero = Annotated[float, _meta(Written(read=_time, unit="_s", text=duration_text))]
 """Seconds; the field's name ends in `_s`."""
+
+Rate = Annotated[float, _meta(Written(read=_rate, unit="_per_s"))]
+"""Each second, more than zero; the field's name ends in `_per_s`."""
+
+Count = Annotated[int, _meta(Written(read=_some, like=int, text=lambda n: n or None))]
+"""How many; 0 where it is left out, and not to be written."""
 
 Cpu = Annotated[str, _meta(Written(read=_cpu, like=float | str))]
 """CPU seconds a second: a number, or a template of one."""

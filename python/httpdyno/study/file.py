@@ -30,7 +30,7 @@ from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.limits import with_whole_periods
 from httpdyno.study.load_knob import check_load_knobs
 from httpdyno.study.network import check_network
-from httpdyno.study.phase import check_phases, phases_from
+from httpdyno.study.phase import check_phases, check_turn
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
     SiteKnobInfos,
@@ -40,9 +40,9 @@ from httpdyno.study.site import (
     site_server,
     whole_name,
 )
-from httpdyno.study.table import MethodTable, ObjectiveTable, StudyFile
+from httpdyno.study.table import ObjectiveTable, StudyFile
 from httpdyno.study.target_table import SiteTable
-from httpdyno.study.warm_up import check_warm_up, warm_up_requests
+from httpdyno.study.warm_up import check_warm_up
 from httpdyno.study.workload import (
     check_patterns,
     check_windows,
@@ -338,7 +338,7 @@ class _Checker:
 
     def method(
         self,
-        table: MethodTable,
+        table: Method,
         knobs: tuple[Knob, ...],
         objective: ObjectiveTable,
         members: tuple[str, ...],
@@ -355,19 +355,12 @@ class _Checker:
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
         self.at_least("method.min_starts", table.min_starts, _LEAST_STARTS)
         self.at_least("method.side_by_side", table.side_by_side, 1)
-        return Method(
-            kind=table.kind,
+        check_turn(table, self.wrong)
+        return structs.replace(
+            table,
             knob=swept,
-            window_s=self.duration("method.window", table.window),
-            lead_in_s=self.duration("method.lead_in", table.lead_in),
-            warm_up_s=self.duration("method.warm_up", table.warm_up),
-            warm_up_requests=warm_up_requests(table, self.wrong),
-            blocks_per_start=table.blocks_per_start,
-            min_starts=table.min_starts,
             # What a phase does to a machine its neighbour would feel.
             side_by_side=1 if table.phases else table.side_by_side,
-            cores=table.cores,
-            phases=phases_from(table, self.duration, self.wrong),
             decides=table.decides or (table.phases[-1].name if table.phases else ""),
         )
 

@@ -105,10 +105,10 @@ def _default(field: types.Field) -> str:
     if field.required:
         return "*must be said*"
     value = field.default
+    if (written := written_of(field)) is not None and value is not msgspec.NODEFAULT:
+        value = None if value is None else written.text(value)
     if field.default_factory is not msgspec.NODEFAULT or value in ((), None, ""):
         return "–"
-    if (written := written_of(field)) is not None:
-        value = written.text(value)
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return "–" if value is msgspec.NODEFAULT else f"`{value}`"

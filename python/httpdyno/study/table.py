@@ -11,7 +11,7 @@ import msgspec
 from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
 from httpdyno.model.network import PrivateNetwork
-from httpdyno.model.study import Candidate
+from httpdyno.model.study import Candidate, Method
 from httpdyno.study.target_table import (
     CompanionTable,
     FragmentsTable,
@@ -86,64 +86,6 @@ class ObjectiveTable(Record, frozen=True):
     """That no verdict is a wrong `better` or `worse`, however often one looks."""
 
 
-class PhaseTable(Record, frozen=True):
-    """`[[method.phases]]`: a part of each turn, with a window of its own."""
-
-    name: str
-    """A word, such as `cold`."""
-    run: tuple[str, ...] = ()
-    """A command in the server's run folder before the window, such as one that empties a cache."""
-    timeout: str = "20s"
-    """As long the command may take."""
-    pause: str = "0s"
-    """Without load, before the window and after the command."""
-    at: str | None = None
-    """Run the command so long after the window began instead, such as a restart under load."""
-    window: str | None = None
-    """How long its window is, where that is not the method's."""
-    requests: int | None = None
-    """Its window ends with so many requests, such as the first one of each process; with the window
-    where that ends first."""
-    rate: str | None = None
-    """Where the load has a `rate`: that of this phase, such as `2/s` before a burst."""
-
-
-class MethodTable(Record, frozen=True):
-    """`[method]`."""
-
-    kind: Literal["ladder", "sweep", "table", "factorial"] = "ladder"
-    """`ladder` tries one change after the other and keeps what is proven; `table` compares each
-    with the start, and none builds on another; `sweep` walks over one knob; `factorial` measures
-    every combination of two to four knobs with one level each."""
-    knob: str = ""
-    """The knob that a sweep walks over: numbers ascending, words in the order given. The curve is
-    of the objective's metric."""
-    window: str = "50ms"
-    """How long one arm is measured at a time; lengthened where latencies ask for it. With
-    `[fragments]` it is what a batch of calls takes."""
-    lead_in: str = "20ms"
-    """The part of a window before its measuring starts."""
-    warm_up: str = "500ms"
-    """Load on each arm after its start, before the first window, and up to as long again, drawn for
-    each start; `0s` leaves it fresh."""
-    warm_up_requests: int | None = None
-    """The warm-up is so many answers of each arm instead, where what is measured hangs on how many
-    requests a server has had; `warm_up` is then the longest that they may take."""
-    blocks_per_start: int = 4
-    """Windows of each arm in one start."""
-    min_starts: int = 6
-    """Starts of each arm below which nothing is claimed."""
-    side_by_side: int = 8
-    """Starts that may be up at the same time; 1 where a server changes while it rests."""
-    cores: Literal["auto", "apart", "shared"] = "auto"
-    """Whether load client and server have cores of their own. `auto`: from four cores on."""
-    phases: tuple[PhaseTable, ...] = ()
-    """What each turn of a server goes through, in this order, in place of a window of steady load:
-    each phase has a window whose users all begin with it."""
-    decides: str = ""
-    """The phase that is compared, the others are told beside it; empty is the last one."""
-
-
 class BudgetTable(Record, frozen=True):
     """`[budget]`."""
 
@@ -181,7 +123,7 @@ class StudyFile(Record, frozen=True):
     """What is asked of the server, and how."""
     objective: ObjectiveTable = ObjectiveTable()
     """What decides, and what must hold besides."""
-    method: MethodTable = MethodTable()
+    method: Method = Method()
     """How the question is answered."""
     budget: BudgetTable = BudgetTable()
     """What it may cost."""
