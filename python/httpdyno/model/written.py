@@ -11,7 +11,7 @@ from msgspec import Meta
 from msgspec import inspect as types
 
 from httpdyno.errors import UsageError
-from httpdyno.units import duration_s, duration_text, rate_per_s
+from httpdyno.units import duration_s, duration_text, memory_bytes, rate_per_s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +48,13 @@ def _rate(text: str) -> float:
         raise ValueError("expected a rate above zero, such as `500/s`") from error
 
 
+def _memory(text: str) -> int:
+    try:
+        return memory_bytes(text)
+    except UsageError as error:
+        raise ValueError("expected a size such as `512MiB`") from error
+
+
 def _some(n: int) -> int:
     if n < 1:
         raise ValueError("expected at least 1")
@@ -78,6 +85,12 @@ Rate = Annotated[float, _meta(Written(read=_rate, unit="_per_s"))]
 Count = Annotated[int, _meta(Written(read=_some, like=int, text=lambda n: n or None))]
 """How many; 0 where it is left out, and not to be written."""
 
+Memory = Annotated[int, _meta(Written(read=_memory, unit="_bytes"))]
+"""Bytes; the field's name ends in `_bytes`."""
+
+Ratio = Annotated[float, _meta(Written(read=float, like=float, unit="_ratio", text=float))]
+"""A share or a difference, 1 for all; the field's name ends in `_ratio`."""
+
 Cpu = Annotated[str, _meta(Written(read=_cpu, like=float | str))]
 """CPU seconds a second: a number, or a template of one."""
 
@@ -86,6 +99,19 @@ Names = Annotated[
     _meta(Written(read=_lists, like=dict[str, str | tuple[str, ...]])),
 ]
 """Name → its addresses, of which one may stand alone."""
+
+
+DERIVED = Meta(extra={"derived": True})
+"""Of a field that no study file has: the program sets it."""
+
+
+def fields_of(kind: types.StructType) -> tuple[types.Field, ...]:
+    """Return the fields that a study file may have, in the order in which they are declared."""
+    return tuple(
+        field
+        for field in kind.fields
+        if not (isinstance(field.type, types.Metadata) and "derived" in (field.type.extra or {}))
+    )
 
 
 def written_of(field: types.Field) -> Written | None:

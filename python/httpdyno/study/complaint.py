@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from httpdyno.errors import StudyFileError
-from httpdyno.model.written import Written, key_of, written_of
+from httpdyno.model.written import Written, fields_of, key_of, written_of
 from httpdyno.study.table import StudyFile
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -78,13 +78,13 @@ def _record(raw: Any, kind: inspect.Type, key: str) -> Any:  # noqa: ANN401 - TO
     if not (isinstance(raw, dict) and isinstance(kind, inspect.StructType)):
         return raw
     found = dict(raw)
-    for field in kind.fields:
-        name, written = key_of(field), written_of(field)
-        if name != field.encode_name and field.encode_name in raw:
-            where = f" - at `${key}`" if key else ""
-            unknown = f"Object contains unknown field `{field.encode_name}`"
-            raise msgspec.ValidationError(f"{unknown}{where}")
+    known = {key_of(field): field for field in fields_of(kind)}
+    for name in (name for name in raw if name not in known):
+        where = f" - at `${key}`" if key else ""
+        raise msgspec.ValidationError(f"Object contains unknown field `{name}`{where}")
+    for name, field in known.items():
         if name in raw:
+            written = written_of(field)
             place = f"{key}.{name}"
             value = found.pop(name)
             found[field.encode_name] = (
@@ -146,10 +146,10 @@ def _keys_of(table: str) -> list[str]:
         if part.isdigit() or part == "...":
             kind = _item(kind)
         elif isinstance(kind, inspect.StructType):
-            kind = _table(next(each.type for each in kind.fields if key_of(each) == part))
+            kind = _table(next(each.type for each in fields_of(kind) if key_of(each) == part))
     if not isinstance(kind, inspect.StructType):
         return []
-    return [key_of(each) for each in kind.fields]
+    return [key_of(each) for each in fields_of(kind)]
 
 
 def _table(kind: inspect.Type) -> inspect.Type:

@@ -40,7 +40,7 @@ from httpdyno.study.site import (
     site_server,
     whole_name,
 )
-from httpdyno.study.table import ObjectiveTable, StudyFile
+from httpdyno.study.table import StudyFile
 from httpdyno.study.target_table import SiteTable
 from httpdyno.study.warm_up import check_warm_up
 from httpdyno.study.workload import (
@@ -50,7 +50,7 @@ from httpdyno.study.workload import (
     encrypted,
     study_workload,
 )
-from httpdyno.units import duration_s, memory_bytes
+from httpdyno.units import duration_s
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
@@ -168,7 +168,7 @@ def study_from(
             check.method(typed.method, knobs, typed.objective, _members(site)),
             [limits for _, limits in limits_of(server, site)],
         ),
-        budget_s=check.duration("budget.time", typed.budget.time),
+        budget_s=typed.budget.time_s,
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     for metric in sorted(study.objective.named):
@@ -247,15 +247,6 @@ class _Checker:
             raise self.wrong(key, text, "more than zero")
         return seconds
 
-    def size(self, key: str, text: str | None) -> int | None:
-        if text is None:
-            return None
-        try:
-            n_bytes = memory_bytes(text)
-        except UsageError as error:
-            raise self.wrong(key, text, "a size such as `512MiB`") from error
-        return n_bytes
-
     def at_least(self, key: str, value: float, least: float) -> None:
         if value < least:
             raise self.wrong(key, value, f"at least {least:g}")
@@ -304,33 +295,23 @@ class _Checker:
         server = with_companions(server, typed, folder, self.duration, self.wrong)
         return structs.replace(server, network=typed.network)
 
-    def objective(
-        self, table: ObjectiveTable, workload: Workload, metrics: Sequence[str]
-    ) -> Objective:
+    def objective(self, table: Objective, workload: Workload, metrics: Sequence[str]) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
             if not is_among(metric, metrics) and (metric or name == "metric"):
                 raise self.wrong(f"objective.{name}", metric, metrics_text(metrics))
         if table.tie_breaker == table.metric:
             raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")
         for key, value, low, high in (
-            ("objective.margin", table.margin, 0.0, 0.5),
+            ("objective.margin", table.margin_ratio, 0.0, 0.5),
             ("objective.confidence", table.confidence, 0.5, 0.9999),
             ("objective.max_error_ratio", table.max_error_ratio, 0.0, 1.0),
         ):
             if not low <= value <= high:
                 raise self.wrong(key, value, f"{low:g} to {high:g}")
-        objective = Objective(
-            metric=table.metric,
-            tie_breaker=table.tie_breaker,
-            second_metric=second_metric_of(
-                table.metric, table.tie_breaker, is_open_loop=workload.is_open_loop
-            ),
-            max_error_ratio=table.max_error_ratio,
-            max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
-            max_memory_bytes=self.size("objective.max_memory", table.max_memory),
-            margin_ratio=table.margin,
-            confidence=table.confidence,
+        second = second_metric_of(
+            table.metric, table.tie_breaker, is_open_loop=workload.is_open_loop
         )
+        objective = structs.replace(table, also=(), second_metric=second)
         try:
             return with_also(objective, table.also, workload)
         except UsageError as error:
@@ -340,7 +321,7 @@ class _Checker:
         self,
         table: Method,
         knobs: tuple[Knob, ...],
-        objective: ObjectiveTable,
+        objective: Objective,
         members: tuple[str, ...],
     ) -> Method:
         names = [knob.name for knob in knobs]

@@ -12,6 +12,8 @@ from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
 from httpdyno.model.network import PrivateNetwork
 from httpdyno.model.study import Candidate, Method
+from httpdyno.model.workload import Objective
+from httpdyno.model.written import Duration
 from httpdyno.study.target_table import (
     CompanionTable,
     FragmentsTable,
@@ -45,51 +47,10 @@ class KnobTable(Record, frozen=True):
     """A published throughput ratio of each level, to be shown beside what is found."""
 
 
-class ObjectiveTable(Record, frozen=True):
-    """`[objective]`: what decides, and what must hold besides."""
-
-    metric: str = "throughput_per_s"
-    """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
-    counted once), `uss_bytes_per_process` (what a process has for itself alone, on average),
-    `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p95_s`, `latency_p99_s`,
-    `latency_p999_s`; with `p50`, `p90`, `p95` and `p99` also `first_byte_p50_s` (until an answer
-    begins), `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow;
-    their answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
-    `slow_throughput_per_s`). Of one request that has a `name` it is `latency_p90_s of NAME`, and so
-    on. `calls_per_request` is the system calls of an answer, without what its connection takes, and
-    `calls_per_request of open` those of a kind, as `inspect --census` names them, `.htaccess` or
-    `missing`: each start counts them after its windows, by `strace` over some twenty answers.
-    `handshakes_full_per_request` is for how many of the answers a server that speaks TLS signed,
-    `lookups_per_request` is what it asks a resolver of its own. `exits_per_request` is how many of
-    the server's processes end, told of a thousand requests: each start counts them after its
-    windows, under four seconds of load more. `ready_s` is the time from a
-    server's spawning until it answers: they come up one after the other then, and less than 0.1 s
-    is not compared. `answers_ratio of MISS` is the share of the answers whose counted header
-    (`workload.count_header`) began with that word, as the server spells it: more is better of a
-    word that is or ends in `hit`, in small letters or capitals, and less of all others. With
-    `[fragments]` it is `cpu_s_per_call`."""
-    tie_breaker: str = ""
-    """Another metric, which decides where the first is proven to lose little."""
-    also: tuple[str, ...] = ()
-    """Further metrics that each have a claim of their own, and decide nothing."""
-    max_error_ratio: float = 0.001
-    """Requests that may fail, as a share of all: beyond it a change is not kept, and by more than
-    luck may do it is refused. With `0` one failure refuses it."""
-    max_memory: str | None = None
-    """What the server's processes may take together, such as `512MiB`, shared pages counted once; a
-    change that takes more is not kept."""
-    max_p99: str | None = None
-    """The p99 latency beyond which a change is not kept."""
-    margin: float = 0.01
-    """Differences within ± this ratio are `equivalent`: too small to matter."""
-    confidence: float = 0.95
-    """That no verdict is a wrong `better` or `worse`, however often one looks."""
-
-
 class BudgetTable(Record, frozen=True):
     """`[budget]`."""
 
-    time: str = "5m"
+    time_s: Duration = 300.0
     """How long the whole run may take; `--budget` says another one."""
 
 
@@ -121,7 +82,7 @@ class StudyFile(Record, frozen=True):
     """Several knobs at once, each one step of a ladder, or row of a table, with one verdict."""
     workload: WorkloadTable = WorkloadTable()
     """What is asked of the server, and how."""
-    objective: ObjectiveTable = ObjectiveTable()
+    objective: Objective = Objective()
     """What decides, and what must hold besides."""
     method: Method = Method()
     """How the question is answered."""
