@@ -67,6 +67,15 @@ def duration_s(text: str, option: str = "") -> float:
     return _finite(seconds, text, "Give a number and a unit: `250ms`, `30s`, `3m`.")
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration as `duration_s` reads it, in the largest unit that it is whole in."""
+    for unit in ("m", "s", "ms", "us"):
+        n = round(seconds / _SECONDS[unit], 6)
+        if n and n == int(n):
+            return f"{n:.0f}{unit}"
+    return f"{seconds:g}s"
+
+
 def rate_per_s(text: str) -> float:
     """Return the events per second in a rate such as `500/s`, `30/m` or `500` (per second).
 

@@ -3,16 +3,15 @@
 import pytest
 
 from httpdyno.advice.settling import after_event, settling
-from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures, SideCommand
+from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures
 
-RESTART = SideCommand(run=("restart",))
 NAMES = ("first", "second", "third", "later")
 
 
 def method(*, decides="first", **changes):
     """Return one with four seconds after a restart; changes by the names of its phases."""
     phases = [
-        Phase(name=name, command=RESTART if name == "first" else None, **changes.get(name, {}))
+        Phase(name=name, run=("restart",) if name == "first" else (), **changes.get(name, {}))
         for name in NAMES
     ]
     return Method(phases=tuple(phases), decides=decides, window_s=1.0)

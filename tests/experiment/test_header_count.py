@@ -39,7 +39,6 @@ from httpdyno.model import (
     Objective,
     Phase,
     RequestSpec,
-    SideCommand,
     StartRecord,
     VisitStep,
     Workload,
@@ -168,7 +167,7 @@ def test_what_users_ask_for_before_anything_is_measured_is_not_counted():
 def test_phases_take_one_turn_more_and_each_has_its_words():
     acted: list[tuple[str, ...]] = []
     phases = (
-        Phase(name="cold", command=SideCommand(run=("forget",)), n_requests=N_USERS),
+        Phase(name="cold", run=("forget",), n_requests=N_USERS),
         Phase(name="warm"),
     )
     method = Method(phases=phases, decides="warm", window_s=2.0)
@@ -245,9 +244,7 @@ def test_a_turn_is_taken_in_one_start_of_a_comparison_or_in_each(  # noqa: PLR09
 
 
 def test_a_phase_that_fails_is_why_nothing_was_counted():
-    method = Method(
-        phases=(Phase(name="cold", command=SideCommand(run=("forget",))),), decides="cold"
-    )
+    method = Method(phases=(Phase(name="cold", run=("forget",)),), decides="cold")
     with cache() as server:
         count = count_of(loads_of(server, OWN), method, lambda _place, _command: "it failed")
         words = count.counted([PLACE]).words[PLACE]

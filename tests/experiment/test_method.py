@@ -5,7 +5,6 @@ from math import log
 import pytest
 from msgspec import structs
 
-from httpdyno.errors import StoreError
 from httpdyno.experiment import method
 from httpdyno.experiment.calibration import calibrate
 from httpdyno.experiment.comparison import Allowance, run_comparison
@@ -131,47 +130,6 @@ class TestOneThatProposesByWhatItFound(MethodConformance):
         assert whole.configuration == Configuration(values={"workers": 8})
 
 
-def numbered_as_before(store, n_steps):
-    """Number comparisons as versions until 0.1 did: steps, their second tries, the final one."""
-    stages = {start.comparison: start.stage for start in store.complete}
-    order = {"step": range(1, n_steps + 1), "again": range(n_steps + 1, 2 * n_steps + 1)}
-    numbers = {kind: iter(kinds) for kind, kinds in order.items()}
-    numbers |= {"final": iter([2 * n_steps + 1]), "calibration": iter([0])}
-    old = {index: next(numbers[stages[index].split()[0]]) for index in sorted(stages)}
-    for name in ("complete", "windows"):
-        records = getattr(store, name)
-        setattr(store, name, [structs.replace(r, comparison=old[r.comparison]) for r in records])
-    store.complete = [structs.replace(start, stage="") for start in store.complete]
-
-
-def without_arms(store):
-    store.complete = [structs.replace(each, configurations=()) for each in store.complete]
-
-
-@pytest.mark.parametrize("knows_arms", [True, False])
-def test_a_run_that_an_earlier_version_stored_goes_on(study, knows_arms):
-    def throughput_per_s(values):
-        return 400 * GOOD[values["good"]] if values["bad"] else 200.0
-
-    plan, store = make_plan(study, seed=11), MemoryStore()
-    whole = answered(plan, FakeBench(throughput_per_s=throughput_per_s), store)
-    assert any(each.stage.startswith("again") for each in store.complete)
-    numbered_as_before(store, len(plan.steps))
-    if not knows_arms:
-        without_arms(store)
-    last = store.complete.pop()
-    assert last.comparison == 2 * len(plan.steps) + 1
-    bench = FakeBench(throughput_per_s=throughput_per_s)
-    again = answered(plan, bench, store)
-    assert bench.starts_measured == 1
-    assert again.final is not None
-    assert whole.final is not None
-    assert (again.final.index, again.final.verdict) == (9, whole.final.verdict)
-    assert [step.comparison.per_start_ratio for step in again.steps] == [
-        step.comparison.per_start_ratio for step in whole.steps
-    ]
-
-
 def test_a_final_that_was_begun_goes_on_after_steps_that_more_time_allows(study):
     """What is stored is found by what was measured, not by its place in a row."""
 
@@ -194,45 +152,6 @@ def test_a_final_that_was_begun_goes_on_after_steps_that_more_time_allows(study)
     assert outcome.final.n_starts >= n_final
     assert longer.starts_measured == len(store.complete) - n_starts
     assert len({start.comparison for start in store.complete if start.stage == "final"}) == 1
-
-
-def stored_by_an_early_version(study, throughput_per_s):
-    """Store a run without its last start, in which there was no time for two of four steps."""
-    store = MemoryStore()
-    short = make_plan(study, seed=3, budget_s=44.0)
-    answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
-    numbered_as_before(store, len(short.steps))
-    without_arms(store)
-    assert sorted({each.comparison for each in store.complete}) == [0, 1, 2, 9]
-    store.complete.pop()
-    return short, store
-
-
-def test_a_final_that_does_not_say_its_arms_is_not_taken_for_a_step_that_was_left_out(study):
-    def throughput_per_s(values):
-        return 400 * GOOD[values["good"]]
-
-    _, store = stored_by_an_early_version(study, throughput_per_s)
-    longer = FakeBench(throughput_per_s=throughput_per_s)
-    with pytest.raises(
-        StoreError, match=r"comparison 9 .* does not say what it measured"
-    ) as caught:
-        answered(make_plan(study, seed=3), longer, store)
-    assert "`step 3 of 4`" in str(caught.value)
-    assert "begin a new run" in caught.value.hint
-    assert longer.starts_measured == 0
-
-
-def test_a_final_that_does_not_say_its_arms_goes_on_where_the_same_steps_are_left_out(study):
-    def throughput_per_s(values):
-        return 400 * GOOD[values["good"]]
-
-    short, store = stored_by_an_early_version(study, throughput_per_s)
-    bench = FakeBench(throughput_per_s=throughput_per_s)
-    outcome = answered(short, bench, store)
-    assert outcome.final is not None
-    assert (outcome.final.index, bench.starts_measured) == (9, 1)
-    assert [step.comparison.index for step in outcome.steps] == [1, 2]
 
 
 def test_a_step_that_more_time_adds_and_that_is_kept_gets_a_final_of_its_own(study):

@@ -20,13 +20,12 @@ from httpdyno.model import (
     Phase,
     PhaseFigures,
     PhaseSeen,
-    SideCommand,
     Telemetry,
 )
 from httpdyno.testing.collector import TOLD
 
-EMPTY = SideCommand(run=("rm", "-rf", "{run}/cache"))
-RESTART = SideCommand(run=("kill", "-USR1", "1"))
+EMPTY = ("rm", "-rf", "{run}/cache")
+RESTART = ("kill", "-USR1", "1")
 TURNS = [(0, Place(0, 1)), (0, Place(0, 0)), (1, Place(0, 0))]
 
 
@@ -81,7 +80,7 @@ def phased(server, phases, decides="warm"):
 
 def test_each_turn_goes_through_all_phases_and_one_of_them_is_kept():
     server, kept = Server(), []
-    phases = [Phase(name="cold", command=EMPTY), Phase(name="warm"), Phase(name="old", pause_s=3)]
+    phases = [Phase(name="cold", run=EMPTY), Phase(name="warm"), Phase(name="old", pause_s=3)]
     trouble = phased(server, phases).run(TURNS, lambda *each: kept.append(each))
     assert trouble == {}
     assert server.did[:5] == [
@@ -102,7 +101,7 @@ def test_each_turn_goes_through_all_phases_and_one_of_them_is_kept():
 
 def test_what_a_phase_cannot_do_ends_the_load_with_its_words():
     server, kept = Server(words="no such folder"), []
-    phases = [Phase(name="cold", command=EMPTY), Phase(name="warm")]
+    phases = [Phase(name="cold", run=EMPTY), Phase(name="warm")]
     trouble = phased(server, phases).run(TURNS, lambda *each: kept.append(each))
     assert trouble == {Place(0, 1): "phase cold: no such folder"}
     assert server.did == [("act", 1, "rm")]
@@ -130,7 +129,7 @@ def test_a_command_under_load_is_run_while_the_window_is_played():
         ran.set()
         return server.act(place, command)
 
-    phases = [Phase(name="warm", command=RESTART, at_s=0.0)]
+    phases = [Phase(name="warm", run=RESTART, at_s=0.0)]
     windows = replace(phased(server, phases), act=act, play=play)
     assert windows.run(TURNS[:1], lambda *each: kept.append(each)) == {}
     assert server.did == [("act", 1, "kill")]
@@ -140,7 +139,7 @@ def test_a_command_under_load_is_run_while_the_window_is_played():
 @pytest.mark.parametrize("plays", [None, 0], ids=["window-is-short", "server-is-silent"])
 def test_a_command_whose_time_never_came_is_not_run_and_that_is_told(plays):
     server, kept = Server(plays=plays), []
-    phases = [Phase(name="warm", command=RESTART, at_s=3600.0)]
+    phases = [Phase(name="warm", run=RESTART, at_s=3600.0)]
     trouble = phased(server, phases).run(TURNS[:1], lambda *each: kept.append(each))
     assert server.did == [("play", 1, 0)]
     assert trouble == {
@@ -162,7 +161,7 @@ def test_a_command_that_was_run_after_its_loads_end_is_told_as_one_that_was_not(
         ran.set()
         return ""
 
-    phases = [Phase(name="warm", command=RESTART, at_s=0.02)]
+    phases = [Phase(name="warm", run=RESTART, at_s=0.02)]
     windows = replace(phased(Server(), phases), act=act, play=play)
     [told] = windows.run(TURNS[:1], lambda *each: kept.append(each)).values()
     assert "its load ended before" in told

@@ -10,7 +10,6 @@ from httpdyno.experiment.arm_load import Place
 from httpdyno.model import (
     Phase,
     RequestSpec,
-    SideCommand,
     Workload,
 )
 
@@ -33,7 +32,7 @@ def test_the_time_of_a_command_runs_from_the_window_on_and_not_from_a_login_befo
         return ""
 
     patient = Workload(connections=1, first=(RequestSpec(path="/login"),), timeout_s=5.0)
-    phase = Phase(name="warm", command=SideCommand(run=("kill",)), at_s=0.1, window_s=0.3)
+    phase = Phase(name="warm", run=("kill",), at_s=0.1, window_s=0.3)
     with origin("--service", "fixed:200ms") as server:
         load = replace(
             load_of(server.address, n_blocks=1, warm_up_s=0.0),

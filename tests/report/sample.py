@@ -42,7 +42,7 @@ def ladder() -> Outcome:
         "asp-bookmarks",
         "The Apache::ASP article's bookmarks application",
         KNOBS,
-        Method(),
+        Method(side_by_side=1),
         book_figure="6.5 → 25.74 hits/s over the five steps",
         book_ratio=3.96,
     )
@@ -153,7 +153,7 @@ def sweep() -> Outcome:
         "maxclients",
         "MaxClients under a handler that only computes",
         (knob,),
-        Method(kind="sweep", knob=knob.name),
+        Method(side_by_side=1, kind="sweep", knob=knob.name),
         connections=300,
         book_figure="755 to 791 to 741 requests/s for MaxClients 100 to 150 to 250",
     )
@@ -203,7 +203,9 @@ def sweep() -> Outcome:
 
 def a_against_a() -> Outcome:
     """Return a configuration compared with itself."""
-    study = study_of("bookmarks", "A bookmarks application under gunicorn", KNOBS[:2], Method())
+    study = study_of(
+        "bookmarks", "A bookmarks application under gunicorn", KNOBS[:2], Method(side_by_side=1)
+    )
     start = study.start_configuration()
     values = dict(start.values)
     return Outcome(

@@ -30,7 +30,7 @@ def factorial() -> Outcome:
         name="keep-mpm",
         title="KeepAlive under two kinds of server",
         knobs=knobs,
-        method=Method(kind="factorial"),
+        method=Method(side_by_side=1, kind="factorial"),
         book_figure="",
     )
     levels = [(keep, mpm) for mpm in ("prefork", "event") for keep in (False, True)]

@@ -221,7 +221,7 @@ def versus() -> Outcome:
 def table() -> Outcome:
     """Return a ladder's first three changes, each against the start; two are levels of one knob."""
     whole = versus()
-    study = structs.replace(whole.plan.study, method=Method(kind="table"))
+    study = structs.replace(whole.plan.study, method=Method(side_by_side=1, kind="table"))
     steps = tuple(
         structs.replace(
             step, candidate="", changed={}, knob=knob, before=before, after=after, book_ratio=book
@@ -244,7 +244,7 @@ def words() -> Outcome:
         whole.plan.study,
         name="coding",
         knobs=(knob,),
-        method=Method(kind="sweep", knob=knob.name),
+        method=Method(side_by_side=1, kind="sweep", knob=knob.name),
         book_figure="",
     )
     of_1, of_256, refused = (whole.sweep.points[number] for number in (0, 8, 9))

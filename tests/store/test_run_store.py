@@ -1,5 +1,4 @@
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -9,15 +8,14 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
-from tests.store.make_asset import SERVERS
 
 from httpdyno import private_file
 from httpdyno.errors import StoreError
 from httpdyno.model import (
     Configuration,
-    Evidence,
     LatencySoFar,
     PoolMemory,
+    RootProcess,
     StartServers,
     Telemetry,
 )
@@ -36,7 +34,7 @@ from httpdyno.testing.record import (
 )
 from httpdyno.testing.store import StoreConformance
 
-ASSETS = Path(__file__).parent / "assets"
+SERVERS = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))
 
 
 @pytest.fixture
@@ -246,57 +244,46 @@ def test_a_run_whose_owner_or_instants_cannot_be_read_is_listed(store, file, run
     assert (run.id, run.status, run.duration_s) == (run_id, "interrupted", 0.0)
 
 
-def test_a_database_of_schema_0001_still_opens(tmp_path):
-    copy = tmp_path / "old.db"
-    shutil.copy(ASSETS / "schema-0001.db", copy)
-    with Store.open(str(copy)) as store:
-        assert [(run.id, run.study, run.status) for run in store.runs()] == [
-            ("2", "cut-short", "interrupted"),
-            ("1", "sample", "complete"),
+def fill(store):
+    """Store a run that is complete, one cut short in its second start, a load and turns."""
+    complete = store.create_run(sample_plan(), sample_host())
+    store.save_start(complete, sample_start())
+    store.save_outcome(complete, sample_outcome(complete))
+    cut_short = store.create_run(sample_plan("cut-short"), sample_host())
+    store.save_start(cut_short, sample_start())
+    store.begin_start(cut_short, sample_start(start=1))
+    store.save_servers(cut_short, 0, 1, SERVERS)
+    store.save_window(cut_short, sample_window(start=1))
+    store.save_load(sample_load("http://127.0.0.1/"), headline="240 of 250 requests completed")
+    store.save_turns(sample_turns("http://127.0.0.1/", "http://127.0.0.2/"), headline="so far")
+
+
+@pytest.fixture
+def filled(file):
+    with Store.open(str(file)) as store:
+        fill(store)
+    return str(file)
+
+
+def test_a_store_that_is_opened_again_has_all_that_was_put_into_it(filled):
+    with Store.open(filled) as store:
+        assert [(run.id, run.study, run.command, run.n_starts) for run in store.runs()] == [
+            ("4", "http://127.0.0.1/ and http://127.0.0.2/", "turns", 0),
+            ("3", "http://127.0.0.1/", "load", 0),
+            ("2", "cut-short", "tune", 1),
+            ("1", "sample", "tune", 1),
+        ]
+        assert [run.headline for run in store.runs()] == [
+            "so far",
+            "240 of 250 requests completed",
+            "",
+            "",
         ]
         assert store.plan("1") == sample_plan()
         assert store.host("1") == sample_host()
         assert store.outcome("1") == sample_outcome("1")
-        # What that version's verdict rested on has other names today.
-        assert store.starts("2") == [_without_evidence(sample_start())]
-
-
-def test_a_database_of_schema_0002_still_opens(tmp_path):
-    copy = tmp_path / "old.db"
-    shutil.copy(ASSETS / "schema-0002.db", copy)
-    with Store.open(str(copy)) as store:
-        assert [(run.id, run.study, run.status, run.n_starts) for run in store.runs()] == [
-            ("3", "http://127.0.0.1/", "complete", 0),
-            ("2", "cut-short", "interrupted", 1),
-            ("1", "sample", "complete", 1),
-        ]
-        assert store.load("3") == sample_load("http://127.0.0.1/")
-        assert store.outcome("1") == sample_outcome("1")
-        whole, begun = (replace(sample_start(start=n), log_lines=()) for n in range(2))
-        begun = replace(begun, windows=(sample_window(start=1),), is_complete=False)
-        assert store.starts("2") == [whole, begun]
-
-
-def test_a_database_of_schema_0003_still_opens(tmp_path):
-    copy = tmp_path / "old.db"
-    shutil.copy(ASSETS / "schema-0003.db", copy)
-    with Store.open(str(copy)) as store:
-        assert [(run.id, run.command, run.headline) for run in store.runs()] == [
-            ("4", "turns", "so far"),
-            ("3", "load", "240 of 250 requests completed"),
-            ("2", "tune", ""),
-            ("1", "tune", ""),
-        ]
         assert store.load("3") == sample_load("http://127.0.0.1/")
         assert store.turns("4") == sample_turns("http://127.0.0.1/", "http://127.0.0.2/")
-        assert store.outcome("1") == sample_outcome("1")
-
-
-def test_a_database_of_schema_0004_still_opens(tmp_path):
-    copy = tmp_path / "old.db"
-    shutil.copy(ASSETS / "schema-0004.db", copy)
-    with Store.open(str(copy)) as store:
-        assert [run.command for run in store.runs()] == ["turns", "load", "tune", "tune"]
         begun = replace(sample_start(start=1), is_complete=False)
         assert store.starts("2") == [
             sample_start(),
@@ -307,12 +294,9 @@ def test_a_database_of_schema_0004_still_opens(tmp_path):
     assert [from_text(text, StartServers, "") for text in kept if text] == [SERVERS]
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
-def test_a_run_of_an_others_schema_that_goes_on_has_its_memory_and_latency(tmp_path, revision):
-    copy = tmp_path / "old.db"
-    shutil.copy(ASSETS / f"schema-{revision}.db", copy)
+def test_a_run_that_goes_on_has_the_memory_and_latency_of_before(filled):
     arms = tuple(Configuration(values={"workers": n}) for n in (1, 2))
-    with Store.open(str(copy)) as store:
+    with Store.open(filled) as store:
         store.take_over("2")
         begun = replace(sample_start(start=1), windows=(), configurations=arms)
         store.begin_start("2", begun)
@@ -323,14 +307,6 @@ def test_a_run_of_an_others_schema_that_goes_on_has_its_memory_and_latency(tmp_p
     known = PoolMemory(start=0, pss_bytes=30 << 20)
     assert (first.memory, second.memory) == (known, known)
     assert first.latency == LatencySoFar(n_requests=240, p50_s=0.001)
-
-
-def _without_evidence(start):
-    """Return a start as it was stored before windows had evidence, and starts logs."""
-    windows = tuple(
-        replace(w, measurement=replace(w.measurement, evidence=Evidence())) for w in start.windows
-    )
-    return replace(start, windows=windows, log_lines=())
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from httpdyno.errors import StudyFileError
-from httpdyno.model import Phase, SideCommand
+from httpdyno.model import Phase
 from httpdyno.study.file import load_study
 
 STUDY = """
@@ -62,11 +62,12 @@ def read(folder, text):
 def test_phases_are_read_in_their_order_and_starts_come_one_by_one(tmp_path):
     method = read(tmp_path, STUDY).method
     assert method.phases == (
-        Phase(name="cold", command=SideCommand(run=("rm", "-rf", "{run}/cache"))),
+        Phase(name="cold", run=("rm", "-rf", "{run}/cache")),
         Phase(name="expired", pause_s=2.5),
         Phase(
             name="restart",
-            command=SideCommand(run=("kill", "-USR1", "1"), timeout_s=5.0),
+            run=("kill", "-USR1", "1"),
+            timeout_s=5.0,
             at_s=0.2,
         ),
     )

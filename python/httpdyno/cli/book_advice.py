@@ -87,7 +87,7 @@ def _last(store: Store, name: str, study: Study, change: Step) -> Told | None:
         try:
             outcome = store.outcome(run_id)
         except StoreError:
-            continue  # One that an earlier version stored must not hide the others.
+            continue  # One that cannot be read must not hide the others.
         if outcome is not None and _is_bundled(outcome, study) and _asks_as_it(outcome, study):
             told = told_of(outcome, name, change)
             if told is not None:

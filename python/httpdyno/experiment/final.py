@@ -7,10 +7,9 @@ from httpdyno.experiment.comparison import (
     run_comparison,
     unaffordable,
 )
-from httpdyno.experiment.early_run import FINAL
 from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.outcome import GrowingOutcome
-from httpdyno.experiment.session import Session
+from httpdyno.experiment.session import FINAL, Session
 from httpdyno.experiment.short_budget import FINAL_SLACK
 from httpdyno.model import Comparison, Configuration, Objective
 from httpdyno.model.metric import METRIC_NAMES

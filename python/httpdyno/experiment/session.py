@@ -15,7 +15,6 @@ from msgspec import structs
 from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order, line_up
 from httpdyno.experiment.caveat import dropped_starts, unused_starts
-from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
 from httpdyno.experiment.short_budget import CLOSING_RATIO, WINDOWS_RATIO, starts_ahead
 from httpdyno.experiment.start_servers import keeping_servers
@@ -25,6 +24,9 @@ from httpdyno.store.protocol import StudyStore
 
 CALIBRATION_INDEX = 0
 """The calibration's number. Comparisons have the numbers from 1 on, as they are begun."""
+
+FINAL = "final"
+"""The stage of the last claim."""
 
 OVERTIME_RATIO = 0.05
 """Of the budget: what the last claim may use beyond it, rather than to leave all unproven."""
@@ -84,7 +86,7 @@ class Session:
             arms: What is compared, side by side; (n_arms,).
 
         Raises:
-            StoreError: What is stored measured something else, or does not say what.
+            StoreError: What is stored measured something else.
         """
         self.stage = stage
         index = self._stored_index(stage, arms)
@@ -111,18 +113,13 @@ class Session:
     def _stored_index(self, stage: str, arms: tuple[Configuration, ...]) -> int | None:
         """Return the stored comparison of these arms, the earliest; None where there is none.
 
-        The final claim rests on starts that nothing was chosen by, so never on a step's. An early
-        version did not store what was measured: the next one of it is taken where its number says
-        that it was of this stage.
+        The final claim rests on starts that nothing was chosen by, so never on a step's.
         """
-        left = self._left()
-        for index in left:
+        for index in self._left():
             first = self._first[index]
-            is_alike = not first.stage or (first.stage == FINAL) == (stage == FINAL)
-            if first.configurations == arms and is_alike:
+            if first.configurations == arms and (first.stage == FINAL) == (stage == FINAL):
                 return index
-        untold = [index for index in left if not self._first[index].configurations]
-        return untold[0] if untold and untold[0] in early_numbers(stage, self.plan) else None
+        return None
 
     def _require_own_history(self, stage: str, arms: tuple[Configuration, ...]) -> None:
         """Refuse a comparison that is not stored where what is stored is of another plan.
@@ -132,8 +129,6 @@ class Session:
         """
         for index in filter(self.n_stored, self._left()):
             first = self._first[index]
-            if not first.configurations:
-                raise _untold_history(self.run_id, first, stage)
             if first.stage == stage and not self._begun:
                 raise _other_history(self.run_id, first, arms)
 
@@ -189,7 +184,7 @@ class Session:
         if number >= len(stored):
             return None
         record = stored[number]
-        if record.configurations and record.configurations != arms:
+        if record.configurations != arms:
             raise _other_history(self.run_id, record, arms)
         self.spent_s += record.duration_s
         return record
@@ -391,12 +386,4 @@ def _other_history(run_id: str, record: StartRecord, arms: tuple[Configuration, 
         f"start {record.start} of comparison {record.comparison} of run {run_id} measured {had}, "
         f"where {wanted} is to be measured now",
         hint="another version of httpdyno, or another budget, decided otherwise; begin a new run",
-    )
-
-
-def _untold_history(run_id: str, record: StartRecord, stage: str) -> StoreError:
-    return StoreError(
-        f"comparison {record.comparison} of run {run_id} does not say what it measured, and is not "
-        f"`{stage}`, which comes next",
-        hint="an early version of httpdyno stored it; begin a new run",
     )

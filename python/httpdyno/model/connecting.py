@@ -4,7 +4,7 @@ from httpdyno.model.base import Record
 
 
 class Connecting(Record, frozen=True, omit_defaults=True):
-    """Handshakes and dropped connects over some windows; all 0 in what an earlier version stored.
+    """Handshakes and dropped connects over some windows.
 
     Those of the kernel are counted in the whole network namespace: on a machine that serves others
     too, some are theirs.

@@ -20,8 +20,8 @@ class MachineCard(Record, frozen=True, omit_defaults=True):
     """One byte there and back over TCP on the loopback, between two processes: no HTTP is in it."""
     requests_per_s: float | None = None
     """The smallest requests and answers over loopback: of one thread of the load engine, and of a
-    process of Python for each connection, of which there are as many as cores. None in what an
-    earlier version took, and where it could not be measured."""
+    process of Python for each connection, of which there are as many as cores. None where it
+    could not be measured."""
     others_cores: float = 0.0
     """What others used of this machine while it was taken; 0 where it was hardly anything."""
 
@@ -45,7 +45,7 @@ class HostFacts(Record, frozen=True):
     limited_by: str = ""
     """What enforces the limits that the study sets of its servers; empty where it sets none."""
     card: MachineCard | None = None
-    """None where no figures of the machine were taken: by an earlier version, or before a load test
-    in this boot, which takes none itself."""
+    """None where no figures of the machine were taken: before a load test in this boot, which takes
+    none itself."""
     card_taken_at: str = ""
     """ISO 8601, UTC: in the same boot, but maybe before this run."""

@@ -63,7 +63,7 @@ class OwnAccount(Record, frozen=True, omit_defaults=True):
     """Figures of this kind of server only."""
     requests: OfWorkers | None = None
     """What a worker had answered since it began, at the end of the look; None where the page does
-    not tell each of them, and in what an earlier version stored."""
+    not tell each of them."""
 
 
 class CompanionSeen(Record, frozen=True, omit_defaults=True):

@@ -155,12 +155,8 @@ class Cycles(Record, frozen=True, omit_defaults=True):
     """The measured part began with the load: of a start from scratch, not of a steady loop."""
 
 
-class Evidence(Record, frozen=True, forbid_unknown_fields=False):
-    """What the verdict on the limit rests on; times and ratios of the measured part.
-
-    Figures that are not among them are left out, not refused: measurements that an earlier version
-    stored hold some that are gone.
-    """
+class Evidence(Record, frozen=True):
+    """What the verdict on the limit rests on; times and ratios of the measured part."""
 
     client_cpu_ratio: float = 0.0
     """CPU time over wall time of the busiest thread, from the begin of the measured part to the

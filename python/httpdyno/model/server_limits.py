@@ -1,17 +1,20 @@
 """What a server may take at most, all of its processes together; the kernel enforces it."""
 
 from httpdyno.model.base import Record
+from httpdyno.model.written import Cpu, Duration
 
 
 class ServerLimits(Record, frozen=True):
-    """As a study says it: texts that knobs may be in."""
+    """`limits` of a server: what all of its processes may take together, at most."""
 
     memory: str = ""
-    """A size such as `512MiB`, or a template of one; empty, or a template of `none`: no limit."""
-    cpu: str = ""
-    """CPU seconds a second, such as `0.5` or `2`, or a template of that; likewise."""
-    cpu_period_s: float = 0.1
-    """In which its CPU seconds are given out and counted."""
+    """A size, such as `512MiB`; `{knob.NAME}` puts a knob in, whose `none` is no limit (not of a
+    site's members). A server that runs into it is `infeasible`, whatever it had measured."""
+    cpu: Cpu = ""
+    """CPU seconds a second: `0.5` is half a core, `2` two whole ones. Knobs as in `memory`."""
+    cpu_period_s: Duration = 0.1
+    """In which its CPU seconds are given out; who has used them up stands still until the next one
+    begins. Windows are lengthened to ten periods; systemd's is 100 ms, too."""
 
     def __bool__(self) -> bool:
         """Whether there may be any limit."""

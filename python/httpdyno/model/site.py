@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.server_limits import ServerLimits
+from httpdyno.model.written import Duration
 
 ValueEvidence = Literal["said", "seen", "read"]
 """How a value in force is known: the running server says it, it is seen from outside (sockets,
@@ -15,14 +16,14 @@ Isolation = Literal["auto", "cell", "wall", "open"]
 
 
 class Member(Record, frozen=True):
-    """One server of a site, with a configuration of its own."""
+    """`[[site.members]]`: one server of the site, front to back."""
 
     name: str
-    """Within the site, such as `front`."""
+    """Within the site, such as `front`; knobs are called `NAME:SETTING`."""
     kind: str
-    """The site adapter that knows it."""
+    """The kind of server, such as `nginx` or `php-fpm`."""
     main: str = ""
-    """Its main configuration file; empty where its command line is all there is."""
+    """Its main configuration file, a whole path; may be left out where `command` says all."""
     command: tuple[str, ...] = ()
     """Program and arguments, where those are its own: an argument each."""
     program: str = ""
@@ -36,17 +37,20 @@ class Member(Record, frozen=True):
     unit: str = ""
     """Its systemd unit."""
     environment_names: tuple[str, ...] = ()
-    """Variables of its service; their values are read when it is started, and never stored."""
+    """Variables of its service; values are read when it is started, and never stored."""
     environment_from: str = ""
     """Where the values are read: `unit:NAME`, `pid:NUMBER@START` or the path of an environment
     file."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables that its copies have besides; `{run}` is the folder of a copy's own."""
+    """Variables that its copies have besides, with their values; `{run}` is a folder of the copy's
+    own, as in `{run}/shop.sqlite`."""
     serves: tuple[str, ...] = ()
     """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
-    ready_timeout_s: float = 20.0
+    ready_timeout_s: Duration = 20.0
+    """How long its private copy may take to come up."""
     limits: ServerLimits = ServerLimits()
-    """What each of its copies may take at most."""
+    """What its processes in each private copy may take together, at most, enforced by the kernel.
+    """
 
 
 class Door(Record, frozen=True):
@@ -167,7 +171,7 @@ class Survey(Record, frozen=True):
     modules: tuple[str, ...] = ()
     loaded: tuple[LoadedModule, ...] = ()
     """Those of them that lines of its configuration load, where these are read; what is compiled in
-    has no line. Empty in what an earlier version stored."""
+    has no line."""
     writes: tuple[str, ...] = ()
     """Folders that it is configured to write in."""
     unreadable: tuple[str, ...] = ()

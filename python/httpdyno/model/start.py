@@ -55,12 +55,11 @@ class StartRecord(Record, frozen=True):
     statuses: tuple[TrialStatus, ...]
     """How each arm came out; (n_arms,), none as long as it is not complete."""
     stage: str = ""
-    """What it was measured for: `calibration`, `step 2 of 5`, `final`. Empty in what an earlier
-    version stored."""
+    """What it was measured for: `calibration`, `step 2 of 5`, `final`."""
     is_complete: bool = True
     """False while it is measured, and where nobody finished it."""
     configurations: tuple[Configuration, ...] = ()
-    """What was measured; (n_arms,). Empty in what an earlier version stored."""
+    """What was measured; (n_arms,)."""
     details: tuple[str, ...] = ()
     """The server's own words where it did not complete; (n_arms,)."""
     ready_s: tuple[float, ...] = ()
@@ -71,7 +70,7 @@ class StartRecord(Record, frozen=True):
     looked: a configuration is looked at in one start of a run."""
     looked_s: float = 0.0
     """What of its duration that took, with the turn of phases in which a comparison's first start
-    counts the words of a header; 0 also in what an earlier version stored."""
+    counts the words of a header."""
     system_calls: tuple[SystemCalls | None, ...] = ()
     """Those of each arm's answers, counted after its windows; (n_arms,), or empty where the
     objective has nothing of them."""

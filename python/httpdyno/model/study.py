@@ -12,6 +12,7 @@ from httpdyno.model.network import PrivateNetwork
 from httpdyno.model.server_limits import ServerLimits
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
+from httpdyno.model.written import Count, Duration, DurationOrZero, Rate
 
 _SHOWN = 1e5
 
@@ -151,49 +152,66 @@ def limits_of(server: ServerSpec, site: Site | None) -> tuple[tuple[str, ServerL
 
 
 class Phase(Record, frozen=True):
-    """A part of each turn, with a window of its own."""
+    """`[[method.phases]]`: a part of each turn, with a window of its own."""
 
     name: str
-    pause_s: float = 0.0
-    """Without load, before the window."""
-    command: SideCommand | None = None
-    """Run at the server: before that pause, or `at_s` after the window began."""
-    at_s: float | None = None
-    window_s: float | None = None
+    """A word, such as `cold`."""
+    run: tuple[str, ...] = ()
+    """A command in the server's run folder before the window, such as one that empties a cache."""
+    timeout_s: Duration = 20.0
+    """As long the command may take."""
+    pause_s: DurationOrZero = 0.0
+    """Without load, before the window and after the command."""
+    at_s: Duration | None = None
+    """Run the command so long after the window began instead, such as a restart under load."""
+    window_s: Duration | None = None
     """How long its window is, where that is not the method's."""
-    n_requests: int = 0
-    """Its window ends with so many requests, if they come first; 0 is no such limit."""
-    rate_per_s: float | None = None
-    """Of a load at a rate: its own."""
+    n_requests: Count = msgspec.field(default=0, name="requests")
+    """Its window ends with so many requests, such as the first one of each process; with the window
+    where that ends first."""
+    rate_per_s: Rate | None = None
+    """Where the load has a `rate`: that of this phase, such as `2/s` before a burst."""
+
+    @property
+    def command(self) -> SideCommand | None:
+        """What is run at the server: before the pause, or `at_s` after the window began."""
+        return SideCommand(run=self.run, timeout_s=self.timeout_s) if self.run else None
 
 
 class Method(Record, frozen=True):
-    """How the question is answered."""
+    """`[method]`: how the question is answered."""
 
     kind: Literal["ladder", "sweep", "table", "factorial"] = "ladder"
+    """`ladder` tries one change after the other and keeps what is proven; `table` compares each
+    with the start, and none builds on another; `sweep` walks over one knob; `factorial` measures
+    every combination of two to four knobs with one level each."""
     knob: str = ""
-    """The knob that a sweep walks over."""
-    window_s: float = 0.05
-    lead_in_s: float = 0.02
-    """The part of a window before its measuring starts, after each change of arm."""
-    warm_up_s: float = 0.5
-    """Load on each arm after its start, before the first window; 0 leaves it fresh."""
-    warm_up_requests: int = 0
-    """Where above 0, the warm-up is so many answers of each arm instead, and `warm_up_s` the
-    longest that they may take."""
+    """The knob that a sweep walks over: numbers ascending, words in the order given. The curve is
+    of the objective's metric."""
+    window_s: Duration = 0.05
+    """How long one arm is measured at a time; lengthened where latencies ask for it. With
+    `[fragments]` it is what a batch of calls takes."""
+    lead_in_s: DurationOrZero = 0.02
+    """The part of a window before its measuring starts."""
+    warm_up_s: DurationOrZero = 0.5
+    """Load on each arm after its start, before the first window, and up to as long again, drawn for
+    each start; `0s` leaves it fresh."""
+    warm_up_requests: Count = 0
+    """The warm-up is so many answers of each arm instead, where what is measured hangs on how many
+    requests a server has had; `warm_up` is then the longest that they may take."""
     blocks_per_start: int = 4
     """Windows of each arm in one start."""
     min_starts: int = 6
     """Starts of each arm below which nothing is claimed."""
-    side_by_side: int = 1
-    """Starts that may be up at the same time; 1 where a server changes while it rests, and in what
-    earlier versions stored."""
+    side_by_side: int = 8
+    """Starts that may be up at the same time; 1 where a server changes while it rests."""
     cores: Literal["auto", "apart", "shared"] = "auto"
-    """Whether load client and servers have cores of their own. `auto`: from four cores on."""
+    """Whether load client and server have cores of their own. `auto`: from four cores on."""
     phases: tuple[Phase, ...] = ()
-    """What each turn of an arm goes through; empty is a window of a steady load."""
+    """What each turn of a server goes through, in this order, in place of a window of steady load:
+    each phase has a window whose users all begin with it."""
     decides: str = ""
-    """The phase whose window is compared; the others are told beside it."""
+    """The phase that is compared, the others are told beside it; empty is the last one."""
 
     @property
     def turn_s(self) -> float:
@@ -218,14 +236,18 @@ class Method(Record, frozen=True):
 
 
 class Candidate(Record, frozen=True):
-    """Several knobs at once: one step of a ladder or row of a table, one verdict, one revert."""
+    """`[[candidates]]`: several knobs at once, one step of a ladder or row of a table."""
 
     name: str
-    values: dict[str, Level]
-    """What it sets; the study's other knobs stay as they are."""
+    """What it is called in reports and in `compare --b NAME`."""
+    values: dict[str, Level] = msgspec.field(name="set")
+    """Knobs of the study with the values that they get, all at once."""
     title: str = ""
+    """What it does, in a few words."""
     why: str = ""
+    """Why it is worth trying."""
     book_ratio: float | None = None
+    """A published throughput ratio, to be shown beside what is found."""
 
 
 class Fragments(Record, frozen=True):
@@ -372,7 +394,7 @@ class Plan(Record, frozen=True):
     command: Literal["tune", "compare"] = "tune"
     inputs: dict[str, str] = msgspec.field(default_factory=dict)
     """Digests of what was read besides, by name: the study's files, inherited variables. Set when a
-    run begins; empty in what an earlier version stored."""
+    run begins."""
 
     @property
     def objective(self) -> Objective:

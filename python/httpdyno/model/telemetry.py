@@ -21,7 +21,7 @@ class WorkersSeen(Record, frozen=True, omit_defaults=True):
     """Processes of one program, without those that have others of the server below them.
 
     As a start's last edge finds them; those are told apart that used no CPU. What is None was not
-    told: by the kernel, to this user, or to the earlier version that stored it.
+    told by the kernel, or not to this user.
     """
 
     program: str
@@ -102,11 +102,9 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     swapped_bytes: int | None = None
     """Of all in swap, shared pages by their shares; read together with `pss_bytes`."""
     uss_bytes: int | None = None
-    """Of all what only one process has; read together with `pss_bytes`. None also in what an
-    earlier version stored."""
+    """Of all what only one process has; read together with `pss_bytes`."""
     workers: tuple[WorkersSeen, ...] = ()
-    """Those at the window's end, the most first; read together with `pss_bytes`. Empty also in what
-    an earlier version stored."""
+    """Those at the window's end, the most first; read together with `pss_bytes`."""
     zombies: dict[str, int] = msgspec.field(default_factory=dict)
     """Processes that had ended and that nobody had asked how, by the name of their parent, empty
     where that is none of the server; read together with `pss_bytes`."""

@@ -1,6 +1,6 @@
 """What is offered to the target."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -9,6 +9,7 @@ from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
 from httpdyno.model.metric import EXITS, READY, is_of_system_calls
 from httpdyno.model.users import SlowUsers, Users
+from httpdyno.model.written import DERIVED, Duration, Memory, Ratio
 
 StepOrder = Literal["mixed", "given"]
 ORDERS: tuple[StepOrder, ...] = get_args(StepOrder)
@@ -134,32 +135,48 @@ half-width is 2.04 standard deviations where it would be 1.93) and 3 % at twelve
 
 
 class Objective(Record, frozen=True):
-    """What decides a comparison, and what must hold besides."""
+    """`[objective]`: what decides, and what must hold besides."""
 
     metric: str = "throughput_per_s"
-    """`throughput_per_s`, `usual_throughput_per_s` or `slow_throughput_per_s` (more is better),
-    `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`, `uss_bytes_per_process`,
-    `bytes_per_request`, `calls_per_request`, `calls_per_request of KIND`,
-    `handshakes_full_per_request`, `lookups_per_request`, `ready_s`, `first_byte_pNN_s`,
-    `page_pNN_s`, `usual_pNN_s`, `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is), or
-    `answers_ratio of WORD` (more is of a word that means a hit, less of all others)."""
+    """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
+    counted once), `uss_bytes_per_process` (what a process has for itself alone, on average),
+    `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p95_s`, `latency_p99_s`,
+    `latency_p999_s`; with `p50`, `p90`, `p95` and `p99` also `first_byte_p50_s` (until an answer
+    begins), `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow;
+    their answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
+    `slow_throughput_per_s`). Of one request that has a `name` it is `latency_p90_s of NAME`, and so
+    on. `calls_per_request` is the system calls of an answer, without what its connection takes, and
+    `calls_per_request of open` those of a kind, as `inspect --census` names them, `.htaccess` or
+    `missing`: each start counts them after its windows, by `strace` over some twenty answers.
+    `handshakes_full_per_request` is for how many of the answers a server that speaks TLS signed,
+    `lookups_per_request` is what it asks a resolver of its own. `exits_per_request` is how many of
+    the server's processes end, told of a thousand requests: each start counts them after its
+    windows, under four seconds of load more. `ready_s` is the time from a
+    server's spawning until it answers: they come up one after the other then, and less than 0.1 s
+    is not compared. `answers_ratio of MISS` is the share of the answers whose counted header
+    (`workload.count_header`) began with that word, as the server spells it: more is better of a
+    word that is or ends in `hit`, in small letters or capitals, and less of all others. With
+    `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""
-    """Another metric, which decides where the first shows no difference; empty for none."""
-    second_metric: str = ""
+    """Another metric, which decides where the first is proven to lose little."""
+    second_metric: Annotated[str, DERIVED] = ""
     """What has a claim of its own beside the metric, and decides nothing: fixed with the study,
     before there are data (`second_metric_of`). Where a tie breaker is named that is the second one.
-    Empty for none, as in what earlier versions stored."""
+    Empty for none."""
     also: tuple[str, ...] = ()
-    """Further metrics with a claim each, which decide nothing: neither of those above."""
+    """Further metrics that each have a claim of their own, and decide nothing."""
     max_error_ratio: float = 0.001
-    max_p99_s: float | None = None
-    max_memory_bytes: int | None = None
-    """What the server's processes may take together, shared pages counted once."""
-    margin_ratio: float = 0.01
-    """Differences within ±this are `equivalent`: too small to matter."""
+    """Requests that may fail, as a share of all: beyond it a change is not kept, and by more than
+    luck may do it is refused. With `0` one failure refuses it."""
+    max_memory_bytes: Memory | None = None
+    """What the server's processes may take together, such as `512MiB`, shared pages counted once; a
+    change that takes more is not kept."""
+    max_p99_s: Duration | None = None
+    """The p99 latency beyond which a change is not kept."""
+    margin_ratio: Ratio = 0.01
+    """Differences within ± this ratio are `equivalent`: too small to matter."""
     confidence: float = 0.95
-    """That no verdict is a wrong `better` or `worse`, however often one looks: neither that of the
-    metric nor those beside it."""
+    """That no verdict is a wrong `better` or `worse`, however often one looks."""
 
     @property
     def second(self) -> str:

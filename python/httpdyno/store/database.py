@@ -74,7 +74,7 @@ class Database:
         try:
             with _translated(location), _set_up_alone(location.file):
                 _bring_up_to_date(engine, location.name)
-                # Only now is it known to be ours, as earlier versions left it: for all to read.
+                # Only now is it known to be ours; it may have been left open for all to read.
                 _tighten_all(location.file)
         except BaseException:
             engine.dispose()

@@ -99,7 +99,7 @@ def window_row(run_key: int, claim: int, window: WindowRecord) -> dict[str, Any]
 def final_columns(outcome: Outcome) -> dict[str, Any]:
     """Return what a list of runs says of the final comparison."""
     final = outcome.final
-    interval = final.ratios.get(_ratio_name(final.metric)) if final else None
+    interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
     return {
         "metric": outcome.plan.study.objective.metric,
         "verdict": final.verdict if final else None,
@@ -107,11 +107,3 @@ def final_columns(outcome: Outcome) -> dict[str, Any]:
         "ratio_low": interval.low if interval else None,
         "ratio_high": interval.high if interval else None,
     }
-
-
-def _ratio_name(metric: str) -> str:
-    """Return the name that a comparison gives to the ratio of a metric."""
-    try:
-        return RATIO_OF_METRIC[metric]
-    except KeyError:  # what an earlier version stored may have one that is gone
-        return metric.removesuffix("_s")

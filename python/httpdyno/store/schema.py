@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0004"
+HEAD = "0001"
 """The newest migration: the schema that this version of httpdyno reads and writes."""
 
 metadata = MetaData()
@@ -60,7 +60,7 @@ starts = Table(
     Column("began_at", Text, nullable=False),
     Column("duration_s", _Real, nullable=False),
     Column("payload", Text, nullable=False),
-    Column("is_complete", Integer, nullable=False, server_default="1"),
+    Column("is_complete", Integer, nullable=False),
     Column("servers", Text),
     sqlite_strict=True,
 )

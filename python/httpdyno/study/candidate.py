@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from httpdyno.errors import StudyFileError
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Knob
@@ -9,14 +11,13 @@ from httpdyno.model.study import Candidate
 from httpdyno.study.complaint import nearest
 from httpdyno.study.knob import Settings, check_domain, is_same_type
 from httpdyno.study.site import Wrong, whole_name
-from httpdyno.study.table import CandidateTable
 
 _RESERVED = frozenset("=,")
 """What tells `--b NAME` from `--b KNOB=VALUE,…`."""
 
 
 def study_candidates(
-    tables: tuple[CandidateTable, ...], knobs: Sequence[Knob], settings: Settings, wrong: Wrong
+    tables: tuple[Candidate, ...], knobs: Sequence[Knob], settings: Settings, wrong: Wrong
 ) -> tuple[Candidate, ...]:
     """Return the candidates, by whole names of the study's knobs.
 
@@ -31,18 +32,10 @@ def study_candidates(
             raise wrong(f"{key}.name", table.name, "a name without `=` and `,`")
         if table.name in by_name or any(table.name == each.name for each in candidates):
             raise wrong(f"{key}.name", table.name, "a name that no knob and no other candidate has")
-        values = _values(f"{key}.set", table.set, by_name, settings, wrong)
+        values = _values(f"{key}.set", table.values, by_name, settings, wrong)
         if any(_is_like(values, each.values, by_name) for each in candidates):
-            raise wrong(f"{key}.set", table.set, "what no other candidate sets")
-        candidates.append(
-            Candidate(
-                name=table.name,
-                values=values,
-                title=table.title,
-                why=table.why,
-                book_ratio=table.book_ratio,
-            )
-        )
+            raise wrong(f"{key}.set", table.values, "what no other candidate sets")
+        candidates.append(structs.replace(table, values=values))
     used = {name for each in candidates for name in each.values}
     for index, knob in enumerate(knobs):
         if not knob.levels and knob.of == "server" and knob.name not in used:

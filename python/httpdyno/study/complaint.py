@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from httpdyno.errors import StudyFileError
+from httpdyno.model.written import Written, fields_of, key_of, written_of
 from httpdyno.study.table import StudyFile
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -32,7 +33,7 @@ def typed_study(raw: dict[str, Any], file: Path) -> StudyFile:
     """
     _refuse_impossible_values(raw, file)
     try:
-        return msgspec.convert(raw, StudyFile)
+        return msgspec.convert(_record(raw, inspect.type_info(StudyFile), ""), StudyFile)
     except msgspec.ValidationError as error:
         raise _complaint(f"{error}", raw, file) from error
 
@@ -63,6 +64,45 @@ def _refuse_impossible_values(raw: dict[str, Any], file: Path) -> None:
             )
         if isinstance(value, str) and "\0" in value:
             raise StudyFileError(f"`{file}`: {key} holds a NUL; expected text without")
+
+
+def _record(raw: Any, kind: inspect.Type, key: str) -> Any:  # noqa: ANN401 - TOML
+    """Return a table as its record is: values that are written as text, by the names of fields.
+
+    Raises:
+        msgspec.ValidationError: One of these values is none, or a key is called as the field is.
+    """
+    kind = _table(kind)
+    if isinstance(raw, list) and isinstance(item := _table(_item(kind)), inspect.StructType):
+        return [_record(each, item, f"{key}[{index}]") for index, each in enumerate(raw)]
+    if not (isinstance(raw, dict) and isinstance(kind, inspect.StructType)):
+        return raw
+    found = dict(raw)
+    known = {key_of(field): field for field in fields_of(kind)}
+    for name in (name for name in raw if name not in known):
+        where = f" - at `${key}`" if key else ""
+        raise msgspec.ValidationError(f"Object contains unknown field `{name}`{where}")
+    for name, field in known.items():
+        if name in raw:
+            written = written_of(field)
+            place = f"{key}.{name}"
+            value = found.pop(name)
+            found[field.encode_name] = (
+                _record(value, field.type, place)
+                if written is None
+                else _read(value, written, place)
+            )
+    return found
+
+
+def _read(value: Any, written: Written, key: str) -> Any:  # noqa: ANN401 - TOML
+    try:
+        return written.read(msgspec.convert(value, written.like))
+    except msgspec.ValidationError as error:
+        what, _, inner = f"{error}".partition(" - at `$")
+        raise msgspec.ValidationError(f"{what} - at `${key}{inner.rstrip('`')}`") from error
+    except ValueError as error:
+        raise msgspec.ValidationError(f"{error} - at `${key}`") from error
 
 
 def _complaint(message: str, raw: dict[str, Any], file: Path) -> StudyFileError:
@@ -106,10 +146,10 @@ def _keys_of(table: str) -> list[str]:
         if part.isdigit() or part == "...":
             kind = _item(kind)
         elif isinstance(kind, inspect.StructType):
-            kind = _table(next(each.type for each in kind.fields if each.encode_name == part))
+            kind = _table(next(each.type for each in fields_of(kind) if key_of(each) == part))
     if not isinstance(kind, inspect.StructType):
         return []
-    return [each.encode_name for each in kind.fields]
+    return [key_of(each) for each in fields_of(kind)]
 
 
 def _table(kind: inspect.Type) -> inspect.Type:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.answers import is_among
@@ -27,8 +29,8 @@ from httpdyno.study.fragments import fragments_from, target_of, with_fragments
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.limits import with_whole_periods
 from httpdyno.study.load_knob import check_load_knobs
-from httpdyno.study.network import check_network, with_network
-from httpdyno.study.phase import check_phases, phases_from
+from httpdyno.study.network import check_network
+from httpdyno.study.phase import check_phases, check_turn
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
     SiteKnobInfos,
@@ -38,9 +40,9 @@ from httpdyno.study.site import (
     site_server,
     whole_name,
 )
-from httpdyno.study.table import MethodTable, ObjectiveTable, StudyFile
+from httpdyno.study.table import StudyFile
 from httpdyno.study.target_table import SiteTable
-from httpdyno.study.warm_up import check_warm_up, warm_up_requests
+from httpdyno.study.warm_up import check_warm_up
 from httpdyno.study.workload import (
     check_patterns,
     check_windows,
@@ -48,7 +50,7 @@ from httpdyno.study.workload import (
     encrypted,
     study_workload,
 )
-from httpdyno.units import duration_s, memory_bytes
+from httpdyno.units import duration_s
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
@@ -166,7 +168,7 @@ def study_from(
             check.method(typed.method, knobs, typed.objective, _members(site)),
             [limits for _, limits in limits_of(server, site)],
         ),
-        budget_s=check.duration("budget.time", typed.budget.time),
+        budget_s=typed.budget.time_s,
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     for metric in sorted(study.objective.named):
@@ -245,15 +247,6 @@ class _Checker:
             raise self.wrong(key, text, "more than zero")
         return seconds
 
-    def size(self, key: str, text: str | None) -> int | None:
-        if text is None:
-            return None
-        try:
-            n_bytes = memory_bytes(text)
-        except UsageError as error:
-            raise self.wrong(key, text, "a size such as `512MiB`") from error
-        return n_bytes
-
     def at_least(self, key: str, value: float, least: float) -> None:
         if value < least:
             raise self.wrong(key, value, f"at least {least:g}")
@@ -300,35 +293,25 @@ class _Checker:
         folder = self._file.parent
         server = server_from(typed.server, folder, self.duration, self.wrong)
         server = with_companions(server, typed, folder, self.duration, self.wrong)
-        return with_network(server, typed.network)
+        return structs.replace(server, network=typed.network)
 
-    def objective(
-        self, table: ObjectiveTable, workload: Workload, metrics: Sequence[str]
-    ) -> Objective:
+    def objective(self, table: Objective, workload: Workload, metrics: Sequence[str]) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
             if not is_among(metric, metrics) and (metric or name == "metric"):
                 raise self.wrong(f"objective.{name}", metric, metrics_text(metrics))
         if table.tie_breaker == table.metric:
             raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")
         for key, value, low, high in (
-            ("objective.margin", table.margin, 0.0, 0.5),
+            ("objective.margin", table.margin_ratio, 0.0, 0.5),
             ("objective.confidence", table.confidence, 0.5, 0.9999),
             ("objective.max_error_ratio", table.max_error_ratio, 0.0, 1.0),
         ):
             if not low <= value <= high:
                 raise self.wrong(key, value, f"{low:g} to {high:g}")
-        objective = Objective(
-            metric=table.metric,
-            tie_breaker=table.tie_breaker,
-            second_metric=second_metric_of(
-                table.metric, table.tie_breaker, is_open_loop=workload.is_open_loop
-            ),
-            max_error_ratio=table.max_error_ratio,
-            max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
-            max_memory_bytes=self.size("objective.max_memory", table.max_memory),
-            margin_ratio=table.margin,
-            confidence=table.confidence,
+        second = second_metric_of(
+            table.metric, table.tie_breaker, is_open_loop=workload.is_open_loop
         )
+        objective = structs.replace(table, also=(), second_metric=second)
         try:
             return with_also(objective, table.also, workload)
         except UsageError as error:
@@ -336,9 +319,9 @@ class _Checker:
 
     def method(
         self,
-        table: MethodTable,
+        table: Method,
         knobs: tuple[Knob, ...],
-        objective: ObjectiveTable,
+        objective: Objective,
         members: tuple[str, ...],
     ) -> Method:
         names = [knob.name for knob in knobs]
@@ -353,19 +336,12 @@ class _Checker:
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
         self.at_least("method.min_starts", table.min_starts, _LEAST_STARTS)
         self.at_least("method.side_by_side", table.side_by_side, 1)
-        return Method(
-            kind=table.kind,
+        check_turn(table, self.wrong)
+        return structs.replace(
+            table,
             knob=swept,
-            window_s=self.duration("method.window", table.window),
-            lead_in_s=self.duration("method.lead_in", table.lead_in),
-            warm_up_s=self.duration("method.warm_up", table.warm_up),
-            warm_up_requests=warm_up_requests(table, self.wrong),
-            blocks_per_start=table.blocks_per_start,
-            min_starts=table.min_starts,
             # What a phase does to a machine its neighbour would feel.
             side_by_side=1 if table.phases else table.side_by_side,
-            cores=table.cores,
-            phases=phases_from(table, self.duration, self.wrong),
             decides=table.decides or (table.phases[-1].name if table.phases else ""),
         )
 

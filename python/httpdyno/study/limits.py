@@ -1,4 +1,4 @@
-"""`limits` of a server in a study file, turned into what each start of it gets."""
+"""`limits` of a server in a study file."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,7 @@ from httpdyno.model.study import Method
 from httpdyno.servers.control_group import CONTROLLERS
 from httpdyno.servers.limit_values import limit_values
 from httpdyno.study.command import Wrong
-from httpdyno.study.side_command import Duration
-from httpdyno.study.target_table import LimitsTable, MemberLimitsTable
+from httpdyno.units import duration_text
 
 _KNOB = "{"
 _PERIODS = 10
@@ -19,35 +18,27 @@ _PERIODS = 10
 then, and that is for each window another one."""
 
 
-def limits_from(
-    table: LimitsTable | MemberLimitsTable, key: str, duration: Duration, wrong: Wrong
-) -> ServerLimits:
-    """Return the limits that a table says.
+def check_limits(limits: ServerLimits, key: str, wrong: Wrong, *, has_knobs: bool) -> None:
+    """Refuse limits that make no sense.
 
     Args:
-        table: As it is written.
+        limits: As they are written.
         key: `server.limits`.
-        duration: Reads one.
         wrong: Makes complaints.
+        has_knobs: Whether knobs may be in them: what those are is known of each configuration
+            alone.
 
     Raises:
-        StudyFileError: One of them makes no sense.
+        StudyFileError: With the key.
     """
-    limits = ServerLimits(
-        memory=table.memory,
-        cpu=table.cpu if isinstance(table.cpu, str) else f"{table.cpu:.6f}".rstrip("0").rstrip("."),
-        cpu_period_s=duration(f"{key}.cpu_period", table.cpu_period),
-    )
     none = structs.replace(limits, memory="", cpu="")
-    _check({f"{key}.cpu_period": table.cpu_period}, none, wrong)
+    _check({f"{key}.cpu_period": duration_text(limits.cpu_period_s)}, none, wrong)
     for name in CONTROLLERS:
         text = getattr(limits, name)
         if _KNOB not in text:
             _check({f"{key}.{name}": text}, structs.replace(none, **{name: text}), wrong)
-        elif not isinstance(table, LimitsTable):
-            # What knobs are in is known of each configuration alone.
+        elif not has_knobs:
             raise wrong(f"{key}.{name}", text, "no knob: those of a site are what its files say")
-    return limits
 
 
 def _check(written: dict[str, str], limits: ServerLimits, wrong: Wrong) -> None:

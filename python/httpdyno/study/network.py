@@ -2,21 +2,9 @@
 
 from pathlib import Path
 
-from msgspec import structs
-
 from httpdyno.errors import AdapterError, StudyFileError
-from httpdyno.model.network import PrivateNetwork, Resolver
-from httpdyno.model.study import ServerSpec, Study
+from httpdyno.model.study import Study
 from httpdyno.servers.own_network.text import network_texts
-from httpdyno.study.target_table import NetworkTable, ResolverTable
-
-
-def with_network(server: ServerSpec, table: NetworkTable | None) -> ServerSpec:
-    """Return the server in the network that a table describes."""
-    if table is None:
-        return server
-    resolver = None if table.resolver is None else _resolver(table.resolver)
-    return structs.replace(server, network=PrivateNetwork(hosts=table.hosts, resolver=resolver))
 
 
 def check_network(study: Study) -> None:
@@ -39,11 +27,3 @@ def check_network(study: Study) -> None:
                 f"`{Path(study.folder, study.file)}`: {error}{f', with {where}' if where else ''}",
                 hint=error.hint,
             ) from error
-
-
-def _resolver(table: ResolverTable) -> Resolver:
-    names = {
-        name: (addresses,) if isinstance(addresses, str) else addresses
-        for name, addresses in table.names.items()
-    }
-    return Resolver(answers=table.answers, names=names, options=table.options)

@@ -2,41 +2,39 @@
 
 from collections.abc import Callable
 
-from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.errors import StudyFileError
 from httpdyno.model.arrival import Constant, Poisson, Replay, Sessions
-from httpdyno.model.study import Method, Phase, SideCommand
+from httpdyno.model.study import Method
 from httpdyno.model.workload import Workload
-from httpdyno.study.table import MethodTable, PhaseTable
-from httpdyno.units import rate_per_s
+from httpdyno.units import duration_text
 
-Duration = Callable[[str, str], float]
 Wrong = Callable[[str, object, str], StudyFileError]
 
 
-def phases_from(table: MethodTable, duration: Duration, wrong: Wrong) -> tuple[Phase, ...]:
-    """Return the phases of a study.
+def check_turn(method: Method, wrong: Wrong) -> None:
+    """Refuse phases that make no sense, or of which none decides.
 
     Raises:
-        StudyFileError: Something in them makes no sense, or none of them decides.
+        StudyFileError: With the key.
     """
-    names = [phase.name for phase in table.phases]
-    if table.decides and table.decides not in names:
-        raise wrong("method.decides", table.decides, ", ".join(names) or "nothing, without phases")
-    found = []
-    for index, phase in enumerate(table.phases):
+    names = [phase.name for phase in method.phases]
+    if method.decides and method.decides not in names:
+        raise wrong("method.decides", method.decides, ", ".join(names) or "nothing, without phases")
+    for index, phase in enumerate(method.phases):
         key = f"method.phases[{index}]"
         if not phase.name or names.index(phase.name) != index:
             raise wrong(f"{key}.name", phase.name, "a word of its own")
         if phase.run and not phase.run[0]:
             raise wrong(f"{key}.run", list(phase.run), "a program first")
-        if phase.at is not None and not phase.run:
-            raise wrong(f"{key}.at", phase.at, "a command (`run`) beside it")
-        read = _phase(phase, key, duration, wrong)
-        window, of = (phase.window, key) if phase.window else (table.window, "method")
-        if read.at_s is not None and read.at_s >= duration(f"{of}.window", window):
-            raise wrong(f"{key}.at", phase.at, f"less than {of}.window, {window}")
-        found.append(read)
-    return tuple(found)
+        if phase.at_s is None:
+            continue
+        at = duration_text(phase.at_s)
+        if not phase.run:
+            raise wrong(f"{key}.at", at, "a command (`run`) beside it")
+        window_s = method.window_of(phase)
+        if phase.at_s >= window_s:
+            of = "method" if phase.window_s is None else key
+            raise wrong(f"{key}.at", at, f"less than {of}.window, {duration_text(window_s)}")
 
 
 def check_phases(method: Method, workload: Workload, wrong: Wrong) -> None:
@@ -53,28 +51,3 @@ def check_phases(method: Method, workload: Workload, wrong: Wrong) -> None:
         if phase.n_requests and isinstance(workload.arrival, Sessions | Replay):
             expected = "none where users come for visits, or a log is replayed"
             raise wrong(f"{key}.requests", phase.n_requests, expected)
-
-
-def _phase(table: PhaseTable, key: str, duration: Duration, wrong: Wrong) -> Phase:
-    command = None
-    if table.run:
-        timeout_s = duration(f"{key}.timeout", table.timeout)
-        command = SideCommand(run=table.run, timeout_s=timeout_s)
-    if table.requests is not None and table.requests < 1:
-        raise wrong(f"{key}.requests", table.requests, "at least 1")
-    return Phase(
-        name=table.name,
-        pause_s=0.0 if table.pause == "0s" else duration(f"{key}.pause", table.pause),
-        command=command,
-        at_s=None if table.at is None else duration(f"{key}.at", table.at),
-        window_s=None if table.window is None else duration(f"{key}.window", table.window),
-        n_requests=table.requests or 0,
-        rate_per_s=None if table.rate is None else _rate(table.rate, f"{key}.rate", wrong),
-    )
-
-
-def _rate(text: str, key: str, wrong: Wrong) -> float:
-    try:
-        return rate_per_s(text)
-    except UsageError as error:
-        raise wrong(key, text, "a rate above zero, such as `500/s`") from error

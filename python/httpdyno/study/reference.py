@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import inspect as types
 
+from httpdyno.model.written import key_of, written_of
 from httpdyno.study.reference_example import EXAMPLES
 from httpdyno.study.schema import descriptions, fields, inner_table
 from httpdyno.study.table import StudyFile
@@ -59,8 +60,10 @@ def _keys(table: type[msgspec.Struct]) -> str:
     lines = ["| key | is | unless said | what it means |", "| --- | --- | --- | --- |"]
     for field in fields(table):
         if inner_table(field.type) is None:
-            meaning = meanings.get(field.encode_name, "").replace("|", "\\|")
-            cells = (f"`{field.encode_name}`", _type(field.type), _default(field), meaning)
+            key, written = key_of(field), written_of(field)
+            meaning = meanings.get(key, "").replace("|", "\\|")
+            kind = field.type if written is None else types.type_info(written.like)
+            cells = (f"`{key}`", _type(kind), _default(field), meaning)
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -102,6 +105,8 @@ def _default(field: types.Field) -> str:
     if field.required:
         return "*must be said*"
     value = field.default
+    if (written := written_of(field)) is not None and value is not msgspec.NODEFAULT:
+        value = None if value is None else written.text(value)
     if field.default_factory is not msgspec.NODEFAULT or value in ((), None, ""):
         return "–"
     if isinstance(value, bool):

@@ -7,6 +7,7 @@ editors, and in the reference for people (`docs/study.md`).
 import ast
 import inspect
 import sys
+from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -14,17 +15,32 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from httpdyno.model.written import fields_of, key_of, written_of
 from httpdyno.study.table import StudyFile
 
 
 def study_schema() -> dict[str, Any]:
     """Return the JSON Schema of study files, for editors."""
     schema = msgspec.json.schema(StudyFile)
-    for name, table in tables().items():
-        properties = schema["$defs"][name]["properties"]
-        for key, words in descriptions(table).items():
-            properties[key]["description"] = words
+    known = tables()
+    schema["$defs"] = {name: schema["$defs"][name] for name in known}
+    for name, table in known.items():
+        definition, meanings = schema["$defs"][name], descriptions(table)
+        own = definition["properties"]
+        definition["properties"] = {
+            key_of(field): _property(field, own) | {"description": meanings.get(key_of(field), "")}
+            for field in fields(table)
+        }
     return schema
+
+
+def _property(field: types.Field, own: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    if (written := written_of(field)) is None:
+        return own[field.encode_name]
+    found = msgspec.json.schema(written.like)
+    if field.default is not msgspec.NODEFAULT:
+        found["default"] = None if field.default is None else written.text(field.default)
+    return found
 
 
 def tables() -> dict[str, type[msgspec.Struct]]:
@@ -44,7 +60,7 @@ def tables() -> dict[str, type[msgspec.Struct]]:
 def fields(table: type[msgspec.Struct]) -> tuple[types.Field, ...]:
     """Return the keys of a table, in the order in which they are declared."""
     kind = types.type_info(table)
-    return kind.fields if isinstance(kind, types.StructType) else ()
+    return fields_of(kind) if isinstance(kind, types.StructType) else ()
 
 
 def inner_table(kind: types.Type) -> type[msgspec.Struct] | None:
@@ -58,7 +74,7 @@ def inner_table(kind: types.Type) -> type[msgspec.Struct] | None:
 
 def descriptions(table: type[msgspec.Struct]) -> dict[str, str]:
     """Return what each key of a table means, in a line; what nobody described is left out."""
-    names = {field.name: field.encode_name for field in fields(table)}
+    names = {field.name: key_of(field) for field in fields(table)}
     found: dict[str, str] = {}
     for base in reversed(table.__mro__):
         found |= _of_class(base)

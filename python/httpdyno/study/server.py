@@ -12,7 +12,7 @@ from httpdyno.model.knob import KnobInfo
 from httpdyno.model.study import Companion, ServerSpec
 from httpdyno.servers.companions.names import SERVER, known_knobs
 from httpdyno.study.command import GET, check_command, get_of
-from httpdyno.study.limits import limits_from
+from httpdyno.study.limits import check_limits
 from httpdyno.study.side_command import Duration, side_commands
 from httpdyno.study.site import Wrong, check_ready
 from httpdyno.study.table import StudyFile
@@ -35,6 +35,7 @@ def server_from(table: ServerTable, folder: Path, duration: Duration, wrong: Wro
     ready_path, ready_status = get_of(table, wrong)
     check_ready("server.ready_path", ready_path, ready_status, wrong)
     check_command(table, folder, wrong)
+    check_limits(table.limits, "server.limits", wrong, has_knobs=True)
     if table.effective_path:
         check_ready("server.effective_path", table.effective_path, None, wrong)
     for index, template in enumerate(table.templates):
@@ -56,7 +57,7 @@ def server_from(table: ServerTable, folder: Path, duration: Duration, wrong: Wro
         excluded={entry.from_: entry.exclude for entry in table.files if entry.exclude},
         templates=table.templates,
         settings=table.settings,
-        limits=limits_from(table.limits, "server.limits", duration, wrong),
+        limits=table.limits,
         environment=table.environment,
         pass_environment=table.pass_environment,
         ready_path=ready_path,

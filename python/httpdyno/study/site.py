@@ -6,17 +6,16 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import structs
 
-from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.errors import StudyFileError
 from httpdyno.foreign_text import is_there
 from httpdyno.model.knob import KnobInfo
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import ServerSpec
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
-from httpdyno.study.limits import limits_from
+from httpdyno.study.limits import check_limits
 from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site_commands
-from httpdyno.study.target_table import MemberTable, SiteTable
+from httpdyno.study.target_table import SiteTable
 from httpdyno.study.workload import NO_NAME
-from httpdyno.units import duration_s
 
 SITE_ADAPTER = "site"
 """The adapter of all sites: it asks the adapters of their members."""
@@ -71,10 +70,7 @@ def site_from(table: SiteTable, folder: Path, wrong: Wrong) -> Site:
     if not (table.snapshot and is_there(snapshot) and snapshot.is_dir()):
         raise wrong("site.snapshot", table.snapshot, f"a folder in {folder}")
     return Site(
-        members=tuple(
-            _member(f"site.members[{index}]", member, wrong)
-            for index, member in enumerate(table.members)
-        ),
+        members=table.members,
         snapshot=table.snapshot,
         isolation=table.isolation,
         listener=table.listener,
@@ -150,7 +146,7 @@ def whole_name(name: str, members: Sequence[str], known: Collection[str]) -> str
     return scoped[0] if len(scoped) == 1 else whole
 
 
-def _check_member(key: str, member: MemberTable, before: Sequence[str], wrong: Wrong) -> None:
+def _check_member(key: str, member: Member, before: Sequence[str], wrong: Wrong) -> None:
     if not _MEMBER.fullmatch(member.name):
         raise wrong(f"{key}.name", member.name, "letters, digits, `-`, `_` and `.`")
     if member.name in before:
@@ -169,43 +165,13 @@ def _check_member(key: str, member: MemberTable, before: Sequence[str], wrong: W
     for name, text in member.environment.items():
         if NOT_OF_A_COPY.search(text):
             raise wrong(f"{key}.environment.{name}", text, OF_A_COPY)
+    check_limits(member.limits, f"{key}.limits", wrong, has_knobs=False)
 
 
 def _check_paths(key: str, paths: Sequence[str], wrong: Wrong) -> None:
     for path in paths:
         if not PurePosixPath(path).is_absolute():
             raise wrong(key, path, "whole paths, from `/` on")
-
-
-def _member(key: str, table: MemberTable, wrong: Wrong) -> Member:
-
-    def duration(name: str, text: str) -> float:
-        try:
-            found_s = duration_s(text)
-        except UsageError as error:
-            raise wrong(name, text, "such as `20s`") from error
-        if found_s <= 0:
-            raise wrong(name, text, "more than zero")
-        return found_s
-
-    ready_timeout_s = duration(f"{key}.ready_timeout", table.ready_timeout)
-    return Member(
-        name=table.name,
-        kind=table.kind,
-        main=table.main,
-        command=table.command,
-        program=table.program,
-        folder=table.folder,
-        prefix=table.prefix,
-        user=table.user,
-        unit=table.unit,
-        environment_names=table.environment_names,
-        environment_from=table.environment_from,
-        environment=table.environment,
-        serves=table.serves,
-        ready_timeout_s=ready_timeout_s,
-        limits=limits_from(table.limits, f"{key}.limits", duration, wrong),
-    )
 
 
 def _of_host(request: RequestSpec, host: str) -> RequestSpec:

@@ -10,10 +10,13 @@ import msgspec
 
 from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
+from httpdyno.model.network import PrivateNetwork
+from httpdyno.model.study import Candidate, Method
+from httpdyno.model.workload import Objective
+from httpdyno.model.written import Duration
 from httpdyno.study.target_table import (
     CompanionTable,
     FragmentsTable,
-    NetworkTable,
     ServerTable,
     SiteTable,
 )
@@ -44,124 +47,10 @@ class KnobTable(Record, frozen=True):
     """A published throughput ratio of each level, to be shown beside what is found."""
 
 
-class CandidateTable(Record, frozen=True):
-    """`[[candidates]]`: several knobs at once, one step of a ladder or row of a table."""
-
-    name: str
-    """What it is called in reports and in `compare --b NAME`."""
-    set: dict[str, Level]
-    """Knobs of the study with the values that they get, all at once."""
-    title: str = ""
-    """What it does, in a few words."""
-    why: str = ""
-    """Why it is worth trying."""
-    book_ratio: float | None = None
-    """A published throughput ratio, to be shown beside what is found."""
-
-
-class ObjectiveTable(Record, frozen=True):
-    """`[objective]`: what decides, and what must hold besides."""
-
-    metric: str = "throughput_per_s"
-    """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
-    counted once), `uss_bytes_per_process` (what a process has for itself alone, on average),
-    `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p95_s`, `latency_p99_s`,
-    `latency_p999_s`; with `p50`, `p90`, `p95` and `p99` also `first_byte_p50_s` (until an answer
-    begins), `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow;
-    their answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
-    `slow_throughput_per_s`). Of one request that has a `name` it is `latency_p90_s of NAME`, and so
-    on. `calls_per_request` is the system calls of an answer, without what its connection takes, and
-    `calls_per_request of open` those of a kind, as `inspect --census` names them, `.htaccess` or
-    `missing`: each start counts them after its windows, by `strace` over some twenty answers.
-    `handshakes_full_per_request` is for how many of the answers a server that speaks TLS signed,
-    `lookups_per_request` is what it asks a resolver of its own. `exits_per_request` is how many of
-    the server's processes end, told of a thousand requests: each start counts them after its
-    windows, under four seconds of load more. `ready_s` is the time from a
-    server's spawning until it answers: they come up one after the other then, and less than 0.1 s
-    is not compared. `answers_ratio of MISS` is the share of the answers whose counted header
-    (`workload.count_header`) began with that word, as the server spells it: more is better of a
-    word that is or ends in `hit`, in small letters or capitals, and less of all others. With
-    `[fragments]` it is `cpu_s_per_call`."""
-    tie_breaker: str = ""
-    """Another metric, which decides where the first is proven to lose little."""
-    also: tuple[str, ...] = ()
-    """Further metrics that each have a claim of their own, and decide nothing."""
-    max_error_ratio: float = 0.001
-    """Requests that may fail, as a share of all: beyond it a change is not kept, and by more than
-    luck may do it is refused. With `0` one failure refuses it."""
-    max_memory: str | None = None
-    """What the server's processes may take together, such as `512MiB`, shared pages counted once; a
-    change that takes more is not kept."""
-    max_p99: str | None = None
-    """The p99 latency beyond which a change is not kept."""
-    margin: float = 0.01
-    """Differences within ± this ratio are `equivalent`: too small to matter."""
-    confidence: float = 0.95
-    """That no verdict is a wrong `better` or `worse`, however often one looks."""
-
-
-class PhaseTable(Record, frozen=True):
-    """`[[method.phases]]`: a part of each turn, with a window of its own."""
-
-    name: str
-    """A word, such as `cold`."""
-    run: tuple[str, ...] = ()
-    """A command in the server's run folder before the window, such as one that empties a cache."""
-    timeout: str = "20s"
-    """As long the command may take."""
-    pause: str = "0s"
-    """Without load, before the window and after the command."""
-    at: str | None = None
-    """Run the command so long after the window began instead, such as a restart under load."""
-    window: str | None = None
-    """How long its window is, where that is not the method's."""
-    requests: int | None = None
-    """Its window ends with so many requests, such as the first one of each process; with the window
-    where that ends first."""
-    rate: str | None = None
-    """Where the load has a `rate`: that of this phase, such as `2/s` before a burst."""
-
-
-class MethodTable(Record, frozen=True):
-    """`[method]`."""
-
-    kind: Literal["ladder", "sweep", "table", "factorial"] = "ladder"
-    """`ladder` tries one change after the other and keeps what is proven; `table` compares each
-    with the start, and none builds on another; `sweep` walks over one knob; `factorial` measures
-    every combination of two to four knobs with one level each."""
-    knob: str = ""
-    """The knob that a sweep walks over: numbers ascending, words in the order given. The curve is
-    of the objective's metric."""
-    window: str = "50ms"
-    """How long one arm is measured at a time; lengthened where latencies ask for it. With
-    `[fragments]` it is what a batch of calls takes."""
-    lead_in: str = "20ms"
-    """The part of a window before its measuring starts."""
-    warm_up: str = "500ms"
-    """Load on each arm after its start, before the first window, and up to as long again, drawn for
-    each start; `0s` leaves it fresh."""
-    warm_up_requests: int | None = None
-    """The warm-up is so many answers of each arm instead, where what is measured hangs on how many
-    requests a server has had; `warm_up` is then the longest that they may take."""
-    blocks_per_start: int = 4
-    """Windows of each arm in one start."""
-    min_starts: int = 6
-    """Starts of each arm below which nothing is claimed."""
-    side_by_side: int = 8
-    """Starts that may be up at the same time; 1 where a server changes while it rests."""
-    cores: Literal["auto", "apart", "shared"] = "auto"
-    """Whether load client and server have cores of their own. `auto`: from four cores on."""
-    phases: tuple[PhaseTable, ...] = ()
-    """What each turn of a server goes through, in this order, in place of a window of steady load:
-    each phase has a window whose users all begin with it."""
-    decides: str = ""
-    """The phase that is compared, the others are told beside it; empty is the last one."""
-
-
 class BudgetTable(Record, frozen=True):
     """`[budget]`."""
 
-    time: str = "5m"
+    time_s: Duration = 300.0
     """How long the whole run may take; `--budget` says another one."""
 
 
@@ -180,7 +69,7 @@ class StudyFile(Record, frozen=True):
     """A server that is made for each start from the files of the study."""
     companions: tuple[CompanionTable, ...] = ()
     """Further servers, such as a proxy or a database: begun, measured and ended with it."""
-    network: NetworkTable | None = None
+    network: PrivateNetwork | None = None
     """Namespaces of mounts and of the network for all servers of a start, and the load with them:
     nothing leads out, every address is there, and names mean what is said here. That takes root, or
     a user namespace, which httpdyno makes itself; `httpdyno doctor` says where neither can be had.
@@ -189,13 +78,13 @@ class StudyFile(Record, frozen=True):
     """Servers of your own, in place of `server`: private copies of them are measured."""
     fragments: FragmentsTable | None = None
     """Code that a program repeats inside one process, in place of `server`."""
-    candidates: tuple[CandidateTable, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     """Several knobs at once, each one step of a ladder, or row of a table, with one verdict."""
     workload: WorkloadTable = WorkloadTable()
     """What is asked of the server, and how."""
-    objective: ObjectiveTable = ObjectiveTable()
+    objective: Objective = Objective()
     """What decides, and what must hold besides."""
-    method: MethodTable = MethodTable()
+    method: Method = Method()
     """How the question is answered."""
     budget: BudgetTable = BudgetTable()
     """What it may cost."""

@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Level, Record
-from httpdyno.model.site import Door, Isolation
+from httpdyno.model.server_limits import ServerLimits
+from httpdyno.model.site import Door, Isolation, Member
 from httpdyno.model.study import Template
 
 
@@ -54,30 +55,6 @@ class SiteCommandTable(SideCommandTable, frozen=True):
     """Whom it runs as, where that is not the member's user, such as `www-data`."""
 
 
-class LimitsTable(Record, frozen=True):
-    """`[server.limits]`: what all processes of a server may take together, at most."""
-
-    memory: str = ""
-    """A size, such as `512MiB`; `{knob.NAME}` puts a knob in, whose `none` is no limit. A server
-    that runs into it is `infeasible`, whatever it had measured."""
-    cpu: float | str = ""
-    """CPU seconds a second: `0.5` is half a core, `2` two whole ones. Knobs as in `memory`."""
-    cpu_period: str = "100ms"
-    """In which its CPU seconds are given out; who has used them up stands still until the next one
-    begins. Windows are lengthened to ten periods."""
-
-
-class MemberLimitsTable(Record, frozen=True):
-    """`[site.members.limits]`."""
-
-    memory: str = ""
-    """A size, such as `512MiB`. A copy that runs into it is `infeasible`."""
-    cpu: float | str = ""
-    """CPU seconds a second: `0.5` is half a core, `2` two whole ones."""
-    cpu_period: str = "100ms"
-    """In which its CPU seconds are given out, as in `[server.limits]`; systemd's is 100 ms, too."""
-
-
 class ServerTable(Record, frozen=True):
     """`[server]`."""
 
@@ -114,7 +91,7 @@ class ServerTable(Record, frozen=True):
     """Files rendered anew for each start; one that renders to nothing is not written."""
     settings: dict[str, Level] = msgspec.field(default_factory=dict)
     """Settings of the adapter that stay as they are throughout the study."""
-    limits: LimitsTable = LimitsTable()
+    limits: ServerLimits = ServerLimits()
     """What all of its processes may take together, at most, enforced by the kernel: each start of
     each configuration has a control group of its own for it, and is not started without."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
@@ -136,72 +113,10 @@ class CompanionTable(ServerTable, frozen=True, kw_only=True):
     """Whether it is there: a template that says `true` or `false`; empty is always."""
 
 
-class ResolverTable(Record, frozen=True):
-    """`[network.resolver]`."""
-
-    answers: str = "at once"
-    """When it answers: `at once`, `never`, or after so long, such as `50ms`; a template of it, such
-    as `{{ knob.resolver }}`."""
-    names: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """What it knows: names with an address, or a list of them; an address is answered with its
-    names. All others are told not to exist."""
-    options: str = "timeout:1 attempts:1"
-    """How servers ask it, as `options` of resolv.conf(5)."""
-
-
-class NetworkTable(Record, frozen=True):
-    """`[network]`."""
-
-    hosts: tuple[str, ...] = ()
-    """All of /etc/hosts but the machine's own name: lines such as `127.0.0.2 other.example`. Not
-    even `localhost` is in there, since then nobody would be asked who 127.0.0.1 is."""
-    resolver: ResolverTable | None = None
-    """Whom the servers ask for names, in a process of httpdyno's that counts the questions. Without
-    it nobody answers, and says so at once."""
-
-
-class MemberTable(Record, frozen=True):
-    """`[[site.members]]`: one server of the site, front to back."""
-
-    name: str
-    """Within the site, such as `front`; knobs are called `NAME:SETTING`."""
-    kind: str
-    """The kind of server, such as `nginx` or `php-fpm`."""
-    main: str = ""
-    """Its main configuration file, a whole path; may be left out where `command` says all."""
-    command: tuple[str, ...] = ()
-    """Program and arguments, where those are its own: an argument each."""
-    program: str = ""
-    """The program file that it runs, where it is not the distribution's usual one."""
-    folder: str = ""
-    """Where it runs; empty is `/`."""
-    prefix: str = ""
-    """What relative paths of its configuration start from, where that is not compiled in."""
-    user: str = ""
-    """The user that its service starts it as; empty is root, or whoever runs httpdyno."""
-    unit: str = ""
-    """Its systemd unit."""
-    environment_names: tuple[str, ...] = ()
-    """Variables of its service; values are read when it is started, and never stored."""
-    environment_from: str = ""
-    """Where the values are read: `unit:NAME`, `pid:NUMBER@START` or the path of an environment
-    file."""
-    environment: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables that its copies have besides, with their values; `{run}` is a folder of the copy's
-    own, as in `{run}/shop.sqlite`."""
-    serves: tuple[str, ...] = ()
-    """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
-    ready_timeout: str = "20s"
-    """How long its private copy may take to come up."""
-    limits: MemberLimitsTable = MemberLimitsTable()
-    """What its processes in each private copy may take together, at most, enforced by the kernel.
-    """
-
-
 class SiteTable(Record, frozen=True):
     """`[site]`: a person's own servers, in place of `[server]`."""
 
-    members: tuple[MemberTable, ...] = ()
+    members: tuple[Member, ...] = ()
     """The servers, front to back."""
     doors: tuple[Door, ...] = ()
     """What of the outside a private copy may reach; nothing else is reached."""

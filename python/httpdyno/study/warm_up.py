@@ -4,18 +4,6 @@ from httpdyno.model.arrival import Closed, Constant, Poisson
 from httpdyno.model.study import Method
 from httpdyno.model.workload import Workload
 from httpdyno.study.site import Wrong
-from httpdyno.study.table import MethodTable
-
-
-def warm_up_requests(table: MethodTable, wrong: Wrong) -> int:
-    """Return how many answers a warm-up is; 0 where it is a time.
-
-    Raises:
-        StudyFileError: It is none.
-    """
-    if table.warm_up_requests is not None and table.warm_up_requests < 1:
-        raise wrong("method.warm_up_requests", table.warm_up_requests, "at least 1")
-    return table.warm_up_requests or 0
 
 
 def check_warm_up(method: Method, workload: Workload, wrong: Wrong) -> None:

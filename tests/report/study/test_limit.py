@@ -10,7 +10,7 @@ from tests.report.plain import plain_text
 from tests.report.sample import ladder
 
 from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
-from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval, SideCommand
+from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval
 from httpdyno.report.shared.bottleneck import answer_time_text
 from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.html import outcome_html
@@ -311,7 +311,7 @@ def with_points(change):
 def test_with_phases_it_says_what_was_looked_at(decides, words):
     """Not the phase that decides: what its command did is over by then."""
     whole = seen()
-    phases = (Phase(name="cold", command=SideCommand(run=("true",))), Phase(name="warm"))
+    phases = (Phase(name="cold", run=("true",)), Phase(name="warm"))
     method = structs.replace(whole.plan.study.method, phases=phases, decides=decides)
     study = structs.replace(whole.plan.study, method=method)
     whole = structs.replace(whole, plan=structs.replace(whole.plan, study=study))

@@ -5,7 +5,7 @@ from tests.report import sample_second
 from tests.report.page import shown
 from tests.report.plain import plain_text
 
-from httpdyno.model import Phase, SideCommand
+from httpdyno.model import Phase
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.settling_text import settling_lines
@@ -21,7 +21,7 @@ def restarted(cold, warm=1.0, spread=0.0):
     assert whole.final is not None
     method = whole.plan.study.method
     phases = (
-        Phase(name="cold", command=SideCommand(run=("restart",))),
+        Phase(name="cold", run=("restart",)),
         *(Phase(name=name) for name in ("warm", "expired")),
     )
     study = structs.replace(

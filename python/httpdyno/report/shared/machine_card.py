@@ -23,7 +23,7 @@ def card_rows(figures: Mapping[str, float]) -> list[tuple[str, str]]:
     """Return the figures that there are as (name, words).
 
     Args:
-        figures: Of a `MachineCard`, by field; an earlier version may have had fewer.
+        figures: Of a `MachineCard`, by field.
     """
     return [(name, write(figures[key])) for key, name, write in _FIGURES if key in figures]
 

@@ -29,6 +29,7 @@ def upgrade() -> None:
         sa.Column("plan", sa.Text, nullable=False),
         sa.Column("host", sa.Text, nullable=False),
         sa.Column("outcome", sa.Text),
+        sa.Column("headline", sa.Text),
         sa.CheckConstraint(
             "status IN ('running', 'complete', 'interrupted', 'failed')", name="status"
         ),
@@ -43,6 +44,8 @@ def upgrade() -> None:
         sa.Column("began_at", sa.Text, nullable=False),
         sa.Column("duration_s", _REAL, nullable=False),
         sa.Column("payload", sa.Text, nullable=False),
+        sa.Column("is_complete", sa.Integer, nullable=False),
+        sa.Column("servers", sa.Text),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], ondelete="CASCADE"),
         sqlite_strict=True,
     )
