@@ -2,9 +2,9 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from httpdyno.procfs import (
     page_table_bytes,
     readable,
     stat_of,
-    status_field,
+    status_words,
     thread_ids,
     thread_state,
     walk,
@@ -105,10 +105,10 @@ def test_children_are_those_that_were_begun_zombies_too(lists_children, monkeypa
 
 
 def test_a_field_of_a_status_is_found_by_its_whole_name():
-    assert status_field(STATUS, b"Uid") == b"33\t33\t0\t33"
-    assert status_field(STATUS, b"NSpid") == b"812\t7"
-    assert status_field(STATUS, b"last") == b"1"
-    assert status_field(STATUS, b"id") == status_field(b"", b"Uid") == b""
+    assert status_words(STATUS, b"Uid") == [b"33", b"33", b"0", b"33"]
+    assert status_words(STATUS, b"NSpid") == [b"812", b"7"]
+    assert status_words(STATUS, b"last") == [b"1"]
+    assert status_words(STATUS, b"id") == status_words(b"", b"Uid") == []
 
 
 def test_a_mask_tells_what_is_ignored():
@@ -158,64 +158,68 @@ def test_a_root_is_asked_for_when_all_before_is_seen():
     assert walk(roots(), below) == seen == [2, 4, 5, 8, 9]
 
 
-@cache
-def product():
+PROCESSES = {
+    "httpdyno.procfs",
+    "httpdyno.process_identity",
+    "httpdyno.servers.live_process",
+    "httpdyno.servers.source.process",
+    "httpdyno.telemetry.worker",
+}
+"""Where a module knows processes from."""
+
+
+def modules_with(pattern):
+    """Return the product's modules whose text has something, parsed, by their paths."""
     folder = Path(httpdyno.__file__).parent
+    texts = {path: path.read_text() for path in folder.rglob("*.py")}
     return {
-        str(path.relative_to(folder)): ast.parse(path.read_text())
-        for path in sorted(folder.rglob("*.py"))
-        if "studies" not in path.parts
+        str(path.relative_to(folder)): ast.parse(text)
+        for path, text in texts.items()
+        if re.search(pattern, text)
     }
 
 
 def names_file(node):
-    """Whether a literal is the name of a file that says what a process is, or who is below it."""
+    """Whether this names a file that says what a process is, or who is below it."""
+    names = ("stat", "children")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return isinstance(node.right, ast.Constant) and node.right.value in names
     text = node.value if isinstance(node, ast.Constant) else None
     if isinstance(text, bytes):
-        return text == b"stat" or text.endswith((b"/stat", b"/children"))
+        return text.decode(errors="replace").rpartition("/")[2] in names
     # The machine's is another one.
     return isinstance(text, str) and text.endswith(("/stat", "/children")) and text != "/proc/stat"
 
 
-def works_off(loop):
-    """Whether a loop goes on until a list is empty that it takes from and adds to: a walk."""
+def is_walk(loop):
+    """Whether a loop goes on until what it goes on for is empty, and finds more of it meanwhile."""
     if not (isinstance(loop, ast.While) and isinstance(loop.test, ast.Name)):
         return False
-    name = loop.test.id
-    changed = {
-        node.target.id if isinstance(node.target, ast.Name) else ""
+    more = {"append", "extend", "add", "update"}
+    return any(
+        (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        or (isinstance(node, ast.Attribute) and node.attr in more)
         for node in ast.walk(loop)
-        if isinstance(node, ast.AugAssign)
-    }
-    called = {
-        node.func.attr
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == name
-    }
-    return bool(called & {"pop", "popleft"}) and bool(
-        name in changed or called & {"append", "extend"}
+        if loop.test.id in (getattr(node, "id", ""), getattr(getattr(node, "value", 0), "id", ""))
     )
 
 
 def test_one_place_takes_apart_what_a_process_s_stat_says():
-    found = {
-        path for path, tree in product().items() if any(names_file(node) for node in ast.walk(tree))
-    }
-    assert found == {"procfs.py"}
+    found = modules_with("stat[\"']|children[\"']")
+    takes = {path for path, tree in found.items() if any(map(names_file, ast.walk(tree)))}
+    assert takes == {"procfs.py"}
 
 
 def test_one_place_walks_trees_of_processes():
-    walks = {
-        path: sum(works_off(node) for node in ast.walk(tree))
-        for path, tree in product().items()
-        if any("procfs" in (node.module or "") for node in ast.walk(tree) if is_import(node))
-        or path == "procfs.py"
-    }
+    found = modules_with("|".join(PROCESSES))
+    # What only reads a file walks no tree of them.
+    knows = {path: tree for path, tree in found.items() if imported(tree) - {"content", "readable"}}
+    knows |= modules_with("class ProcessStat")
+    walks = {path: sum(map(is_walk, ast.walk(tree))) for path, tree in knows.items()}
     assert {path: n for path, n in walks.items() if n} == {"procfs.py": 1}
 
 
-def is_import(node):
-    return isinstance(node, ast.ImportFrom)
+def imported(tree):
+    """Return what a module knows of processes by others."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {each.name for node in nodes if node.module in PROCESSES for each in node.names}

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.boot import boot_id
-from httpdyno.procfs import content, stat_of, status_field
+from httpdyno.procfs import content, stat_of, status_words
 
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own, which sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""
@@ -120,7 +120,7 @@ def has_gained_rights(pid: int, proc: Path = Path("/proc")) -> bool:
 def process_users(pid: int, proc: Path = Path("/proc")) -> frozenset[int]:
     """Return who a process is, by number: real, effective and saved; empty where it is gone."""
     status = content(os.fsencode(proc / str(pid) / "status"))
-    return frozenset(map(int, status_field(status, b"Uid").split()))
+    return frozenset(map(int, status_words(status, b"Uid")))
 
 
 def sees_own_processes() -> bool:

@@ -66,34 +66,27 @@ def of_process(pid: int, name: bytes) -> bytes:
     return content(b"/proc/%d/%s" % (pid, name))
 
 
-class _Number:
-    """One number of a `ProcessStat`, by its place after the name; read when it is asked for."""
-
-    def __init__(self, place: int) -> None:
-        self._place = place
-
-    def __get__(self, stat: "ProcessStat", _kind: type) -> int:
-        return int(stat.fields[self._place])
+def _number(place: int) -> int:
+    """Return what reads a number of a `ProcessStat` when it is asked for, which few of them are."""
+    return property(lambda stat: int(stat.fields[place]))  # type: ignore[return-value]
 
 
 class ProcessStat:
     """A line of /proc/PID/stat, or of a thread's."""
 
-    __slots__ = ("fields", "text")
+    __slots__ = ("fields", "started_ticks", "state", "text")
 
-    parent = _Number(1)
-    session = _Number(3)
-    terminal = _Number(4)
+    parent = _number(1)
+    session = _number(3)
+    terminal = _number(4)
     """0 is none."""
-    minor_faults = _Number(7)
-    reaped_minor_faults = _Number(8)
+    minor_faults = _number(7)
+    reaped_minor_faults = _number(8)
     """Of children that it waited for, and of theirs; as all that are called so."""
-    major_faults = _Number(9)
+    major_faults = _number(9)
     """Those for which a disk had to be read."""
-    reaped_major_faults = _Number(10)
-    n_threads = _Number(17)
-    started_ticks = _Number(19)
-    """Clock ticks from boot to its start: with the pid it names one process."""
+    reaped_major_faults = _number(10)
+    n_threads = _number(17)
 
     def __init__(self, text: bytes) -> None:
         """Take a line apart.
@@ -105,6 +98,10 @@ class ProcessStat:
         # The second field is the name in parentheses, which may itself contain anything.
         self.fields = text[text.rindex(b")") + 2 :].split(None, 22)
         """From the third on, the state."""
+        self.state = _STATES.get(self.fields[0], "unknown")
+        """`running`, `sleeping`, `waiting for a disk`, `zombie` and so on."""
+        self.started_ticks = int(self.fields[19])
+        """Clock ticks from boot to its start: with the pid it names one process."""
 
     @property
     def pid(self) -> int:
@@ -116,11 +113,6 @@ class ProcessStat:
         """As the kernel calls it: 15 bytes at most."""
         text = self.text
         return text[text.index(b"(") + 1 : text.rindex(b")")].decode(errors="replace")
-
-    @property
-    def state(self) -> str:
-        """`running`, `sleeping`, `waiting for a disk`, `zombie` and so on."""
-        return _STATES.get(self.fields[0], "unknown")
 
     @property
     def has_ended(self) -> bool:
@@ -160,10 +152,10 @@ def thread_state(pid: int, thread: int) -> str:
     return ProcessStat(text).state if text else DEAD
 
 
-def status_field(status: bytes, name: bytes) -> bytes:
-    """Return what a line of /proc/PID/status says; empty where it has none of that name."""
+def status_words(status: bytes, name: bytes) -> list[bytes]:
+    """Return the words of a line of /proc/PID/status; none where it has none of that name."""
     _, _, tail = status.partition(b"\n%s:" % name)
-    return tail.partition(b"\n")[0].strip()
+    return tail.partition(b"\n")[0].split()
 
 
 def context_switches(status: bytes) -> tuple[int, int] | None:
@@ -176,13 +168,14 @@ def context_switches(status: bytes) -> tuple[int, int] | None:
 
 def page_table_bytes(status: bytes) -> int | None:
     """Return what the kernel's tables of its pages take, by /proc/PID/status; None of a zombie."""
-    found = status_field(status, b"VmPTE")
-    return int(found.split()[0]) * 1024 if found else None
+    _, found, tail = status.partition(b"\nVmPTE:")
+    return int(tail.split(None, 1)[0]) * 1024 if found else None
 
 
 def ignores_children(status: bytes) -> bool:
     """Whether a process ignores SIGCHLD, by /proc/PID/status: its children are reaped unasked."""
-    return bool(int(status_field(status, b"SigIgn") or b"0", 16) & _CHILD_SIGNAL)
+    _, found, tail = status.partition(b"\nSigIgn:")
+    return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _CHILD_SIGNAL)
 
 
 def thread_ids(pid: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.procfs import children_among, content, stat_of, status_field, walk
+from httpdyno.procfs import children_among, content, stat_of, status_words, walk
 
 PROC = Path("/proc")
 
@@ -172,7 +172,7 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
         return None
     program = _link(f"{folder}/exe")
     status = read(pid, b"status")
-    users = status_field(status, b"Uid").split()
+    users = status_words(status, b"Uid")
     if not users:  # gone meanwhile: whose it was nobody can say
         return None
     control_group = text(b"cgroup")
@@ -191,7 +191,7 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
         groups=groups_of(control_group),
         root=_link(f"{folder}/root") or "/",
         # One number for each namespace of processes, from that of this /proc inward.
-        has_own_pids=len(status_field(status, b"NSpid").split()) > 1,
+        has_own_pids=len(status_words(status, b"NSpid")) > 1,
     )
 
 

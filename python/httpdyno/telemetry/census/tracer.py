@@ -22,7 +22,7 @@ from httpdyno.procfs import (
     content,
     of_process,
     stat_of,
-    status_field,
+    status_words,
     thread_ids,
     walk,
 )
@@ -169,10 +169,11 @@ def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
     children_of = children_now()
 
     def below(pid: int) -> list[int]:
-        if not _is_alive(pid):
+        now = stat_of(pid)
+        if now is None or now.has_ended:
             return []
         found.append(pid)
-        return children_of(pid)
+        return children_of(pid, has_one_thread=now.n_threads == 1)
 
     walk(root_pids, below)
     return tuple(found)
@@ -262,16 +263,13 @@ def _let_go(process: "subprocess.Popen[bytes]", pids: Sequence[int]) -> None:
 
 
 def _lacks_tracer(thread: int, tracer: int) -> bool:
-    return _is_alive(thread) and _tracer_of(thread) != tracer
+    now = stat_of(thread)
+    return now is not None and not now.has_ended and _tracer_of(thread) != tracer
 
 
 def _tracer_of(thread: int) -> int:
-    return int(status_field(of_process(thread, b"status"), b"TracerPid") or b"0")
-
-
-def _is_alive(thread: int) -> bool:
-    now = stat_of(thread)
-    return now is not None and not now.has_ended
+    found = status_words(of_process(thread, b"status"), b"TracerPid")
+    return int(found[0]) if found else 0
 
 
 def _said(errors: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from httpdyno.procfs import DEAD, content, status_field, thread_state
+from httpdyno.procfs import DEAD, content, status_words, thread_state
 from httpdyno.telemetry.look import file_lock
 from httpdyno.telemetry.look.call import Call, call, kinds
 from httpdyno.telemetry.look.end import End, Ends
@@ -152,7 +152,7 @@ class Sampler:
 def _names(pid: int, thread: int) -> list[int]:
     """Return what a thread is called in each namespace of processes, from here inwards."""
     status = content(b"/proc/%d/task/%d/status" % (pid, thread))
-    return [int(name) for name in status_field(status, b"NSpid").split()] or [thread]
+    return [int(name) for name in status_words(status, b"NSpid")] or [thread]
 
 
 @lru_cache(maxsize=1024)
