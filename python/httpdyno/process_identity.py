@@ -18,10 +18,10 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.boot import boot_id
+from httpdyno.procfs import content, stat_of, status_words
 
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own, which sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""
-_ENDED = (b"Z", b"X")
 _AT_SECURE = 23
 _PAIR = struct.Struct("@LL")
 
@@ -50,10 +50,10 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def me(cls) -> "ProcessIdentity":
         """Return the calling process."""
-        fields = stat_fields(os.getpid()) if sees_own_processes() else None
+        seen = stat_of(os.getpid()) if sees_own_processes() else None
         return cls(
             pid=os.getpid(),
-            start_ticks=int(fields[19]) if fields else 0,
+            start_ticks=seen.started_ticks if seen else 0,
             boot=boot_id(),
             host=socket.gethostname(),
             pid_namespace=_namespace("pid"),
@@ -85,26 +85,16 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
     def _life_here(self) -> Life:
         """Return whether it lives, where its number means the same."""
-        fields = stat_fields(self.pid)
-        if fields is None:
+        seen = stat_of(self.pid)
+        if seen is None:
             return Life.IN_DOUBT if _answers(self.pid) else Life.GONE
-        if fields[0] in _ENDED:
+        if seen.has_ended:
             return Life.GONE
-        if int(fields[19]) == self.start_ticks:
+        if seen.started_ticks == self.start_ticks:
             return Life.ALIVE
         # Ticks are counted from elsewhere in another time namespace.
         is_same_clock = self.time_namespace in {"", _namespace("time")}
         return Life.GONE if is_same_clock else Life.IN_DOUBT
-
-
-def stat_fields(pid: int) -> list[bytes] | None:
-    """Return the fields of `/proc/PID/stat` from the third on; None where there are none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The second field is the name in parentheses, which may itself contain anything.
-    return stat[stat.rfind(b")") + 2 :].split()
 
 
 def has_gained_rights(pid: int, proc: Path = Path("/proc")) -> bool:
@@ -129,12 +119,8 @@ def has_gained_rights(pid: int, proc: Path = Path("/proc")) -> bool:
 
 def process_users(pid: int, proc: Path = Path("/proc")) -> frozenset[int]:
     """Return who a process is, by number: real, effective and saved; empty where it is gone."""
-    with suppress(OSError):
-        for line in (proc / str(pid) / "status").read_bytes().splitlines():
-            name, _, numbers = line.partition(b":")
-            if name == b"Uid":
-                return frozenset(map(int, numbers.split()))
-    return frozenset()
+    status = content(os.fsencode(proc / str(pid) / "status"))
+    return frozenset(map(int, status_words(status, b"Uid")))
 
 
 def sees_own_processes() -> bool:

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from httpdyno.adopt.pool_room import MemberSample, RunningPools, largest_workers, rooms, unused
-from httpdyno.telemetry.worker import Sample, Worker
-from httpdyno.telemetry.worker_text import Memory
+from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 MIB = 1 << 20
 FREE = 1024 * MIB

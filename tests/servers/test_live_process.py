@@ -2,7 +2,8 @@ import os
 import signal
 import subprocess
 
-from httpdyno.servers.live_process import ProcessInfo, end_all, process_info, send, session_members
+from httpdyno.procfs import ProcessStat
+from httpdyno.servers.live_process import end_all, process_info, send, session_members
 
 
 def test_a_process_says_its_parent_session_and_start():
@@ -45,9 +46,8 @@ def test_a_signal_goes_only_to_the_very_same_process():
     with subprocess.Popen(["/bin/sleep", "600"]) as process:
         info = process_info(process.pid)
         assert info is not None
-        impostor = ProcessInfo(
-            pid=info.pid, parent=info.parent, session=info.session, started_ticks=1
-        )
+        impostor = ProcessStat(info.text.replace(b" %d " % info.started_ticks, b" 1 "))
+        assert (impostor.pid, impostor.started_ticks) == (info.pid, 1)
         send([impostor], signal.SIGKILL)
         assert process.poll() is None
         send([info], signal.SIGKILL)

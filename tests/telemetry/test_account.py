@@ -14,6 +14,7 @@ from tests.telemetry.burner import BURNED_S, burners, ended, worked
 from tests.telemetry.test_process_tree import TICKS_S, agree, read_beside, told
 
 from httpdyno.model import Telemetry
+from httpdyno.procfs import ignores_children
 from httpdyno.servers import process as server_process
 from httpdyno.servers.control_group import make_group, parent_group, remove_group
 from httpdyno.servers.process import ServerProcess
@@ -29,7 +30,6 @@ from httpdyno.telemetry.account import (
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.process_tree import Memory, ProcessTree, Usage
 from httpdyno.telemetry.watched import Watcher
-from httpdyno.telemetry.worker_text import ignores_children
 from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
 has_groups = pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from httpdyno import procfs
 from httpdyno.telemetry import proc_file, process_tree, worker
 from httpdyno.telemetry.account import AccountCollector, GroupAccount, TreeAccount
 from httpdyno.telemetry.process_tree import Usage
@@ -24,25 +25,22 @@ def processes(monkeypatch):
     def children(pid, **_known):
         return [8] if pid == 7 and (8, "stat") in files else []
 
+    # A group's files are there, in a folder of the test.
+    real = procfs.readable
+
     def readable(path):
+        if not path.startswith(b"/proc/"):
+            return real(path)
         if (found := content(path)) == b"hidden":
             raise PermissionError(path)
         if not found:
             raise FileNotFoundError(path)
         return found
 
-    monkeypatch.setattr(process_tree, "content", content)
-    # A group's files are there, in a folder of the test.
-    real = proc_file.readable
-    monkeypatch.setattr(worker, "readable", readable)
-    monkeypatch.setattr(
-        proc_file,
-        "readable",
-        lambda path: readable(path) if path.startswith(b"/proc/") else real(path),
-    )
+    for module in (procfs, proc_file, worker):
+        monkeypatch.setattr(module, "readable", readable)
     for module in (process_tree, worker):
-        monkeypatch.setattr(module, "KERNEL_LISTS_CHILDREN", True)
-        monkeypatch.setattr(module, "listed_children", children)
+        monkeypatch.setattr(module, "children_now", lambda: children)
     monkeypatch.setattr(process_tree, "_own_cpu_s", lambda _pid: 1.0)
     return files
 

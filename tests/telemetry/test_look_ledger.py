@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from httpdyno.procfs import ProcessStat
 from httpdyno.telemetry.look.allowance import cpus, hits, quota_of, quotas
 from httpdyno.telemetry.look.ledger import (
     Account,
     Transfers,
-    ignores_children,
     settled,
     spawn_cpu_s,
     transferred,
 )
-from httpdyno.telemetry.worker_text import stat
 
 PARENT, WORKER, NEW = (1, 10), (2, 20), (3, 30)
 
@@ -51,20 +50,13 @@ def test_who_was_there_before_is_none_of_them():
     assert spawn_cpu_s(first, last, [PARENT], {}) == 0.5
     # It was seen later than its account was taken.
     text = b"2 (w) S 1 2 2 0 -1 0 0 0 0 0 420 0 25 0 20 0 1 0 20 0 0 0"
-    assert spawn_cpu_s(first, last, [PARENT], {WORKER: stat(text)}) == pytest.approx(0.3)
+    assert spawn_cpu_s(first, last, [PARENT], {WORKER: ProcessStat(text)}) == pytest.approx(0.3)
 
 
 def test_who_ignores_children_tells_nothing_of_them():
     first = {PARENT: account(is_careless=True)}
     assert spawn_cpu_s(first, first, [PARENT], {}) is None
     assert spawn_cpu_s({}, {}, [], {}) is None
-
-
-def test_reaped_figures_are_read():
-    found = stat(b"2 (w) S 1 2 2 0 -1 0 0 0 5 6 420 0 25 75 20 0 1 0 20 0 0 0")
-    assert found.major_faults == 5
-    assert found.reaped_major_faults == 6
-    assert found.reaped_s == 1.0
 
 
 def test_the_kernel_counts_calls_and_bytes():
@@ -74,12 +66,6 @@ def test_the_kernel_counts_calls_and_bytes():
     )
     assert transferred(text) == Transfers(1, 2, 4096, 8192)
     assert transferred(b"") is None
-
-
-def test_a_mask_tells_what_is_ignored():
-    assert ignores_children(b"Name:\tx\nSigIgn:\t0000000000011000\nSigCgt:\t0\n")
-    assert not ignores_children(b"Name:\tx\nSigIgn:\t0000000000001000\nSigCgt:\t0\n")
-    assert not ignores_children(b"")
 
 
 def test_quotas_are_in_cpus(tmp_path):

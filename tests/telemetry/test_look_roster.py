@@ -1,16 +1,13 @@
 """Who belongs to a server, where numbers of processes are given anew; with a made-up /proc."""
 
-import os
-from pathlib import Path
-
 import pytest
 
+from httpdyno.procfs import ProcessStat
 from httpdyno.telemetry.look import roster
 from httpdyno.telemetry.look.roster import TURNS, Roster
-from httpdyno.telemetry.worker_text import stat
 
 ROOT, WORKER, STRANGER = 100, 108, 1
-ANY = stat(Path(f"/proc/{os.getpid()}/stat").read_bytes())
+LINE = b"%d (w) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0"
 
 
 @pytest.fixture
@@ -21,15 +18,14 @@ def there(monkeypatch):
     def stat_of(pid):
         if pid not in found:
             return None
-        parent, started_ticks = found[pid]
-        return ANY._replace(parent=parent, started_ticks=started_ticks, n_threads=1)
+        return ProcessStat(LINE % (pid, *found[pid]))
 
-    def children_of(pid, _):
+    def children_of(pid, **_):
         return [each for each, (parent, _) in found.items() if parent == pid]
 
     monkeypatch.setattr(roster, "KERNEL_LISTS_CHILDREN", True)
     monkeypatch.setattr(roster, "_stat", stat_of)
-    monkeypatch.setattr(roster, "_listed", children_of)
+    monkeypatch.setattr(roster, "children_now", lambda: children_of)
     return found
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.telemetry.forked import forked
 
+from httpdyno.procfs import ZOMBIE
 from httpdyno.telemetry.memory_bound import AVAILABLE, CONTROL_GROUP, memory_bound
 from httpdyno.telemetry.pool import change, pool
-from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
-from httpdyno.telemetry.worker_text import ZOMBIE, Memory
+from httpdyno.telemetry.worker import Memory, Sample, Worker, WorkerSampler
 
 MIB = 1 << 20
 FILE_MIB = 5

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.telemetry.proc_file import KeptFiles, content, descriptors_to_keep, readable
+from httpdyno.procfs import content, readable
+from httpdyno.telemetry.proc_file import KeptFiles, descriptors_to_keep
 
 DEADLINE_S = 10.0
 SAID = (b"stat", b"status", b"syscall")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from httpdyno.telemetry import process_tree
+from httpdyno import procfs
 from httpdyno.telemetry.process_tree import ProcessTree, Usage
 
 DEADLINE_S = 20
@@ -234,7 +234,7 @@ def test_without_the_kernels_lists_the_tree_is_the_same(root, monkeypatch):
     root.does("child 0.02")
     root.does("child 0.02")
     listed = ProcessTree(root.pid).read()
-    monkeypatch.setattr(process_tree, "KERNEL_LISTS_CHILDREN", False)
+    monkeypatch.setattr(procfs, "KERNEL_LISTS_CHILDREN", False)
     scanned = ProcessTree(root.pid).read()
     assert scanned.n_processes == listed.n_processes == 3
     assert scanned.cpu_s == pytest.approx(listed.cpu_s, abs=0.02)
@@ -270,7 +270,7 @@ def test_reading_while_children_come_and_go_neither_loses_nor_doubles(
     root, lists_children, monkeypatch
 ):
     if not lists_children:
-        monkeypatch.setattr(process_tree, "KERNEL_LISTS_CHILDREN", False)
+        monkeypatch.setattr(procfs, "KERNEL_LISTS_CHILDREN", False)
     tree = ProcessTree(root.pid)
     first = read_beside(root, tree)
     n_children, before = 30, first.reading

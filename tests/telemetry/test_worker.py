@@ -10,17 +10,11 @@ import psutil
 import pytest
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 
+from httpdyno import procfs
 from httpdyno.telemetry import worker as module
 from httpdyno.telemetry.observed import observed
 from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.worker import WorkerSampler
-from httpdyno.telemetry.worker_text import (
-    context_switches,
-    memory,
-    page_table_bytes,
-    stat,
-    statm_bytes,
-)
+from httpdyno.telemetry.worker import WorkerSampler, memory, statm_bytes
 
 DEADLINE_S = 10.0
 SHARED_MIB = 24
@@ -153,7 +147,7 @@ def test_one_whose_parent_died_is_still_followed():
 
 
 def test_where_the_kernel_lists_no_children_all_processes_are_looked_at(monkeypatch):
-    monkeypatch.setattr(module, "KERNEL_LISTS_CHILDREN", False)
+    monkeypatch.setattr(procfs, "KERNEL_LISTS_CHILDREN", False)
     with forked(1, (0, 0)) as (parent, children):
         assert set(by_pid(WorkerSampler([parent]))) == {parent, *children}
 
@@ -237,7 +231,6 @@ def test_what_may_not_be_seen_is_none_and_named():
     ]
 
 
-STAT = b"812 (a ) (b) S 1 812 812 0 -1 4194560 700 9 3 4 250 120 1 2 20 0 7 0 4711 9000 512 1 0"
 ROLLUP = b"""00400000-7ffd [rollup]
 Rss:                1764 kB
 Pss:                 219 kB
@@ -247,14 +240,6 @@ Private_Clean:        40 kB
 Private_Dirty:       108 kB
 Swap:                 16 kB
 """
-
-
-def test_a_name_may_contain_anything():
-    seen = stat(STAT)
-    assert (seen.name, seen.state, seen.parent) == ("a ) (b", "sleeping", 1)
-    assert (seen.minor_faults, seen.major_faults, seen.n_threads) == (700, 3, 7)
-    assert (seen.started_ticks, seen.rss_bytes) == (4711, 512 * PAGE_BYTES)
-    assert seen.user_s / seen.system_s == 250 / 120
 
 
 def test_an_old_kernel_tells_no_kinds_of_pages():
@@ -270,9 +255,7 @@ def test_an_old_kernel_tells_no_kinds_of_pages():
     assert memory(b"") is None
 
 
-def test_page_tables_are_told_of_every_process_but_zombies():
-    assert page_table_bytes(b"Name:\tx\nVmPTE:\t     188 kB\nVmSwap:\t 0 kB\n") == 188 * 1024
-    assert page_table_bytes(b"Name:\tx\nState:\tZ (zombie)\n") is None
+def test_page_tables_are_told_of_a_process():
     [own] = [
         each for each in WorkerSampler([os.getpid()]).read().workers if each.pid == os.getpid()
     ]
@@ -293,9 +276,3 @@ def test_a_look_counts_by_it_what_was_shared_since_the_fork():
         own = {each.pid: memory_of(each).uss_bytes for each in seen.workers}
     for pid in children:
         assert seen.statm_bytes[pid] > own[pid] + (SHARED_MIB - 4) * MIB
-
-
-def test_switches_are_the_last_lines_of_the_status():
-    text = b"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n"
-    assert context_switches(text) == (12, 3)
-    assert context_switches(b"Name:\tx\n") is None

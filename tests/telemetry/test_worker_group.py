@@ -10,12 +10,12 @@ from tests.telemetry.forked import forked
 from tests.telemetry.test_pool import MIB, worker
 
 from httpdyno.model import OfWorkers
+from httpdyno.procfs import ZOMBIE
 from httpdyno.telemetry.memory_bound import memory_bound
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.process_tree import memory_of
 from httpdyno.telemetry.worker import Sample, WorkerSampler
 from httpdyno.telemetry.worker_group import worker_groups, zombies_by_parent
-from httpdyno.telemetry.worker_text import ZOMBIE
 
 
 def process(pid, name, parent, own=1, **more):

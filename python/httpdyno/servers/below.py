@@ -7,10 +7,10 @@ import os
 from _signal import pidfd_send_signal
 from types import TracebackType
 
+from httpdyno.procfs import children_now, walk
+
 _AT_ONCE = 200
 """As many are signalled together: each is held by a descriptor, and those are few."""
-_KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: PTH110
-"""Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
 
 
 class suppress:  # noqa: N801 - as its model
@@ -30,13 +30,7 @@ class suppress:  # noqa: N801 - as its model
 
 def below() -> list[int]:
     """Return all processes that came from this one."""
-    found: list[int] = []
-    waiting = [os.getpid()]
-    while waiting:
-        found_here = children(waiting.pop())
-        found += found_here
-        waiting += found_here
-    return found
+    return walk([os.getpid()], children_now())[1:]
 
 
 def send(pids: list[int], number: int) -> None:
@@ -56,30 +50,4 @@ def send(pids: list[int], number: int) -> None:
 
 def children(pid: int) -> list[int]:
     """Return the children of a process; none where it is gone."""
-    if not _KERNEL_LISTS_CHILDREN:
-        return _scanned_children(pid)
-    found: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a folder only the kernel has
-    except OSError:
-        return found
-    for thread in threads:
-        with (
-            suppress(OSError),
-            open(f"/proc/{pid}/task/{thread}/children", "rb") as file,  # noqa: PTH123
-        ):
-            found += [int(child) for child in file.read().split()]
-    return found
-
-
-def _scanned_children(pid: int) -> list[int]:
-    found = []
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        try:
-            with open(f"/proc/{int(name)}/stat", "rb") as file:  # noqa: PTH123
-                stat = file.read()
-        except (OSError, ValueError):
-            continue
-        if int(stat[stat.rfind(b")") + 2 :].split()[1]) == pid:
-            found.append(int(name))
-    return found
+    return children_now()(pid)

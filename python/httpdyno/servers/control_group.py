@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.group_folder import group_folders
-from httpdyno.servers.live_process import ProcessInfo, process_info
+from httpdyno.procfs import ProcessStat
+from httpdyno.servers.live_process import process_info
 from httpdyno.servers.root_folder import is_own_folder
 
 CONTROLLERS = ("memory", "cpu")
@@ -174,7 +175,7 @@ def groups_of(owner: str) -> list[Path]:
     return found
 
 
-def group_members(group: Path) -> list[ProcessInfo]:
+def group_members(group: Path) -> list[ProcessStat]:
     """Return the live processes in a group and those below it."""
     # Asked once more when they are known: a pid may be another process's by then.
     known = {pid: info for pid in _pids_in(group) if (info := process_info(pid))}

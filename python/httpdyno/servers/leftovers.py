@@ -14,6 +14,7 @@ from pathlib import Path
 
 from httpdyno.interruption import cleaning
 from httpdyno.process_identity import Life
+from httpdyno.procfs import ProcessStat
 from httpdyno.servers.control_group import (
     end_group,
     group_members,
@@ -23,7 +24,6 @@ from httpdyno.servers.control_group import (
 )
 from httpdyno.servers.live_process import (
     Mark,
-    ProcessInfo,
     await_end,
     end_all,
     is_live,
@@ -125,7 +125,7 @@ def _reaped(folder: Path) -> list[str]:
     return done + left[1:]
 
 
-def _end_processes(record: RunRecord, folder: Path) -> tuple[int, list[ProcessInfo]]:
+def _end_processes(record: RunRecord, folder: Path) -> tuple[int, list[ProcessStat]]:
     """End all that came from an owner's servers; return how many ended, and what is left."""
     keepers = dict(record.keepers)
     mark = Mark(path=str(folder), key=record.key)
@@ -133,7 +133,7 @@ def _end_processes(record: RunRecord, folder: Path) -> tuple[int, list[ProcessIn
     groups = {*recorded, *groups_of(folder.name)}
     seen: set[int] = set()
 
-    def members() -> list[ProcessInfo]:
+    def members() -> list[ProcessStat]:
         found = members_of([*record.sessions, *record.keepers], mark)
         found += marked_processes(mark)
         found += (each for group in groups for each in group_members(group))

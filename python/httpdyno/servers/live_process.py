@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.process_identity import sees_own_processes, stat_fields
+from httpdyno.process_identity import sees_own_processes
+from httpdyno.procfs import ProcessStat, children_among, children_now, stat_of, walk
 
 MARK = "HTTPDYNO_INSTANCE"
 """Environment variable with a path in the instance's folder, different for each session, and the
@@ -56,38 +57,19 @@ class Mark:
         return key == self.key and f"{path}/".startswith(f"{self.path}/")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProcessInfo:
-    """A live process."""
-
-    pid: int
-    parent: int
-    session: int
-    started_ticks: int
-    has_terminal: bool = False
-
-
-def process_info(pid: int) -> ProcessInfo | None:
+def process_info(pid: int) -> ProcessStat | None:
     """Return what /proc says of a process; None if it is gone, or only a zombie of it is left."""
-    fields = stat_fields(pid)
-    if fields is None or fields[0] in {b"Z", b"X"}:
-        return None
-    return ProcessInfo(
-        pid=pid,
-        parent=int(fields[1]),
-        session=int(fields[3]),
-        started_ticks=int(fields[19]),
-        has_terminal=fields[4] != b"0",
-    )
+    seen = stat_of(pid)
+    return None if seen is None or seen.has_ended else seen
 
 
-def is_live(process: ProcessInfo) -> bool:
+def is_live(process: ProcessStat) -> bool:
     """Return whether it is still there, and its pid not another's meanwhile."""
     now = process_info(process.pid)
     return now is not None and now.started_ticks == process.started_ticks
 
 
-def live_processes() -> list[ProcessInfo]:
+def live_processes() -> list[ProcessStat]:
     """Return all live processes of this machine that can be seen.
 
     None where `/proc` shows another pid namespace's numbers, which name other processes here.
@@ -99,7 +81,7 @@ def live_processes() -> list[ProcessInfo]:
     return [info for info in found if info is not None]
 
 
-def session_members(leader: int, started_ticks: int) -> list[ProcessInfo]:
+def session_members(leader: int, started_ticks: int) -> list[ProcessStat]:
     """Return the live processes of a session, and their descendants that left it.
 
     Args:
@@ -109,7 +91,7 @@ def session_members(leader: int, started_ticks: int) -> list[ProcessInfo]:
     return members_of([(leader, started_ticks)])
 
 
-def members_of(sessions: Iterable[tuple[int, int]], mark: Mark | None = None) -> list[ProcessInfo]:
+def members_of(sessions: Iterable[tuple[int, int]], mark: Mark | None = None) -> list[ProcessStat]:
     """Return the live processes of sessions, (leader, its start) each, and their descendants.
 
     Args:
@@ -126,37 +108,30 @@ def members_of(sessions: Iterable[tuple[int, int]], mark: Mark | None = None) ->
         for leader, started_ticks in sessions
         if starts.get(leader, started_ticks) == started_ticks
     }
-    members = {
-        p.pid: p
+    members = [
+        p.pid
         for p in processes
         if p.session in ours
         and p.started_ticks >= ours[p.session]
         and (mark is None or p.session in starts or mark.is_on(p.pid))
-    }
-    grown = True
-    while grown:
-        children = [p for p in processes if p.parent in members and p.pid not in members]
-        members.update((p.pid, p) for p in children)
-        grown = bool(children)
-    return list(members.values())
+    ]
+    by_pid = {p.pid: p for p in processes}
+    below = children_among({p.pid: p.parent for p in processes})
+    return [by_pid[pid] for pid in walk(members, below)]
 
 
 def child_pids(pid: int) -> list[int]:
     """Return the children of a process, zombies included; empty when it is gone."""
-    folder = Path(f"/proc/{pid}/task")
-    try:
-        lists = [(task / "children").read_text(encoding="ascii") for task in folder.iterdir()]
-    except FileNotFoundError:  # it is gone, or the kernel lists none
-        return [process.pid for process in live_processes() if process.parent == pid]
-    return [int(child) for each in lists for child in each.split()]
+    return children_now()(pid)
 
 
 def children_of(pids: Iterable[int]) -> frozenset[int]:
     """Return the children of some processes, zombies included."""
-    return frozenset(child for pid in pids for child in child_pids(pid))
+    children_of = children_now()
+    return frozenset(child for pid in pids for child in children_of(pid))
 
 
-def marked_processes(mark: Mark) -> list[ProcessInfo]:
+def marked_processes(mark: Mark) -> list[ProcessStat]:
     """Return the live processes of marked sessions: those whose leader bears the mark, or is gone.
 
     Whoever took over a server's environment in a shell bears the mark, but in a session of the
@@ -167,13 +142,13 @@ def marked_processes(mark: Mark) -> list[ProcessInfo]:
     return [
         process
         for process in marked.values()
-        if not process.has_terminal
+        if not process.terminal
         # 0 is one that was opened outside of this pid namespace.
         and (process.session in marked or process.session not in {0, *processes})
     ]
 
 
-def send(processes: Iterable[ProcessInfo], number: int) -> None:
+def send(processes: Iterable[ProcessStat], number: int) -> None:
     """Signal each of them that is still the same process."""
     for process in processes:
         try:
@@ -189,11 +164,11 @@ def send(processes: Iterable[ProcessInfo], number: int) -> None:
             os.close(handle)
 
 
-def end_all(members: Callable[[], list[ProcessInfo]]) -> list[ProcessInfo]:
+def end_all(members: Callable[[], list[ProcessStat]]) -> list[ProcessStat]:
     """End all of them, TERM first and then KILL, each bounded; return what is left."""
-    seen: dict[int, ProcessInfo] = {}
+    seen: dict[int, ProcessStat] = {}
 
-    def remaining() -> list[ProcessInfo]:
+    def remaining() -> list[ProcessStat]:
         # One that is ending has lost the environment by which it was found before it has let go of
         # what it listens on.
         found = members()
@@ -213,7 +188,7 @@ def end_all(members: Callable[[], list[ProcessInfo]]) -> list[ProcessInfo]:
     return left
 
 
-def await_end(processes: Iterable[ProcessInfo], timeout_s: float) -> None:
+def await_end(processes: Iterable[ProcessStat], timeout_s: float) -> None:
     """Wait until all of them have ended, or the time is up."""
     deadline_s = time.monotonic() + timeout_s
     for process in processes:

@@ -20,6 +20,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError, RevertError
 from httpdyno.interruption import cleaning
 from httpdyno.model import LimitValues
+from httpdyno.procfs import ProcessStat
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import (
@@ -34,7 +35,6 @@ from httpdyno.servers.limit_group import LimitGroups, make_limit_groups
 from httpdyno.servers.live_process import (
     MARK,
     Mark,
-    ProcessInfo,
     child_pids,
     end_all,
     marked_processes,
@@ -215,7 +215,7 @@ class ServerProcess:
         poller.register(self._root, select.POLLIN)
         return bool(poller.poll(max(0.0, timeout_s) * 1e3))
 
-    def members(self) -> list[ProcessInfo]:
+    def members(self) -> list[ProcessStat]:
         """Return the live processes of its session and their descendants."""
         return session_members(self.pid, self._kept.started_ticks)
 
@@ -278,7 +278,7 @@ class ServerProcess:
             )
         self._kept.give_up()
 
-    def _known_members(self) -> list[ProcessInfo]:
+    def _known_members(self) -> list[ProcessStat]:
         """Return what came from it, as far as that shows without a keeper."""
         found = members_of([(self.pid, self._kept.started_ticks)], self._mark)
         found += marked_processes(self._mark)

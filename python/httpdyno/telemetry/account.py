@@ -31,8 +31,8 @@ from msgspec import structs
 
 from httpdyno.group_folder import group_folders
 from httpdyno.model import Telemetry
+from httpdyno.procfs import content
 from httpdyno.telemetry.kernel_text import counters
-from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.process_tree import (
     Memory,
     ProcessTree,

@@ -16,8 +16,8 @@ import math
 import time
 from dataclasses import dataclass
 
+from httpdyno.procfs import readable
 from httpdyno.telemetry.look.ledger import Account, Identity, Transfers, moved, settled, transferred
-from httpdyno.telemetry.proc_file import readable
 from httpdyno.telemetry.worker import Sample, Worker, not_visible
 
 EACH_SECOND_RATIO = 0.001

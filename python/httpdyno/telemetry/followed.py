@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.model import RootProcess
+from httpdyno.procfs import stat_of
 from httpdyno.telemetry.account import account_found
-from httpdyno.telemetry.proc_file import content
-from httpdyno.telemetry.worker_text import stat
 
 Roots = tuple[RootProcess, ...]
 """What names a server: no other one began as the same processes."""
@@ -75,6 +74,5 @@ class _Eyes:
 
 def _name(process: RootProcess) -> str:
     """Return what a process is called; empty where it has ended, and another may have its pid."""
-    text = content(b"/proc/%d/stat" % process.pid)
-    now = stat(text) if text else None
+    now = stat_of(process.pid)
     return now.name if now is not None and now.started_ticks == process.start_ticks else ""

@@ -16,9 +16,9 @@ from typing import Protocol
 from msgspec import structs
 
 from httpdyno.model import Telemetry
+from httpdyno.procfs import content
 from httpdyno.telemetry.kernel_text import counters
 from httpdyno.telemetry.look.allowance import hits
-from httpdyno.telemetry.proc_file import content
 
 
 class Group(Protocol):

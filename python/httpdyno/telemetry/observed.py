@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from httpdyno.procfs import content
 from httpdyno.telemetry.memory_bound import MemoryBound, memory_bound
 from httpdyno.telemetry.pool import Pool, pool
-from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.server_sockets import ServerSockets
 from httpdyno.telemetry.surroundings import (
     HostMemory,
@@ -13,8 +13,7 @@ from httpdyno.telemetry.surroundings import (
     host_memory,
     memory_limit_bytes,
 )
-from httpdyno.telemetry.worker import Worker, WorkerSampler
-from httpdyno.telemetry.worker_text import statm_bytes
+from httpdyno.telemetry.worker import Worker, WorkerSampler, statm_bytes
 
 _NO_ROOM = "room for workers is not known where the kernel does not tell"
 

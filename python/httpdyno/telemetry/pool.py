@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpdyno.telemetry.worker import Sample, Worker
-from httpdyno.telemetry.worker_text import Memory
+from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,44 +1,18 @@
-"""Reading /proc: a file's content, again and again, and who is below whom."""
+"""Files of /proc that stay open from one reading to the next."""
 
 import os
 import resource
 import weakref
-from collections.abc import Callable, Container
+from collections.abc import Container
 from contextlib import suppress
-from pathlib import Path
 
-KERNEL_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
-"""Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
+from httpdyno.procfs import readable
+
 BESIDE_A_LOAD = 0.1
 """Of the files that a process may open, where a load's connections are among them."""
 _PIECE_BYTES = 4096
 _MOST_KEPT = 4096
 _NONE: dict[bytes, int] = {}
-
-
-def content(path: bytes) -> bytes:
-    """Return a /proc file's content; empty when the process is gone, or may not be read."""
-    try:
-        return readable(path)
-    except OSError:
-        return b""
-
-
-def readable(path: bytes) -> bytes:
-    """Return a /proc file's content.
-
-    Raises:
-        OSError: The process is gone, or may not be read.
-    """
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        # The kernel gives at most a page at a time.
-        whole = b""
-        while piece := os.read(handle, 65_536):
-            whole += piece
-    finally:
-        os.close(handle)
-    return whole
 
 
 class KeptFiles:
@@ -122,40 +96,3 @@ def _close_all(handles: dict[int, dict[bytes, int]]) -> None:
         for handle in of_process.values():
             with suppress(OSError):
                 os.close(handle)
-
-
-def listed_children(pid: int, *, has_one_thread: bool, files: KeptFiles | None = None) -> list[int]:
-    """Return the children as the kernel lists them: each hangs on the thread that forked it.
-
-    Args:
-        pid: The process.
-        has_one_thread: Whether that is all that it has.
-        files: Keeps the list of one open that has none, so that it is cheap to see that.
-    """
-    if has_one_thread:
-        name = b"task/%d/children" % pid
-        text = files.content(pid, name) if files else content(b"/proc/%d/%s" % (pid, name))
-        return [int(child) for child in text.split()]
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - hot
-    except OSError:
-        return []
-    return [
-        int(child)
-        for thread in threads
-        for child in content(b"/proc/%d/task/%s/children" % (pid, thread.encode())).split()
-    ]
-
-
-def scanned_children(parent_of: Callable[[int], int | None]) -> Callable[[int], list[int]]:
-    """Return a look-up of children made from all of this machine's processes.
-
-    Args:
-        parent_of: The parent of a process; None for one that is gone.
-    """
-    by_parent: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - hot
-        parent = parent_of(int(name)) if name.isdigit() else None
-        if parent is not None:
-            by_parent.setdefault(parent, []).append(int(name))
-    return lambda pid: by_parent.get(pid, [])

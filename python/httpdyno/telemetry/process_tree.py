@@ -20,23 +20,23 @@ in the tree. Without a keeper it is followed where it was seen before, and what 
 last reading before its own end is kept.
 """
 
-import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from httpdyno.telemetry.file_pages import file_bytes
-from httpdyno.telemetry.proc_file import (
-    KERNEL_LISTS_CHILDREN,
-    content,
-    listed_children,
-    scanned_children,
+from httpdyno.procfs import (
+    DEAD,
+    ProcessStat,
+    children_now,
+    ignores_children,
+    of_process,
+    stat_of,
+    walk,
 )
+from httpdyno.telemetry.file_pages import file_bytes
 from httpdyno.telemetry.worker import Worker, WorkerSampler
-from httpdyno.telemetry.worker_text import ignores_children
 
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ATTEMPTS = 5
 _CPUCLOCK_SCHED = 2
 """Of <linux/posix-timers.h>: a process clock's id is its inverted pid, three bits up, and this."""
@@ -67,20 +67,6 @@ class Memory(NamedTuple):
     """Each of them, and children of theirs that have ended and that nobody has asked how."""
 
 
-class _Process(NamedTuple):
-    """A process as a reading saw it."""
-
-    pid: int
-    parent: int
-    is_being_reaped: bool
-    """It is listed, but its parent's reaped time may have it already."""
-    started_ticks: int
-    reaped_ticks: int
-    n_threads: int
-    major_faults: int
-    reaped_faults: int
-
-
 class ProcessTree:
     """The tree below a root process. Not for several threads at once."""
 
@@ -94,7 +80,7 @@ class ProcessTree:
         """
         self._root = keeper_pid or root_pid
         self._keeper = keeper_pid
-        self._known: dict[int, _Process] = {}
+        self._known: dict[int, ProcessStat] = {}
         self._used_s: dict[int, float] = {}
         """What each known process and its reaped children had used at the last reading."""
         self._lost_s = 0.0
@@ -116,15 +102,14 @@ class ProcessTree:
         self._keep_orphans_time(processes)
         self._known = processes
         self._used_s = {
-            pid: (own_s[pid] or 0.0) + process.reaped_ticks / _TICKS_PER_S
-            for pid, process in processes.items()
+            pid: (own_s[pid] or 0.0) + process.reaped_s for pid, process in processes.items()
         }
         return Usage(
             cpu_s=sum(self._used_s.values()) + self._lost_s,
             n_processes=len(processes) - (self._keeper in processes),
             major_faults=sum(
-                each.reaped_faults + (0 if each.pid == self._keeper else each.major_faults)
-                for each in processes.values()
+                each.reaped_major_faults + (0 if pid == self._keeper else each.major_faults)
+                for pid, each in processes.items()
             ),
         )
 
@@ -143,28 +128,41 @@ class ProcessTree:
 
     def ignores_children(self) -> bool:
         """Whether one of its processes ignores how children end, so that their time is lost."""
-        return any(ignores_children(content(b"/proc/%d/status" % pid)) for pid in self.pids())
+        return any(ignores_children(of_process(pid, b"status")) for pid in self.pids())
 
     def _own_cpu_s(self, pid: int) -> float | None:
         return 0.0 if pid == self._keeper else _own_cpu_s(pid)
 
-    def _walk(self) -> tuple[dict[int, _Process], bool]:
+    def _walk(self) -> tuple[dict[int, ProcessStat], bool]:
         """Return the processes by pid, and whether none was reaped while they were looked for."""
-        children_of = self._listed_children if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
-        found: dict[int, _Process] = {}
-        is_whole = _descend(self._root, found, children_of)
+        children_of = children_now()
+        found: dict[int, ProcessStat] = {}
+
+        def below(pid: int) -> list[int]:
+            # If it began threads since, what those forked is seen at the next reading.
+            known = self._known.get(pid)
+            children = children_of(pid, has_one_thread=known is not None and known.n_threads == 1)
+            process = stat_of(pid)
+            # One that is being reaped is listed, but its parent's reaped time may have it already.
+            if process is None or process.state == DEAD:
+                return []
+            found[pid] = process
+            return children
+
+        met = walk(self._tops(found), below)
+        return found, len(found) == len(met)
+
+    def _tops(self, found: dict[int, ProcessStat]) -> Iterator[int]:
+        """Yield those below which the tree is; what was found by then grows meanwhile."""
+        yield self._root
         # Those whose parent died are no longer below the root.
         for pid, before in self._known.items():
-            if pid not in found and _has_start(pid, before.started_ticks):
-                is_whole &= _descend(pid, found, children_of)
-        return found, is_whole
+            if pid not in found:
+                now = stat_of(pid)
+                if now is not None and now.started_ticks == before.started_ticks:
+                    yield pid
 
-    def _listed_children(self, pid: int) -> list[int]:
-        # If it began threads since, what those forked is seen at the next reading.
-        known = self._known.get(pid)
-        return listed_children(pid, has_one_thread=known is not None and known.n_threads == 1)
-
-    def _keep_orphans_time(self, processes: dict[int, _Process]) -> None:
+    def _keep_orphans_time(self, processes: dict[int, ProcessStat]) -> None:
         for pid, before in self._known.items():
             if pid not in processes and pid != self._root and before.parent not in self._known:
                 self._lost_s += self._used_s[pid]
@@ -210,54 +208,8 @@ def own_cpu_s_of(pids: Iterable[int]) -> dict[int, float]:
 
 def faults_of(pids: Iterable[int]) -> int:
     """Return the major faults of some processes and of children that they reaped."""
-    known = [process for pid in pids if (process := _process(pid)) is not None]
-    return sum(each.major_faults + each.reaped_faults for each in known)
-
-
-def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], list[int]]) -> bool:
-    """Add the process and those below it; return whether all that were listed were still there."""
-    is_whole = True
-    waiting = [pid]
-    while waiting:
-        current = waiting.pop()
-        if current in found:
-            continue
-        children = children_of(current)
-        process = _process(current)
-        if process is None or process.is_being_reaped:
-            is_whole = False
-        else:
-            found[current] = process
-            waiting += children
-    return is_whole
-
-
-def _process(pid: int) -> _Process | None:
-    text = content(b"/proc/%d/stat" % pid)
-    if not text:
-        return None
-    # The second field is the name in parentheses, which may itself contain anything.
-    fields = text[text.rindex(b")") + 2 :].split(None, 20)
-    return _Process(
-        pid=pid,
-        parent=int(fields[1]),
-        is_being_reaped=fields[0] == b"X",
-        started_ticks=int(fields[19]),
-        reaped_ticks=int(fields[13]) + int(fields[14]),
-        n_threads=int(fields[17]),
-        major_faults=int(fields[9]),
-        reaped_faults=int(fields[10]),
-    )
-
-
-def _parent(pid: int) -> int | None:
-    process = _process(pid)
-    return None if process is None else process.parent
-
-
-def _has_start(pid: int, started_ticks: int) -> bool:
-    process = _process(pid)
-    return process is not None and process.started_ticks == started_ticks
+    known = [process for pid in pids if (process := stat_of(pid)) is not None]
+    return sum(each.major_faults + each.reaped_major_faults for each in known)
 
 
 def _own_cpu_s(pid: int) -> float | None:

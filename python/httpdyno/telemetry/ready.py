@@ -4,11 +4,8 @@
 Source: the kernel's Documentation/scheduler/sched-stats.rst.
 """
 
-from contextlib import suppress
-from pathlib import Path
-
+from httpdyno.procfs import of_process, thread_ids
 from httpdyno.telemetry.account import Account
-from httpdyno.telemetry.proc_file import content
 
 
 class ReadyTime:
@@ -23,11 +20,10 @@ class ReadyTime:
     def look(self) -> None:
         """Take note of what each thread has by now."""
         for pid in self._account.own_cpu_s():
-            with suppress(OSError):  # it ended meanwhile
-                for thread in [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]:
-                    told = content(b"/proc/%d/task/%d/schedstat" % (pid, thread)).split()
-                    if told:
-                        self._last[pid, thread] = int(told[0]), int(told[1])
+            for thread in thread_ids(pid):
+                told = of_process(pid, b"task/%d/schedstat" % thread).split()
+                if told:
+                    self._last[pid, thread] = int(told[0]), int(told[1])
 
     def for_each_run_s(self, cpu_s: float) -> float | None:
         """Return for how long they waited while they ran so long; None where nobody tells.

@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Collection, Mapping
 
 from httpdyno.errors import AdapterError
+from httpdyno.procfs import content
 from httpdyno.sock_diag import Diagnosis
 from httpdyno.telemetry.kernel_text import tcp_extensions
-from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.surroundings import ListenQueue, Sockets
 from httpdyno.telemetry.worker import not_visible
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from httpdyno.procfs import content
 from httpdyno.telemetry.kernel_text import (
     Pressure,
     counters,
@@ -19,7 +20,6 @@ from httpdyno.telemetry.kernel_text import (
     running_threads,
     tcp_extensions,
 )
-from httpdyno.telemetry.proc_file import content
 
 _RESOURCES = ("cpu", "memory", "io")
 _PROC = "/proc"

@@ -13,10 +13,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from httpdyno.procfs import content
 from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.disk import Disk, DiskTransfers
 from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, content, descriptors_to_keep
+from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, descriptors_to_keep
 from httpdyno.telemetry.surroundings import cpu_count, run_queue
 from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler
 

@@ -7,35 +7,34 @@ turn, those first that were never read, and each worker says how old its figures
 in all is measured by `benches/eyes`.
 
 Nothing is sent or signalled. What may not be seen is None and named.
+
+Source: proc_pid_smaps(5), proc_pid_statm(5).
 """
 
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from httpdyno.telemetry.proc_file import (
-    KERNEL_LISTS_CHILDREN,
-    KeptFiles,
-    content,
-    listed_children,
-    readable,
-    scanned_children,
-)
-from httpdyno.telemetry.worker_text import (
+from httpdyno.procfs import (
     DEAD,
     ZOMBIE,
-    Memory,
-    Stat,
+    ProcessStat,
+    children_now,
     context_switches,
     ignores_children,
-    memory,
     page_table_bytes,
-    stat,
+    readable,
+    stat_of,
+    walk,
 )
+from httpdyno.telemetry.proc_file import KeptFiles
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_KINDS = (b"Private", b"Shared")
+"""Of pages, in /proc/PID/smaps_rollup."""
 _KERNEL_SUMS_UP = os.path.exists("/proc/self/smaps_rollup")  # noqa: PTH110 - a plain question
 EACH_SECOND_S = 0.012
 """CPU time of a sampler that reads each second for long; who makes something of it takes more."""
@@ -50,6 +49,27 @@ def not_visible() -> str:
     if os.geteuid() == 0:
         return "not visible: this root may not look into other users' processes"
     return "not visible without root"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Memory:
+    """What of a process is in memory, by /proc/PID/smaps_rollup."""
+
+    rss_bytes: int
+    pss_bytes: int
+    """Shared pages by their shares: of a whole pool these add up to what it occupies."""
+    uss_bytes: int
+    """Pages that no other process has: what its end would give back."""
+    shared_bytes: int
+    """Pages that others have too, in full; these others need not be of the same pool."""
+    anonymous_pss_bytes: int | None
+    """Memory of its own making and shared memory, of `pss_bytes`; None before Linux 5.4."""
+    file_pss_bytes: int | None
+    """Pages of files, which the kernel may take away and read again; None before Linux 5.4."""
+    swap_bytes: int
+    """Of it in swap, shared pages by their shares."""
+    named_pss_bytes: int = 0
+    """Of `anonymous_pss_bytes` what is shared by name, and so is mapped as a file is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +180,7 @@ class WorkerSampler:
         self._files = KeptFiles(keeps)
         self._rest_s = 0.0
         """What all but memory took in the sample before."""
-        self._known: dict[int, Stat] = {}
+        self._known: dict[int, ProcessStat] = {}
         self._memory: dict[tuple[int, int], _Seen] = {}
 
     def read(self) -> Sample:
@@ -175,25 +195,30 @@ class WorkerSampler:
         self._rest_s = time.thread_time() - began_s - memory_s
         return Sample(at_s=at_s, root_pids=self._roots, workers=workers)
 
-    def _walk(self) -> dict[int, Stat]:
-        found: dict[int, Stat] = {}
+    def _walk(self) -> dict[int, ProcessStat]:
+        found: dict[int, ProcessStat] = {}
+        children_of = children_now()
 
-        def listed(pid: int) -> list[int]:
-            return listed_children(pid, has_one_thread=found[pid].n_threads == 1, files=self._files)
+        def below(pid: int) -> list[int]:
+            now = self._stat(pid)
+            if now is None or now.state == DEAD:
+                return []
+            found[pid] = now
+            return children_of(pid, has_one_thread=now.n_threads == 1, read=self._files.content)
 
-        children_of = listed if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
-        for pid in self._roots:
-            if self._is_the_root(pid):
-                self._descend(pid, found, children_of)
-        for pid in self._others():
-            self._descend(pid, found, children_of)
+        walk(self._tops(found), below)
+        return found
+
+    def _tops(self, found: dict[int, ProcessStat]) -> Iterator[int]:
+        """Yield those below which the server is; what was found by then grows meanwhile."""
+        yield from (pid for pid in self._roots if self._is_the_root(pid))
+        yield from self._others()
         # Those whose parent died are no longer below the root.
         for pid, before in self._known.items():
             if pid not in found:
                 now = self._stat(pid)
                 if now is not None and now.started_ticks == before.started_ticks:
-                    self._descend(pid, found, children_of)
-        return found
+                    yield pid
 
     def _is_the_root(self, pid: int) -> bool:
         """Whether the number of a root has not gone to another program since."""
@@ -202,22 +227,8 @@ class WorkerSampler:
             return False
         return self._root_ticks.setdefault(pid, now.started_ticks) == now.started_ticks
 
-    def _descend(
-        self, pid: int, found: dict[int, Stat], children_of: Callable[[int], list[int]]
-    ) -> None:
-        waiting = [pid]
-        while waiting:
-            current = waiting.pop()
-            if current in found:
-                continue
-            now = self._stat(current)
-            if now is not None and now.state != DEAD:
-                found[current] = now
-                waiting += reversed(children_of(current))
-
-    def _stat(self, pid: int) -> Stat | None:
-        text = self._files.content(pid, b"stat")
-        return stat(text) if text else None
+    def _stat(self, pid: int) -> ProcessStat | None:
+        return stat_of(pid, self._files.content)
 
     def _read_memory(self, at_s: float) -> float:
         """Read memory in turn: who was never read first, then who was read longest ago.
@@ -284,14 +295,38 @@ class WorkerSampler:
         )
 
 
-def _stat(pid: int) -> Stat | None:
-    text = content(b"/proc/%d/stat" % pid)
-    return stat(text) if text else None
+def statm_bytes(text: bytes) -> int | None:
+    """Return a process's virtual size less its pages of files and shared memory.
+
+    What it shares with its parent since the fork, and what it never touched, is in there.
+
+    Args:
+        text: Of /proc/PID/statm; empty where it is gone.
+    """
+    pages = [int(each) for each in text.split()[:3]]
+    return (pages[0] - pages[2]) * _PAGE_BYTES if len(pages) == 3 and pages[0] else None  # noqa: PLR2004
 
 
-def _parent(pid: int) -> int | None:
-    now = _stat(pid)
-    return None if now is None else now.parent
+def memory(text: bytes) -> Memory | None:
+    """Return what /proc/PID/smaps_rollup says; None of a zombie, which has no memory."""
+    kib: dict[bytes, int] = {}
+    for line in text.splitlines()[1:]:
+        name, _, rest = line.partition(b":")
+        kib[name] = int(rest.split(None, 1)[0])
+    if b"Pss" not in kib:
+        return None
+    own, shared = (kib[b"%s_Clean" % kind] + kib[b"%s_Dirty" % kind] for kind in _KINDS)
+    has_kinds = b"Pss_Anon" in kib
+    return Memory(
+        rss_bytes=kib[b"Rss"] * 1024,
+        pss_bytes=kib[b"Pss"] * 1024,
+        uss_bytes=(own + kib.get(b"Private_Hugetlb", 0)) * 1024,
+        shared_bytes=(shared + kib.get(b"Shared_Hugetlb", 0)) * 1024,
+        anonymous_pss_bytes=(kib[b"Pss_Anon"] + kib[b"Pss_Shmem"]) * 1024 if has_kinds else None,
+        file_pss_bytes=kib[b"Pss_File"] * 1024 if has_kinds else None,
+        swap_bytes=kib.get(b"SwapPss", kib.get(b"Swap", 0)) * 1024,
+        named_pss_bytes=kib[b"Pss_Shmem"] * 1024 if has_kinds else 0,
+    )
 
 
 def _memory(pid: int, at_s: float) -> _Seen:

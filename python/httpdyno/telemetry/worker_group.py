@@ -15,8 +15,7 @@ from typing import TypeVar
 from httpdyno.model import OfWorkers, WorkersSeen
 from httpdyno.telemetry.memory_bound import kernel_bytes_of
 from httpdyno.telemetry.pool import size
-from httpdyno.telemetry.worker import Worker
-from httpdyno.telemetry.worker_text import Memory
+from httpdyno.telemetry.worker import Memory, Worker
 
 _Each = TypeVar("_Each")
 

@@ -20,10 +20,11 @@ import msgspec
 import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.procfs import ProcessStat, stat_of
 from httpdyno.servers.adapter import Logged, NotRunning, Place, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.leftovers import reap_leftovers
-from httpdyno.servers.live_process import ProcessInfo, members_of, process_info
+from httpdyno.servers.live_process import members_of, process_info
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.testing.server_holder import Held
@@ -290,12 +291,12 @@ def _holder(case: AdapterCase) -> "Iterator[tuple[subprocess.Popen[bytes], Held]
             raise
 
 
-def _members(leaders: Iterable[int]) -> list[ProcessInfo]:
+def _members(leaders: Iterable[int]) -> list[ProcessStat]:
     found = (process_info(leader) for leader in leaders)
     return members_of((each.pid, each.started_ticks) for each in found if each is not None)
 
 
-def _alive(processes: list[ProcessInfo]) -> list[int]:
+def _alive(processes: list[ProcessStat]) -> list[int]:
     """Return those that still are the same live process."""
     now = ((process, process_info(process.pid)) for process in processes)
     return [p.pid for p, info in now if info and info.started_ticks == p.started_ticks]
@@ -304,7 +305,7 @@ def _alive(processes: list[ProcessInfo]) -> list[int]:
 def _suspend(pid: int) -> None:
     """Stop it, as `kill -STOP` does, and wait until it is."""
     os.kill(pid, signal.SIGSTOP)
-    _wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    _wait_for(lambda: (now := stat_of(pid)) is not None and now.state == "stopped")
 
 
 def _said(running: Running, case: AdapterCase) -> list[int]:

@@ -12,6 +12,7 @@ from tests.report.plain import plain_text
 from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
+from httpdyno.procfs import ZOMBIE
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
 from httpdyno.report.inspect.json import inspect_json
@@ -29,8 +30,7 @@ from httpdyno.telemetry.memory_bound import memory_bound
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
-from httpdyno.telemetry.worker import Sample, Worker
-from httpdyno.telemetry.worker_text import ZOMBIE, Memory
+from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 NOW_S = 2_000_000.0
 MAIN = "/etc/nginx/nginx.conf"

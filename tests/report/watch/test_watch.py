@@ -8,6 +8,7 @@ from rich.console import Console
 from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import Behind
+from httpdyno.procfs import ZOMBIE
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
@@ -20,8 +21,7 @@ from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.status_text import APACHE, Status
 from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
 from httpdyno.telemetry.watched import Look, Watched, first_look, next_look
-from httpdyno.telemetry.worker import Sample, Worker
-from httpdyno.telemetry.worker_text import ZOMBIE, Memory
+from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 ROOT_PID, MIB = 812, 1 << 20
 TITLE = "apache 812  /etc/apache2/apache2.conf"

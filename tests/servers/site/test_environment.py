@@ -6,7 +6,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
-from httpdyno.process_identity import stat_fields
+from httpdyno.procfs import stat_of
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.site.environment import (
     member_environment,
@@ -111,8 +111,9 @@ def process():
         # Until a program runs, the kernel says that it has no variables.
         assert started.stdout is not None
         assert started.stdout.readline() == b"up\n"
-        fields = stat_fields(started.pid) or []
-        yield started.pid, int(fields[19])
+        seen = stat_of(started.pid)
+        assert seen is not None
+        yield started.pid, seen.started_ticks
         started.kill()
 
 

@@ -13,12 +13,11 @@ import re
 import select
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 from httpdyno.errors import AdapterError
+from httpdyno.procfs import stat_of
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import remove_place
@@ -35,8 +34,6 @@ _SHELL = 'exec "$@" <"$HTTPDYNO_ASKED" >"$HTTPDYNO_ANSWERED"'
 _PROCESS_CLOCK = 2
 """Of clock numbers of processes: `CPUCLOCK_SCHED`, what the scheduler has given it, exactly."""
 _ANSWER = re.compile(r"([0-9]{1,18}) [0-9]{1,18}")
-_FAULTS_FIELD = 9
-"""Of /proc/PID/stat behind the name: page faults of children that ended, each of which has some."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,8 +196,9 @@ def said_cpu_ns(answer: str) -> int | None:
 
 
 def ended_children_faults(pid: int) -> int:
-    """Return the page faults of a process's children that ended; 0 where it is not there."""
-    with suppress(OSError, ValueError, IndexError):
-        text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
-        return int(text.rpartition(")")[2].split()[_FAULTS_FIELD - 1])
-    return 0
+    """Return the page faults of a process's children that ended; 0 where it is not there.
+
+    Each of them has some.
+    """
+    seen = stat_of(pid)
+    return seen.reaped_minor_faults if seen else 0

@@ -12,7 +12,8 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
 from httpdyno.model import Member
-from httpdyno.process_identity import has_gained_rights, process_users, stat_fields
+from httpdyno.process_identity import has_gained_rights, process_users
+from httpdyno.procfs import stat_of
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.staging import INHERITED
 from httpdyno.servers.unit import variable_files, variables_of
@@ -184,8 +185,8 @@ def _of_process(text: str, user: str) -> dict[str, str] | None:
         is_theirs = is_theirs and process_users(pid) in theirs and not has_gained_rights(pid)
     except (OSError, KeyError):
         return None
-    fields = stat_fields(pid)
-    if not is_theirs or fields is None or fields[19] != ticks.encode():
+    seen = stat_of(pid)
+    if not is_theirs or seen is None or str(seen.started_ticks) != ticks:
         return None
     pairs = (os.fsdecode(entry).partition("=") for entry in entries)
     return {name: value for name, found, value in pairs if found}

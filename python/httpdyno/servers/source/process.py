@@ -7,9 +7,10 @@ import os
 import pwd
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from httpdyno.procfs import children_among, content, stat_of, status_words, walk
 
 PROC = Path("/proc")
 
@@ -89,17 +90,8 @@ def details(pid: int, proc: Path = PROC) -> ProcessDetails:
 
 def descendants(pid: int, processes: dict[int, ProcessFacts]) -> tuple[ProcessFacts, ...]:
     """Return the processes below one, itself left out, in order of pid."""
-    found: dict[int, ProcessFacts] = {}
-    waiting = {pid}
-    while waiting:
-        below = {
-            each.pid: each
-            for each in processes.values()
-            if each.parent in waiting and each.pid not in found and each.pid != pid
-        }
-        found |= below
-        waiting = set(below)
-    return tuple(found[each] for each in sorted(found))
+    below = children_among({each.pid: each.parent for each in processes.values()})
+    return tuple(processes[each] for each in sorted(walk([pid], below)[1:]))
 
 
 def ancestry(pid: int, processes: dict[int, ProcessFacts]) -> tuple[ProcessFacts, ...]:
@@ -166,60 +158,41 @@ def _booted_at_s() -> float:
 
 def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
     folder = f"{proc}/{pid}"
-    try:
-        stat = _text(f"{folder}/stat")
-        # A server may write a whole sentence over its arguments, without a NUL at its end.
-        arguments = tuple(_text(f"{folder}/cmdline").rstrip("\0").split("\0"))
-    except OSError:  # gone meanwhile
-        return None
-    opened, closed = stat.find("("), stat.rfind(")")
-    fields = stat[closed + 2 :].split()
-    if not any(arguments) or fields[0] in {"Z", "X"}:
+
+    def read(_pid: int, name: bytes) -> bytes:
+        return content(os.fsencode(folder) + b"/" + name)
+
+    def text(name: bytes) -> str:
+        return read(pid, name).decode(errors="surrogateescape")
+
+    stat = stat_of(pid, read)
+    # A server may write a whole sentence over its arguments, without a NUL at its end.
+    arguments = tuple(text(b"cmdline").rstrip("\0").split("\0"))
+    if stat is None or stat.has_ended or not any(arguments):
         return None
     program = _link(f"{folder}/exe")
-    status = _status(folder)
-    if "Uid" not in status:  # gone meanwhile: whose it was nobody can say
+    status = read(pid, b"status")
+    users = status_words(status, b"Uid")
+    if not users:  # gone meanwhile: whose it was nobody can say
         return None
-    control_group = _control_group(folder)
+    control_group = text(b"cgroup")
     return ProcessFacts(
         pid=pid,
-        parent=int(fields[1]),
-        name=stat[opened + 1 : closed],
-        started_at_s=booted_at_s + int(fields[19]) / _TICKS_PER_S,
-        start_ticks=int(fields[19]),
+        parent=stat.parent,
+        name=stat.name,
+        started_at_s=booted_at_s + stat.started_ticks / _TICKS_PER_S,
+        start_ticks=stat.started_ticks,
         program=program.removesuffix(_DELETED),
         is_replaced=program.endswith(_DELETED),
         arguments=arguments,
         folder=_link(f"{folder}/cwd"),
-        user=_user(status),
+        user=user_name(int(users[0])),
         unit=unit_of(control_group),
         groups=groups_of(control_group),
         root=_link(f"{folder}/root") or "/",
         # One number for each namespace of processes, from that of this /proc inward.
-        has_own_pids=len(status.get("NSpid", "").split()) > 1,
+        has_own_pids=len(status_words(status, b"NSpid")) > 1,
     )
-
-
-def _status(folder: str) -> dict[str, str]:
-    with suppress(OSError):
-        lines = _text(f"{folder}/status").splitlines()
-        return {name: text for name, _, text in (line.partition(":") for line in lines)}
-    return {}
-
-
-def _user(status: dict[str, str]) -> str:
-    return user_name(int(status["Uid"].split()[0]))
-
-
-def _control_group(folder: str) -> str:
-    with suppress(OSError):
-        return _text(f"{folder}/cgroup")
-    return ""
-
-
-def _text(path: str) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123 - hot
-        return file.read().decode(errors="surrogateescape")
 
 
 def _link(path: str) -> str:

@@ -17,20 +17,22 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError, RevertError, TargetError
 from httpdyno.interruption import cleaning
-from httpdyno.runnable import own_program
-from httpdyno.telemetry.proc_file import (
-    KERNEL_LISTS_CHILDREN,
+from httpdyno.procfs import (
+    children_now,
     content,
-    listed_children,
-    scanned_children,
+    of_process,
+    stat_of,
+    status_words,
+    thread_ids,
+    walk,
 )
+from httpdyno.runnable import own_program
 
 _ATTACH_S = 10.0
 _DETACH_S = 5.0
 _POLL_S = 0.005
 _TRIES = 5
 _GONE = "No such process"
-_ENDED = (b"Z", b"X")
 _PROGRAM = (
     # The parent may be gone before the kernel was told to tell.
     "import ctypes, os, sys\n"
@@ -163,20 +165,23 @@ def require_tracing() -> None:
 
 def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
     """Return the processes of some trees, without those that have ended: roots first."""
-    found: dict[int, None] = {}
-    children_of = _children if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
-    waiting = list(reversed(root_pids))
-    while waiting:
-        pid = waiting.pop()
-        if pid not in found and (fields := _fields(pid)) and fields[0] not in _ENDED:
-            found[pid] = None
-            waiting += reversed(children_of(pid))
+    found: list[int] = []
+    children_of = children_now()
+
+    def below(pid: int) -> list[int]:
+        now = stat_of(pid)
+        if now is None or now.has_ended:
+            return []
+        found.append(pid)
+        return children_of(pid, has_one_thread=now.n_threads == 1)
+
+    walk(root_pids, below)
     return tuple(found)
 
 
 def threads_of(pids: Sequence[int]) -> dict[int, int]:
     """Return the processes of all threads that there are: thread → process."""
-    return {int(thread): pid for pid in pids for thread in _threads(pid)}
+    return {thread: pid for pid in pids for thread in thread_ids(pid)}
 
 
 def _command(program: str, calls: int, pids: Sequence[int]) -> list[str]:
@@ -258,37 +263,13 @@ def _let_go(process: "subprocess.Popen[bytes]", pids: Sequence[int]) -> None:
 
 
 def _lacks_tracer(thread: int, tracer: int) -> bool:
-    fields = _fields(thread)
-    return bool(fields) and fields[0] not in _ENDED and _tracer_of(thread) != tracer
+    now = stat_of(thread)
+    return now is not None and not now.has_ended and _tracer_of(thread) != tracer
 
 
 def _tracer_of(thread: int) -> int:
-    for line in content(b"/proc/%d/status" % thread).splitlines():
-        if line.startswith(b"TracerPid:"):
-            return int(line.split()[1])
-    return 0
-
-
-def _fields(pid: int) -> list[bytes]:
-    """Return what stands in its `stat` from the state on; empty where it is gone."""
-    stat = content(b"/proc/%d/stat" % pid)
-    return stat[stat.rindex(b")") + 2 :].split(None, 3) if stat else []
-
-
-def _parent(pid: int) -> int | None:
-    fields = _fields(pid)
-    return int(fields[1]) if fields else None
-
-
-def _children(pid: int) -> list[int]:
-    return listed_children(pid, has_one_thread=False)
-
-
-def _threads(pid: int) -> list[str]:
-    try:
-        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - names are what is wanted
-    except OSError:
-        return []
+    found = status_words(of_process(thread, b"status"), b"TracerPid")
+    return int(found[0]) if found else 0
 
 
 def _said(errors: int) -> str:

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from httpdyno.procfs import ProcessStat, content, context_switches, ignores_children, readable
 from httpdyno.telemetry.look.roster import Member
-from httpdyno.telemetry.proc_file import content, readable
 from httpdyno.telemetry.worker import NOT_TOLD, not_visible
-from httpdyno.telemetry.worker_text import Stat, context_switches
 
 _KERNEL_TELLS_WAITING = Path("/proc/self/schedstat").exists()
 """Only with CONFIG_SCHED_INFO."""
-_SIGCHLD_BIT = 1 << 16
 _NEARLY_ALL = 0.8
 """Of the times that a process's threads stopped: what helps an event loop stops less often."""
 Identity = tuple[int, int]
@@ -123,7 +121,7 @@ class Ledger:
         self.first = {identity: self.last[identity] for identity in self.present}
         self._first_threads = dict(self._last_threads)
 
-    def balance(self, dead: Mapping[Identity, Stat]) -> Balance:
+    def balance(self, dead: Mapping[Identity, ProcessStat]) -> Balance:
         """Return what happened from the first reading to the last.
 
         Args:
@@ -201,7 +199,7 @@ def spawn_cpu_s(
     first: Mapping[Identity, Account],
     last: Mapping[Identity, Account],
     present: Iterable[Identity],
-    dead: Mapping[Identity, Stat],
+    dead: Mapping[Identity, ProcessStat],
 ) -> float | None:
     """Return the CPU time of processes that began and ended within; None where it is not told."""
     present = frozenset(present)
@@ -249,12 +247,6 @@ def transferred(text: bytes) -> Transfers | None:
         read_bytes=int(told[b"read_bytes"]),
         written_bytes=int(told[b"write_bytes"]),
     )
-
-
-def ignores_children(status: bytes) -> bool:
-    """Return whether a process's /proc/PID/status says that it ignores SIGCHLD."""
-    _, found, tail = status.partition(b"\nSigIgn:")
-    return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _SIGCHLD_BIT)
 
 
 def moved(first: Mapping[Identity, Account], last: Mapping[Identity, Account]) -> Transfers | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Event, Thread
 
 from httpdyno.model.look import CompanionSeen, Doing, Look, QueueSeen
+from httpdyno.procfs import content
 from httpdyno.telemetry.account import Account, account_found
 from httpdyno.telemetry.kernel_text import running_threads
 from httpdyno.telemetry.look.allowance import cpus
@@ -23,7 +24,6 @@ from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.sampler import Sampler
 from httpdyno.telemetry.look.shared import SharedCpus
 from httpdyno.telemetry.look.tally import Means, Tally
-from httpdyno.telemetry.proc_file import content
 from httpdyno.units import format_duration
 
 _EVERY_S = 0.05

@@ -5,21 +5,22 @@ are looked at in each sample, and of the others a few in turn; who has died is n
 few all are, so that who has lost its children and gets others is seen to.
 """
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from httpdyno.telemetry.proc_file import (
+from httpdyno.procfs import (
+    DEAD,
     KERNEL_LISTS_CHILDREN,
-    content,
-    listed_children,
-    scanned_children,
+    ZOMBIE,
+    ChildrenOf,
+    ProcessStat,
+    children_now,
+    stat_of,
+    thread_ids,
+    walk,
 )
-from httpdyno.telemetry.worker_text import DEAD, ZOMBIE, Stat, stat
 
-_ChildrenOf = Callable[[int, int], list[int]]
-"""By a process's id and its number of threads."""
 TURNS = 8
 """In so many samples each process has its turn."""
 
@@ -29,7 +30,7 @@ class Member:
     """A process of the server."""
 
     pid: int
-    stat: Stat
+    stat: ProcessStat
     """As it was at its last turn."""
     threads: tuple[int, ...]
     has_children: bool
@@ -64,7 +65,7 @@ class Roster:
         between two samples are in none of these."""
         self.deaths_of: Counter[int] = Counter()
         """By part, likewise."""
-        self.last: dict[tuple[int, int], Stat] = {}
+        self.last: dict[tuple[int, int], ProcessStat] = {}
         """Of those that went, by identity: as they were seen last."""
         self._roots: dict[int, int | None] = dict.fromkeys(root_pids)
         """When each started; None before it was seen."""
@@ -90,10 +91,8 @@ class Roster:
             is_whole: Whether it is everybody's turn.
         """
         turn, self._n_updates = self._n_updates % TURNS, self._n_updates + 1
-        children_of: _ChildrenOf | None = _listed if KERNEL_LISTS_CHILDREN else None
-        if children_of is None and (is_whole or turn == 0):
-            scanned = scanned_children(_parent)
-            children_of = lambda pid, _: scanned(pid)  # noqa: E731 - as the other
+        is_told = KERNEL_LISTS_CHILDREN or is_whole or turn == 0
+        children_of = children_now() if is_told else None
         before = set(self.members)
         is_whole = is_whole or len(before) <= TURNS
         due = [
@@ -107,29 +106,27 @@ class Roster:
             new = self.members.keys() - before
             self.births_of.update(self.members[pid].part for pid in new)
 
-    def look_at(
-        self,
-        pids: Iterable[int],
-        children_of: _ChildrenOf | None = None,
-    ) -> None:
+    def look_at(self, pids: Sequence[int], children_of: ChildrenOf | None = None) -> None:
         """Look at some processes, and at those below them that are new.
 
         Args:
             pids: Theirs.
             children_of: Tells them; None to leave them as known.
         """
-        waiting, met = [(pid, self._parts.get(pid, 0)) for pid in pids], set[int]()
-        while waiting:
-            pid, part = waiting.pop()
-            if pid in met:
-                continue
-            met.add(pid)
-            known = self.members.get(pid)
-            part = part if known is None else known.part
-            children = self._met(pid, part, children_of)
-            waiting += [(child, part) for child in children if child not in self.members]
+        part_of: dict[int, int] = {}
 
-    def _met(self, pid: int, part: int, children_of: _ChildrenOf | None) -> list[int]:
+        def below(pid: int) -> list[int]:
+            known = self.members.get(pid)
+            part = part_of.get(pid, self._parts.get(pid, 0)) if known is None else known.part
+            new = [
+                child for child in self._met(pid, part, children_of) if child not in self.members
+            ]
+            part_of.update(dict.fromkeys(new, part))
+            return new
+
+        walk(reversed(pids), below)
+
+    def _met(self, pid: int, part: int, children_of: ChildrenOf | None) -> list[int]:
         now, before = _stat(pid), self.members.get(pid)
         if before is not None and (now is None or now.started_ticks != before.stat.started_ticks):
             self._gone(before)
@@ -139,9 +136,9 @@ class Roster:
             return []
         if pid in self._roots:
             self._roots[pid] = now.started_ticks
-        children = children_of(pid, now.n_threads) if children_of else []
+        children = children_of(pid, has_one_thread=now.n_threads == 1) if children_of else []
         has_children = bool(children) if children_of else before is not None and before.has_children
-        threads = (pid,) if now.n_threads == 1 else _threads(pid)
+        threads = (pid,) if now.n_threads == 1 else thread_ids(pid)
         self.part_of[pid] = part
         if before is None:
             self.members[pid] = Member(
@@ -162,23 +159,6 @@ class Roster:
         self.deaths_of[member.part] += 1
 
 
-def _listed(pid: int, n_threads: int) -> list[int]:
-    return listed_children(pid, has_one_thread=n_threads == 1)
-
-
-def _stat(pid: int) -> Stat | None:
-    text = content(b"/proc/%d/stat" % pid)
-    now = stat(text) if text else None
+def _stat(pid: int) -> ProcessStat | None:
+    now = stat_of(pid)
     return None if now is None or now.state == DEAD else now
-
-
-def _parent(pid: int) -> int | None:
-    now = _stat(pid)
-    return None if now is None else now.parent
-
-
-def _threads(pid: int) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, os.listdir(f"/proc/{pid}/task")))  # noqa: PTH208 - hot
-    except OSError:
-        return ()

@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from httpdyno.procfs import DEAD, content, status_words, thread_state
 from httpdyno.telemetry.look import file_lock
 from httpdyno.telemetry.look.call import Call, call, kinds
 from httpdyno.telemetry.look.end import End, Ends
 from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.tally import ProcessSeen
 from httpdyno.telemetry.look.wait import Lock, Seen, by_state, seen
-from httpdyno.telemetry.proc_file import (
-    BESIDE_A_LOAD,
-    KeptFiles,
-    content,
-    descriptors_to_keep,
-)
+from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, KeptFiles, descriptors_to_keep
 from httpdyno.telemetry.worker import NOT_TOLD, not_visible
-from httpdyno.telemetry.worker_text import DEAD, stat
 
 _KERNEL_TELLS_CALLS = Path("/proc/self/syscall").exists()
 """Only with CONFIG_HAVE_ARCH_TRACEHOOK."""
@@ -156,10 +151,8 @@ class Sampler:
 
 def _names(pid: int, thread: int) -> list[int]:
     """Return what a thread is called in each namespace of processes, from here inwards."""
-    for line in content(b"/proc/%d/task/%d/status" % (pid, thread)).splitlines():
-        if line.startswith(b"NSpid:"):
-            return [int(name) for name in line.split()[1:]]
-    return [thread]
+    status = content(b"/proc/%d/task/%d/status" % (pid, thread))
+    return [int(name) for name in status_words(status, b"NSpid")] or [thread]
 
 
 @lru_cache(maxsize=1024)
@@ -189,8 +182,7 @@ class _ThreadEyes:
         return self._member.has_children
 
     def state(self) -> str:
-        text = content(b"/proc/%d/task/%d/stat" % (self._member.pid, self._thread))
-        return stat(text).state if text else DEAD
+        return thread_state(self._member.pid, self._thread)
 
     def end(self, descriptor: int) -> End:
         return self._ends.of(self._member.pid, descriptor)

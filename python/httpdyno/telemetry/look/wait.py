@@ -79,7 +79,7 @@ class Eyes(Protocol):
         """Whether its process has some."""
 
     def state(self) -> str:
-        """Return the state, as `worker_text.Stat` has it."""
+        """Return the state, as `procfs.ProcessStat` has it."""
 
     def end(self, descriptor: int) -> End:
         """Return what a descriptor is."""
