@@ -97,13 +97,14 @@ def test_the_place_itself_and_what_the_kernel_shows_are_not_covered(top):
     assert over == [""]
 
 
-def test_a_folder_that_is_copied_for_its_user_is_no_part_of_one_that_is_not(top):
+def test_a_folder_is_part_of_another_only_where_both_or_neither_are_copied_for_their_user(top):
     def over(*filled):
         paths = [f"{top}{each}" for each in filled]
         return covered(top, ["/a", "/a/deep"], is_filled=paths.__contains__)[0]
 
     assert over("/a/deep") == ["", "/a", "/a/deep"]
     assert over("/a/deep", "/a") == ["", "/a"]
+    assert over("/a") == ["", "/a", "/a/deep"]
     assert over() == ["", "/a"]
 
 

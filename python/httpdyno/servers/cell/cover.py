@@ -85,8 +85,9 @@ def covers(  # noqa: PLR0913 - all that decides it
         asked: Folders in them that have layers of their own, on disk where they are; what is no
             folder is left out.
         closed: Folders that keep their names → whether one of them is shown.
-        is_filled: Whether a folder's layer is a copy of it, which is its user's own all over. In a
-            folder of which that cannot be said it keeps a layer to itself.
+        is_filled: Whether a folder's layer is a copy of it, or of nothing, which is its user's own
+            all over. It keeps a layer to itself in a folder of which that cannot be said, as that
+            does in it.
         is_hidden: Whether this user may not look into a folder, so that nothing in it is seen.
         is_locked: Whether no overlay can leave out a mount that is in its folder, as it is in a
             user namespace.
@@ -117,7 +118,7 @@ def covers(  # noqa: PLR0913 - all that decides it
         coverer.cover(path)
     for path in sorted(own_layers & found.over):
         above = Covers(over=own_layers & found.over - {path}, anew=found.anew).owner(path)
-        is_more = above in found.over and is_filled(path) and not is_filled(above)
+        is_more = above in found.over and is_filled(path) != is_filled(above)
         is_of_it = above in found.over and mount_of(path, mounted) == mount_of(above, mounted)
         if is_of_it and not is_more:
             found.over.discard(path)
