@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from httpdyno.procfs import (
     ignores_children,
     of_process,
     page_table_bytes,
+    process_clock,
     readable,
     stat_of,
     status_words,
@@ -109,6 +111,13 @@ def test_a_field_of_a_status_is_found_by_its_whole_name():
     assert status_words(STATUS, b"NSpid") == [b"812", b"7"]
     assert status_words(STATUS, b"last") == [b"1"]
     assert status_words(STATUS, b"id") == status_words(b"", b"Uid") == []
+
+
+def test_the_clock_of_a_process_is_the_one_that_it_reads_itself():
+    clock = process_clock(os.getpid())
+    before_s = time.process_time()
+    seen_s = time.clock_gettime(clock)
+    assert before_s <= seen_s <= time.process_time()
 
 
 def test_a_mask_tells_what_is_ignored():

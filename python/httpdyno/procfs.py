@@ -27,6 +27,8 @@ ZOMBIE = "zombie"
 DEAD = "dead"
 KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: PTH110
 """Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
+_PROCESS_CLOCK = 2
+"""Of clock numbers of processes: `CPUCLOCK_SCHED`, what the scheduler has given it, exactly."""
 _CHILD_SIGNAL = 1 << (SIGCHLD - 1)
 
 Read = Callable[[int, bytes], bytes]
@@ -150,6 +152,15 @@ def thread_state(pid: int, thread: int) -> str:
     """Return the state of a thread of a process; `dead` where it is gone."""
     text = of_process(pid, b"task/%d/stat" % thread)
     return ProcessStat(text).state if text else DEAD
+
+
+def process_clock(pid: int) -> int:
+    """Return the number of the clock that all CPU time of a process is read from.
+
+    Source:
+        Linux, include/linux/posix-timers_types.h: `(~pid << 3) | clock`; clock_getcpuclockid(3).
+    """
+    return (~pid << 3) | _PROCESS_CLOCK
 
 
 def status_words(status: bytes, name: bytes) -> list[bytes]:

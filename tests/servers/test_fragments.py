@@ -1,8 +1,6 @@
 """Programs as they run: held to the kernel's account, ended in any case."""
 
-import os
 import sys
-import time
 
 import pytest
 from msgspec import structs
@@ -11,7 +9,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Fragments, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch, FragmentTarget, Program
-from httpdyno.servers.fragments.program import process_clock, said_cpu_ns
+from httpdyno.servers.fragments.program import said_cpu_ns
 from httpdyno.servers.run_folder import new_run_root
 
 PROGRAM = """
@@ -139,13 +137,6 @@ def test_one_that_does_not_answer_is_not_waited_for_longer_than_that(program):
         "hung",
         "no answer to `sleep 20000` within 0.2 s",
     )
-
-
-def test_the_clock_of_a_process_is_the_one_that_it_reads_itself():
-    clock = process_clock(os.getpid())
-    before_s = time.process_time()
-    seen_s = time.clock_gettime(clock)
-    assert before_s <= seen_s <= time.process_time()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from httpdyno.procfs import (
     children_now,
     ignores_children,
     of_process,
+    process_clock,
     stat_of,
     walk,
 )
@@ -38,8 +39,6 @@ from httpdyno.telemetry.file_pages import file_bytes
 from httpdyno.telemetry.worker import Worker, WorkerSampler
 
 _ATTEMPTS = 5
-_CPUCLOCK_SCHED = 2
-"""Of <linux/posix-timers.h>: a process clock's id is its inverted pid, three bits up, and this."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,6 +213,6 @@ def faults_of(pids: Iterable[int]) -> int:
 
 def _own_cpu_s(pid: int) -> float | None:
     try:
-        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED) / 1e9
+        return time.clock_gettime_ns(process_clock(pid)) / 1e9
     except OSError:
         return None

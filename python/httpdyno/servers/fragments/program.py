@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from httpdyno.errors import AdapterError
-from httpdyno.procfs import stat_of
+from httpdyno.procfs import process_clock, stat_of
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import remove_place
@@ -31,8 +31,6 @@ _MOST_BYTES = 4096
 _ASKED, _ANSWERED = "asked", "answered"
 _SHELL = 'exec "$@" <"$HTTPDYNO_ASKED" >"$HTTPDYNO_ANSWERED"'
 """Opens the pipes, then becomes the program: the process that is measured is the program's own."""
-_PROCESS_CLOCK = 2
-"""Of clock numbers of processes: `CPUCLOCK_SCHED`, what the scheduler has given it, exactly."""
 _ANSWER = re.compile(r"([0-9]{1,18}) [0-9]{1,18}")
 
 
@@ -178,15 +176,6 @@ class Program:
         code, words = self._process.exit_code, last_lines(self._process.last_words())
         how = "ended" if code is None else f"ended with {code}"
         return NotRunning(status="crashed", detail=f"asked for `{name}` it {how}: {words}")
-
-
-def process_clock(pid: int) -> int:
-    """Return the number of the clock that all CPU time of a process is read from.
-
-    Source:
-        Linux, include/linux/posix-timers_types.h: `(~pid << 3) | clock`; clock_getcpuclockid(3).
-    """
-    return (~pid << 3) | _PROCESS_CLOCK
 
 
 def said_cpu_ns(answer: str) -> int | None:
