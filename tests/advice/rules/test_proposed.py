@@ -277,7 +277,7 @@ def test_a_value_that_its_function_has_stands_in_its_words(name, knob):
     [rule] = [each for each in all_rules() if each.name == name]
     [words] = [each.value for each in rule.proposes if each.knob == knob]
     found = [value for of, _, tried in CASES if of == name for key, value in tried if key == knob]
-    assert any((f"{each:,}" if isinstance(each, int) else each) in words for each in found)
+    assert any((f"{each:,}" if isinstance(each, int) else str(each)) in words for each in found)
 
 
 def test_the_page_tells_what_is_tried_of_which_kind():
