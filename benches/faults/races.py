@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benches.faults.family import Count
 
-from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
@@ -64,7 +64,7 @@ def race(study: Path, victim: Path) -> tuple[bool, list[str]]:
     spec = ServerSpec(
         adapter="apache",
         base="base.conf.j2",
-        files=(("site", "site"),),
+        files=(FileEntry(source="site", to="site"),),
         settings={"modules": "dir mime"},
         writable=("state",),
     )

@@ -12,6 +12,7 @@ from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import (
     Companion,
+    FileEntry,
     PrivateNetwork,
     Replay,
     RequestSpec,
@@ -47,7 +48,7 @@ def filed(study, tmp_path):
         server=ServerSpec(
             adapter="fake",
             base="base.conf",
-            files=(("app", "site"),),
+            files=(FileEntry(source="app", to="site"),),
             templates=(Template(source="session.j2", to="session.conf"),),
         ),
         workload=Workload(
@@ -92,7 +93,7 @@ def test_what_companions_read_and_inherit_is_compared_too(filed, tmp_path, monke
     (tmp_path / "front").mkdir()
     (tmp_path / "front/main.js").write_text("a program that runs in place")
     monkeypatch.setenv("PROXY_KEY", "a secret")
-    db = ServerSpec(adapter="command", files=(("db", "db"),), excluded={"db": ("*.tmp",)})
+    db = ServerSpec(adapter="command", files=(FileEntry(source="db", to="db", exclude=("*.tmp",)),))
     front = ServerSpec(adapter="command", folder="front", pass_environment=("PROXY_KEY",))
     companions = Companion(name="db", spec=db), Companion(name="front", spec=front)
     study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
@@ -120,9 +121,9 @@ def test_a_configuration_that_is_read_in_place_is_compared_of_a_companion_too(
 
 
 def test_what_is_left_out_of_a_folder_is_not_read(filed):
-    study = structs.replace(
-        filed, server=structs.replace(filed.server, excluded={"app": ("deep", "*.txt")})
-    )
+    [app] = filed.server.files
+    files = (structs.replace(app, exclude=("deep", "*.txt")),)
+    study = structs.replace(filed, server=structs.replace(filed.server, files=files))
     names = {name for name in input_digests(study) if not name.startswith("$")}
     assert names == set(READ) - {"app/deep/model.py"}
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.model import Configuration, Effective, ServerSpec, Template
+from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
@@ -40,7 +40,7 @@ def case(tmp_path):
         spec=ServerSpec(
             adapter="apache",
             base="base.conf.j2",
-            files=(("site", "site"),),
+            files=(FileEntry(source="site", to="site"),),
             templates=(Template(source="htaccess.j2", to="site/.htaccess"),),
             settings={"modules": "dir mime"},
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.model import Configuration, Effective, ServerSpec, SideCommand, Template
+from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.run_folder import new_run_root
@@ -54,7 +54,7 @@ class TestNode(AdapterConformance):
                 adapter="command",
                 command=("node", "{run}/server.js", "{port}", "--threads", "{knob.threads}"),
                 environment={"MODE": "{knob.mode}"},
-                files=(("server.js", "server.js"),),
+                files=(FileEntry(source="server.js", to="server.js"),),
                 templates=(Template(source="settings.j2", to="settings.json"),),
                 effective_path="/settings",
             ),

@@ -6,7 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.model import Configuration, Effective, ServerSpec, Template
+from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run_folder import new_run_root
@@ -35,7 +35,7 @@ def case(tmp_path):
         spec=ServerSpec(
             adapter="gunicorn",
             base="base.py",
-            files=(("app", "app"),),
+            files=(FileEntry(source="app", to="app"),),
             templates=(Template(source="level.j2", to="app/level.txt"),),
             settings={"application": "hello:application", "directory": "app", "patience": 17},
             environment={"DEBUG": "{{ knob.debug }}"},

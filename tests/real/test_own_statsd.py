@@ -7,7 +7,7 @@ import pytest
 
 from httpdyno.experiment.own_account import looking_at
 from httpdyno.experiment.start_arm import Arm
-from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.command.server import Command
 from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run_folder import new_run_root
@@ -26,12 +26,12 @@ def application(environ, start_response):
 OWN = ServerSpec(
     adapter="gunicorn",
     base="base.py",
-    files=(("hello.py", "hello.py"),),
+    files=(FileEntry(source="hello.py", to="hello.py"),),
     settings={"application": "hello:application"},
 )
 COMMAND = ServerSpec(
     adapter="command",
-    files=(("hello.py", "hello.py"),),
+    files=(FileEntry(source="hello.py", to="hello.py"),),
     command=(
         *(sys.executable, "-m", "gunicorn", "--chdir", "{run}", "--bind", "{address}"),
         *("--no-control-socket", "--statsd-host", "{address}", "hello"),

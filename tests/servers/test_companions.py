@@ -12,6 +12,7 @@ from httpdyno.model import (
     Companion,
     Configuration,
     Effective,
+    FileEntry,
     KnobInfo,
     Level,
     ServerSpec,
@@ -64,7 +65,7 @@ def spec_of(behind: str, level: str, name: str) -> ServerSpec:
     return ServerSpec(
         adapter="command",
         command=(sys.executable, "{run}/said.py", "{port}", behind, level, name),
-        files=(("said.py", "said.py"),),
+        files=(FileEntry(source="said.py", to="said.py"),),
         effective_path="/",
     )
 
@@ -183,13 +184,19 @@ def test_a_server_is_begun_once_those_behind_it_are_ready(tmp_path):
         spec=structs.replace(
             db.spec,
             command=("sh", "{run}/late.sh", "{run}", sys.executable, "{port}"),
-            files=(("said.py", "said.py"), ("late.sh", "late.sh")),
+            files=(
+                FileEntry(source="said.py", to="said.py"),
+                FileEntry(source="late.sh", to="late.sh"),
+            ),
         ),
     )
     spec = structs.replace(
         case.spec,
         command=("sh", "{run}/eager.sh", "{peer.db.run}", sys.executable, "{run}", "{port}"),
-        files=(("said.py", "said.py"), ("eager.sh", "eager.sh")),
+        files=(
+            FileEntry(source="said.py", to="said.py"),
+            FileEntry(source="eager.sh", to="eager.sh"),
+        ),
         companions=(late,),
         loaded="",
     )

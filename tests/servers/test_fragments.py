@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Configuration, Fragments, ServerSpec
+from httpdyno.model import Configuration, FileEntry, Fragments, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch, FragmentTarget, Program
 from httpdyno.servers.fragments.program import said_cpu_ns
@@ -49,7 +49,7 @@ for line in sys.stdin:
 SPEC = ServerSpec(
     adapter="fragments",
     command=("{python}", "bodies.py"),
-    files=(("bodies.py", "bodies.py"),),
+    files=(FileEntry(source="bodies.py", to="bodies.py"),),
     environment={"LEVEL": "{knob.level}"},
 )
 TARGET = FragmentTarget(Fragments(knob="body", empty="nothing"))
@@ -112,7 +112,7 @@ def test_commands_of_a_launcher_are_no_work_of_a_body(tmp_path):
     spec = structs.replace(
         SPEC,
         command=("/bin/sh", "launcher", *SPEC.command),
-        files=(*SPEC.files, ("launcher", "launcher")),
+        files=(*SPEC.files, FileEntry(source="launcher", to="launcher")),
     )
     with new_run_root() as root:
         found = TARGET.program(spec, tmp_path, ARM, root.new_place("test"))

@@ -4,7 +4,7 @@ import pwd
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ServerSpec, SideCommand, Template
+from httpdyno.model import FileEntry, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.render import Variables
 from httpdyno.servers.run_folder import new_run_root
@@ -52,7 +52,11 @@ def test_files_and_folders_are_copied_from_the_study_and_from_anywhere(
         tmp_path,
         place,
         variables,
-        files=(("app", "app"), (str(elsewhere), "app/p.txt"), ("app", "{{ memory }}/copy")),
+        files=(
+            FileEntry(source="app", to="app"),
+            FileEntry(source=str(elsewhere), to="app/p.txt"),
+            FileEntry(source="app", to="{{ memory }}/copy"),
+        ),
     )
     assert (place.folder / "app/deep/a.py").read_text() == "a"
     assert (place.folder / "app/p.txt").read_text() == "p"
@@ -63,8 +67,8 @@ def test_what_is_excluded_is_left_out_at_any_depth(tmp_path, place, variables):
     for name in ("a.py", "a.log", "node_modules/x.js", "lib/node_modules/y.js", "lib/b.py"):
         (tmp_path / "app" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "app" / name).write_text("")
-    excluded = {"app": ("node_modules", "*.log")}
-    staged(tmp_path, place, variables, files=(("app", "app"),), excluded=excluded)
+    files = (FileEntry(source="app", to="app", exclude=("node_modules", "*.log")),)
+    staged(tmp_path, place, variables, files=files)
     found = {str(p.relative_to(place.folder)) for p in place.folder.rglob("*") if p.is_file()}
     assert found == {"app/a.py", "app/lib/b.py"}
 
@@ -95,13 +99,13 @@ def test_templates_and_the_adapters_own_files_are_written(tmp_path, place, varia
 
 def test_a_missing_file_is_an_error_that_names_it(tmp_path, place, variables):
     with pytest.raises(AdapterError, match="`gone` of the study cannot be copied"):
-        staged(tmp_path, place, variables, files=(("gone", "app"),))
+        staged(tmp_path, place, variables, files=(FileEntry(source="gone", to="app"),))
 
 
 def test_a_file_that_leads_out_of_the_place_is_refused(tmp_path, place, variables):
     (tmp_path / "a").write_text("a")
     with pytest.raises(AdapterError, match="leads out of the run folder"):
-        staged(tmp_path, place, variables, files=(("a", "../../a"),))
+        staged(tmp_path, place, variables, files=(FileEntry(source="a", to="../../a"),))
 
 
 def test_prepare_runs_in_the_run_folder_after_the_files_are_there(tmp_path, place, variables):
@@ -110,7 +114,7 @@ def test_prepare_runs_in_the_run_folder_after_the_files_are_there(tmp_path, plac
         tmp_path,
         place,
         variables,
-        files=(("seed", "seed"),),
+        files=(FileEntry(source="seed", to="seed"),),
         prepare=("sh", "-c", 'cp seed "{{ memory }}/{{ knob.level }}"'),
     )
     assert refusal is None

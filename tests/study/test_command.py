@@ -81,7 +81,7 @@ def test_what_is_left_out_and_handed_on_is_kept_by_name(tmp_path):
         'pass_environment = ["DATABASE_URL"]\n'
         '[[server.files]]\nfrom = "app"\nto = "app"\nexclude = ["node_modules", "*.log"]',
     )
-    assert found.excluded == {"app": ("node_modules", "*.log")}
+    assert [each.exclude for each in found.files] == [("node_modules", "*.log")]
     assert found.pass_environment == ("DATABASE_URL",)
 
 

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from httpdyno.errors import StudyFileError
-from httpdyno.model import Fragments
+from httpdyno.model import FileEntry, Fragments
 from httpdyno.registry import load_target
 from httpdyno.servers.fragments import FragmentTarget
 from httpdyno.study.file import study_from
@@ -54,7 +54,7 @@ def test_it_says_how_the_program_is_started_and_which_knob_names_bodies(tmp_path
     study = read(tmp_path)
     assert study.fragments == Fragments(knob="body", empty="empty")
     assert study.server.command == ("perl", "bodies.pl")
-    assert study.server.files == (("bodies.pl", "bodies.pl"),)
+    assert study.server.files == (FileEntry(source="bodies.pl", to="bodies.pl"),)
     assert study.server.settings == {"perl_modules": "CGI"}
     assert isinstance(load_target(study), FragmentTarget)
 

@@ -97,6 +97,8 @@ def test_a_site_is_read_with_its_members_and_doors(folder):
         host="shop.example",
         writes=("/var/www/shop/cache",),
         doors=(Door(to="127.0.0.1:5432", why="a throwaway copy"),),
+        ready="/health",
+        ready_status=204,
     )
     server = study.server
     assert (server.adapter, server.ready_path, server.ready_status) == ("site", "/health", 204)

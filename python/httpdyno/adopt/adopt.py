@@ -132,7 +132,12 @@ def adopt(
     """
     folder = request.folder
     gathered = with_variables(gathered, request.wanted.levels, adapters)
-    site = site_of(gathered, request.site)
+    site = msgspec.structs.replace(
+        site_of(gathered, request.site),
+        tls=request.offer.is_tls,
+        ready=request.ready_path,
+        ready_status=request.ready_status,
+    )
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
     spec = ServerSpec(
         adapter=SITE,

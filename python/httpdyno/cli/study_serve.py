@@ -77,7 +77,7 @@ def serve(
             network = up.running.networks[0]
             path = opened.workload.requests[0].path
             load = opened.load_of(configuration)
-            is_tls = opened.server.is_tls or load.tls is not None
+            is_tls = opened.server.tls or load.tls is not None
             url = f"{'https' if is_tls else 'http'}://{address}{path}"
             if outputs.json is not None:
                 told = {"url": url, "pids": list(up.running.root_pids)}

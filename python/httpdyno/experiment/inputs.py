@@ -14,7 +14,7 @@ from pathlib import Path
 
 from httpdyno.foreign_path import folders_below
 from httpdyno.foreign_text import opened_regular, reason
-from httpdyno.model import HostFacts, Plan, Replay, ServerSpec, Study
+from httpdyno.model import HostFacts, Plan, Replay, Study
 from httpdyno.servers.own_network.opened import SERVICES, services_here
 from httpdyno.servers.root_folder import MEMORY_VARIABLE, ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
@@ -53,8 +53,8 @@ def input_digests(study: Study) -> dict[str, str]:
     servers = (study.server, *(each.spec for each in study.server.companions))
     for name in dict.fromkeys(filter(None, _sources(study))):
         # What one server leaves out another one may have.
-        left_out = [each.excluded.get(name, ()) for each in servers if _names(each, name)]
-        for part in _files(folder / name, left_out[0] if len(left_out) == 1 else ()):
+        left_out = {e.exclude for each in servers for e in each.files if e.source == name}
+        for part in _files(folder / name, left_out.pop() if len(left_out) == 1 else ()):
             is_ours = part.is_relative_to(folder)
             digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
     for in_place in (each.folder for each in servers if each.folder):
@@ -106,17 +106,13 @@ def _said(value: object) -> str:
     return str(value) or "unknown"
 
 
-def _names(server: ServerSpec, name: str) -> bool:
-    return any(source == name for source, _ in server.files)
-
-
 def _sources(study: Study) -> Iterator[str]:
     """Return what the study names, relative to its folder or absolute."""
     server, workload = study.server, study.workload
     yield study.file
     for each in (server, *(companion.spec for companion in server.companions)):
         yield each.base
-        yield from (source for source, _ in each.files)
+        yield from (entry.source for entry in each.files)
         yield from (template.source for template in each.templates)
         if isinstance(config := each.settings.get("config"), str):
             yield str(Path(each.folder) / config.removeprefix("file:"))

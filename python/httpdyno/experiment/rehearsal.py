@@ -174,26 +174,26 @@ def _check_files(study: Study) -> None:
 
 
 def _check_files_of(study: Study, server: ServerSpec) -> None:
-    for source, _ in server.files:
-        path = Path(study.folder) / source
+    for entry in server.files:
+        path = Path(study.folder) / entry.source
         if not is_there(path):
             raise StudyFileError(
-                f"study {study.name}: server.files names `{source}`, which is not there",
+                f"study {study.name}: server.files names `{entry.source}`, which is not there",
                 hint="Install the package it comes from, or correct its path.",
             )
         n_bytes = 0
-        for number, each in enumerate(_files(path, server.excluded.get(source, ()))):
+        for number, each in enumerate(_files(path, entry.exclude)):
             info = each.stat() if is_there(each) else each.lstat()
             if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                 raise StudyFileError(
-                    f"study {study.name}: server.files names `{source}`, but `{each}` is not a "
-                    "regular file",
+                    f"study {study.name}: server.files names `{entry.source}`, but `{each}` is not "
+                    "a regular file",
                     hint="Name files and folders of files.",
                 )
             n_bytes += info.st_size
             if number >= _MOST_FILES or n_bytes > _MOST_BYTES:
                 raise StudyFileError(
-                    f"study {study.name}: server.files names `{source}`, which is more than "
+                    f"study {study.name}: server.files names `{entry.source}`, which is more than "
                     f"{_MOST_FILES:,} files or {format_bytes(_MOST_BYTES)} to copy for each start",
                     hint="Name just the folder of the application.",
                 )
@@ -367,9 +367,9 @@ class _Rehearsal:
                 raise AdapterError(f"`environment.{name}` holds a NUL, which no variable can")
         for number, part in enumerate(rendered_prepare(spec, variables)):
             texts[f"prepare {number}"] = part
-        for source, to in spec.files:
-            target: PurePosixPath = inside(to, variables)
-            texts[f"copy {source}"] = str(target)
+        for entry in spec.files:
+            target: PurePosixPath = inside(entry.to, variables)
+            texts[f"copy {entry.source}"] = str(target)
         if load != self._study.workload:
             texts["load"] = repr(load)
         return texts

@@ -73,6 +73,7 @@ from httpdyno.model.run import (
     StartUnderWay,
 )
 from httpdyno.model.server_limits import LimitValues, ServerLimits
+from httpdyno.model.side_command import SideCommand, SiteCommand
 from httpdyno.model.site import (
     Backend,
     ChangeSet,
@@ -94,13 +95,13 @@ from httpdyno.model.start import Effective, StartRecord, TrialStatus, WindowReco
 from httpdyno.model.study import (
     Candidate,
     Companion,
+    FileEntry,
     Fragments,
     Method,
     Peer,
     Phase,
     Plan,
     ServerSpec,
-    SideCommand,
     Step,
     Study,
     Template,
@@ -141,6 +142,7 @@ __all__ = [
     "Effective",
     "Evidence",
     "Factorial",
+    "FileEntry",
     "Fragments",
     "HeaderWords",
     "HistogramData",
@@ -208,6 +210,7 @@ __all__ = [
     "SideCommand",
     "SimpleEffect",
     "Site",
+    "SiteCommand",
     "SlowUsers",
     "Stages",
     "StartRecord",

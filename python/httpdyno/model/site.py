@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.server_limits import ServerLimits
+from httpdyno.model.side_command import SiteCommand
 from httpdyno.model.written import Duration
 
 ValueEvidence = Literal["said", "seen", "read"]
@@ -65,21 +66,35 @@ class Door(Record, frozen=True):
 
 
 class Site(Record, frozen=True):
-    """What a person brings: members, front to back, and how their copies are kept apart."""
+    """`[site]`: a person's own servers, in place of `[server]`."""
 
-    members: tuple[Member, ...]
+    members: tuple[Member, ...] = ()
+    """The servers, front to back."""
+    doors: tuple[Door, ...] = ()
+    """What of the outside a private copy may reach; nothing else is reached."""
     snapshot: str = "snapshot"
     """Folder of the study that holds their files as they were found."""
     isolation: Isolation = "auto"
+    """How private copies are kept apart: `auto` takes a cell where one can be had, else a wall;
+    `open` rewrites their paths and ports, and keeps nothing from them."""
     listener: str = ""
     """The loaded listener: a port, `ip:port` or `unix:/path`; empty is the first without TLS."""
     host: str = ""
     """The host that requests ask for; empty is the listener's first name."""
+    tls: bool = False
+    """Whether the loaded listener speaks TLS; the certificate that it shows is not checked."""
     writes: tuple[str, ...] = ()
-    """Folders that the copy writes in: copy-on-write as all is, but on disk."""
-    doors: tuple[Door, ...] = ()
+    """Folders that the copy writes in: copy-on-write as all is, but on disk. Whole paths."""
+    ready: str = "/"
+    """The path that answers once the site is ready."""
+    ready_status: int | None = None
+    """The status of that answer; any below 500 where it is left out."""
     caveats: tuple[str, ...] = ()
-    """In what its copies are not what the site is, a sentence each."""
+    """In what copies are not what the site is, a sentence each; told with each result."""
+    prepare: tuple[SiteCommand, ...] = ()
+    """Run in each copy before it is loaded, for test data."""
+    finish: tuple[SiteCommand, ...] = ()
+    """Run in each copy once its members have ended, for what it left behind a door."""
 
 
 class Origin(Record, frozen=True):

@@ -1,7 +1,7 @@
 """A study with everything resolved: defaults filled in, units converted, files found."""
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -10,9 +10,10 @@ from httpdyno.model.knob import Configuration, Knob, level_text
 from httpdyno.model.load_knob import with_load_knobs
 from httpdyno.model.network import PrivateNetwork
 from httpdyno.model.server_limits import ServerLimits
+from httpdyno.model.side_command import SideCommand
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
-from httpdyno.model.written import Count, Duration, DurationOrZero, Rate
+from httpdyno.model.written import DERIVED, Count, Duration, DurationOrZero, Rate
 
 _SHOWN = 1e5
 
@@ -24,26 +25,6 @@ class Template(Record, frozen=True):
     """Path in the study's folder."""
     to: str
     """Where it goes: a path in the run folder (`{{ run }}` for templates)."""
-
-
-class SideCommand(Record, frozen=True):
-    """A command beside a server: for its data before a start, or to clear away after it."""
-
-    run: tuple[str, ...]
-    """Program and arguments; `{{ … }}` as templates. Run in the run folder; of a site in its
-    member's."""
-    timeout_s: float = 20.0
-    """As long it may take."""
-    each: Literal["start", "run"] = "start"
-    """Whether it is run for each start, or once for all that a run makes, in `{shared}`."""
-    when: Literal["before", "up"] = "before"
-    """Of a site: before any member is started, or once all of them are up."""
-    member: str = ""
-    """Of a site: whose environment, folder and user it has; empty is the one behind all others."""
-    folder: str = ""
-    """Where it runs, where that is not the member's folder."""
-    user: str = ""
-    """Whom it runs as, where that is not the member's user."""
 
 
 class Peer(Record, frozen=True):
@@ -62,62 +43,78 @@ class Peer(Record, frozen=True):
         return self.address.rpartition(":")[2]
 
 
+class FileEntry(Record, frozen=True):
+    """`[[server.files]]`: what is copied into the run folder."""
+
+    source: str = msgspec.field(name="from")
+    """A file or folder: in the study's folder, or a whole path, such as of an installed package."""
+    to: str
+    """Where it goes: a path in the run folder; `{{ … }}` as in templates."""
+    exclude: tuple[str, ...] = ()
+    """Names of what is left out of a folder, at any depth, such as `node_modules` or `*.log`."""
+
+
 class ServerSpec(Record, frozen=True):
-    """The target server of a study, before any knob is set."""
+    """`[server]`: the target server of a study, before any knob is set."""
 
     adapter: str
+    """The kind of server, such as `gunicorn`; `httpdyno knobs` lists them."""
     base: str = ""
     """The server's own base configuration: a file in the study's folder, rendered as a template."""
-    files: tuple[tuple[str, str], ...] = ()
-    """What is copied into the run folder before each start: (from, to)."""
-    excluded: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """What of those is left out: from → patterns of names, at any depth."""
-    templates: tuple[Template, ...] = ()
-    settings: dict[str, Level] = msgspec.field(default_factory=dict)
-    """Settings of the adapter that stay as they are throughout the study."""
-    environment: dict[str, str] = msgspec.field(default_factory=dict)
-    pass_environment: tuple[str, ...] = ()
-    """Variables that it gets from httpdyno's own environment, and whose values nobody stores."""
     command: tuple[str, ...] = ()
-    """Program and arguments of a server that is any command, an argument each."""
+    """Of `adapter = "command"`: program and arguments, an argument each; `{port}`, `{address}`,
+    `{run}`, `{memory}`, `{knob.NAME}` or `{{ … }}` as in templates."""
     folder: str = ""
-    """Where it runs: a folder of the person's own, in place; relative to the study's folder. Empty
-    is the run folder."""
+    """Where it runs, in place; relative to the study's folder. Empty is the run folder."""
     stop: str = "TERM"
-    """The signal that asks it to end, without `SIG`."""
+    """The signal that asks the command to end, without `SIG`."""
     ready: str = ""
-    """How it is known that it is ready: `tcp` once it takes connections, `log PATTERN` once it has
-    written such a line; empty: once it answers at `ready_path`."""
+    """How it is known that a command is ready: `GET /path 200`, `tcp` or `log PATTERN`."""
     ready_path: str = "/"
     """Answers below 500 once the server is ready."""
     ready_status: int | None = None
     """The status of that answer, where it must be one."""
-    is_tls: bool = False
+    tls: bool = False
     """Whether its listener speaks TLS; the certificate that it shows is not checked."""
     effective_path: str = ""
     """Where the application says its own settings, as a JSON object; compared with the knobs."""
-    writable: tuple[str, ...] = ()
-    """Folders that the server's own user may write in, made for each start; `{{ … }}` as templates.
-    All else in the run folder is only for reading by a server that answers as another user."""
-    prepare: tuple[str, ...] = ()
-    """A command run in the run folder before each start, for test data; `{{ … }}` as templates."""
-    before: tuple[SideCommand, ...] = ()
-    """Further ones, each with a time of its own."""
+    prepare: tuple[str | SideCommand, ...] = ()
+    """Run before each start, for test data: one command as a list, or tables for several."""
     finish: tuple[SideCommand, ...] = ()
-    """Run once the server of a start has ended, whatever came of it."""
+    """Run after each start, once the server has ended."""
+    writable: tuple[str, ...] = ()
+    """Folders that the server's own user may write in, where that is not the caller."""
+    files: tuple[FileEntry, ...] = ()
+    """What is copied into the run folder before each start."""
+    templates: tuple[Template, ...] = ()
+    """Files rendered anew for each start; one that renders to nothing is not written."""
+    settings: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Settings of the adapter that stay as they are throughout the study."""
     limits: ServerLimits = ServerLimits()
-    """What it may take at most, its companions not included, which have limits of their own."""
-    companions: tuple["Companion", ...] = ()
+    """What all of its processes may take together, at most, enforced by the kernel: each start of
+    each configuration has a control group of its own for it, and is not started without."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the server, by name; `{knob.NAME}` or `{{ knob.NAME }}` puts a knob in."""
+    pass_environment: tuple[str, ...] = ()
+    """Variables that it gets from the shell of httpdyno; their values are never stored."""
+    before: Annotated[tuple[SideCommand, ...], DERIVED] = ()
+    """The tables of `prepare`, which has its plain command alone then."""
+    companions: Annotated[tuple["Companion", ...], DERIVED] = ()
     """Further servers, started and measured and ended with it; theirs have none."""
-    loaded: str = ""
+    loaded: Annotated[str, DERIVED] = ""
     """The companion that is loaded, a template of its name; empty, or `server`, is this one."""
-    network: PrivateNetwork | None = None
+    network: Annotated[PrivateNetwork | None, DERIVED] = None
     """A network that it has for itself with its companions; None is that of the machine."""
-    peers: dict[str, Peer] = msgspec.field(default_factory=dict)
+    peers: Annotated[dict[str, Peer], DERIVED] = msgspec.field(default_factory=dict)
     """Those of a start that are named in its templates. A study has none."""
-    shape: tuple[str, ...] = ()
+    shape: Annotated[tuple[str, ...], DERIVED] = ()
     """Knobs that say which servers there are, which is loaded, and what their network is: none of
     them need tell. A study has none."""
+
+    @property
+    def prepare_command(self) -> tuple[str, ...]:
+        """The plain command of `prepare`; empty where there is none."""
+        return tuple(part for part in self.prepare if isinstance(part, str))
 
     @property
     def words(self) -> str:

@@ -118,7 +118,7 @@ def written_of(field: types.Field) -> Written | None:
     """Return how the value of a field is written; None where it is written as it is."""
     kinds = field.type.types if isinstance(field.type, types.UnionType) else (field.type,)
     extras = (each.extra or {} for each in kinds if isinstance(each, types.Metadata))
-    found = next((extra["written"] for extra in extras if "written" in extra), None)
+    found: Written | None = next((e["written"] for e in extras if "written" in e), None)
     if found is not None and isinstance(field.type, types.UnionType):
         return replace(found, like=found.like | None)
     return found

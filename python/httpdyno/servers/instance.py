@@ -217,7 +217,7 @@ class Instance:
             patience,
             status=spec.ready_status,
             network=network,
-            is_tls=spec.is_tls,
+            is_tls=spec.tls,
         )
 
     def act(self, command: SideCommand) -> str:
@@ -326,7 +326,7 @@ class Instance:
                 path,
                 timeout_s=_APPLICATION_S,
                 network=self._place.network,
-                is_tls=self._asked.spec.is_tls,
+                is_tls=self._asked.spec.tls,
             )
             if isinstance(said, str):
                 return NotRunning(status="refused", detail=said)

@@ -280,7 +280,7 @@ def rendered_commands(
     """Return the study's commands before each start, or after it; or those of the whole run."""
     commands = spec.finish if when == "finish" else spec.before
     if spec.prepare and when == "prepare" and each == "start":
-        commands = (SideCommand(run=spec.prepare), *commands)
+        commands = (SideCommand(run=spec.prepare_command), *commands)
     return tuple(
         replace(
             command,

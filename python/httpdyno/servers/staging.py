@@ -104,9 +104,9 @@ def stage(
     Raises:
         AdapterError: A file is missing or leads out of the place.
     """
-    for source, to in spec.files:
-        left_out = spec.excluded.get(source, ())
-        _copy(study_folder / source, inside(to, variables), name=source, left_out=left_out)
+    for entry in spec.files:
+        source, target = study_folder / entry.source, inside(entry.to, variables)
+        _copy(source, target, name=entry.source, left_out=entry.exclude)
     written = rendered_templates(spec, study_folder, variables)
     written.update((PurePosixPath(place.folder / name), text) for name, text in extra.items())
     for target, text in written.items():

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from httpdyno.errors import StudyFileError
+from httpdyno.model.study import ServerSpec
 from httpdyno.servers.pattern import PatternError, fits
-from httpdyno.study.target_table import ServerTable
 
 GET = "GET "
 TCP = "tcp"
@@ -21,7 +21,7 @@ _READY = "`GET /path`, `GET /path 200`, `tcp` or `log PATTERN`"
 _STATUS = re.compile(r"[1-5]\d\d")
 
 
-def get_of(table: ServerTable, wrong: Wrong) -> tuple[str, int | None]:
+def get_of(table: ServerSpec, wrong: Wrong) -> tuple[str, int | None]:
     """Return path and status of the GET that says that the server is ready.
 
     Raises:
@@ -40,7 +40,7 @@ def get_of(table: ServerTable, wrong: Wrong) -> tuple[str, int | None]:
     return said
 
 
-def check_command(table: ServerTable, folder: Path, wrong: Wrong) -> None:
+def check_command(table: ServerSpec, folder: Path, wrong: Wrong) -> None:
     """Refuse what the server does not read, a folder that is not there, an unknown signal.
 
     Raises:

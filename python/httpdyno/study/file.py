@@ -34,14 +34,13 @@ from httpdyno.study.phase import check_phases, check_turn
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
     SiteKnobInfos,
+    check_site,
     no_site_knobs,
     reached,
-    site_from,
     site_server,
     whole_name,
 )
 from httpdyno.study.table import StudyFile
-from httpdyno.study.target_table import SiteTable
 from httpdyno.study.warm_up import check_warm_up
 from httpdyno.study.workload import (
     check_patterns,
@@ -50,7 +49,6 @@ from httpdyno.study.workload import (
     encrypted,
     study_workload,
 )
-from httpdyno.units import duration_s
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
@@ -119,7 +117,8 @@ def study_from(
     typed = typed_study(raw, file)
     check = _Checker(file)
     check.format(typed)
-    site = check.site(typed.site) if typed.site is not None else None
+    if (site := typed.site) is not None:
+        check_site(site, file.parent, check.wrong)
     code = target_of(typed, file)
     fragments, server = (
         (None, check.target(typed))
@@ -139,9 +138,9 @@ def study_from(
         settings = Settings(infos=infos, members=members, has_candidates=has_candidates)
     knobs = study_knobs(typed.knobs, settings, check.wrong)
     workload = study_workload(typed.workload, file, check.wrong)
-    if typed.site is not None:
-        workload = reached(workload, typed.site)
-    is_tls = server.is_tls or workload.tls is not None
+    if site is not None:
+        workload = reached(workload, site)
+    is_tls = server.tls or workload.tls is not None
     workload = encrypted(workload, typed.workload, check.wrong, is_tls=is_tls)
     study = Study(
         name=typed.name,
@@ -238,15 +237,6 @@ class _Checker:
     def wrong(self, key: str, value: object, expected: str) -> StudyFileError:
         return StudyFileError(f"`{self._file}`: {key} is {value!r}; expected {expected}")
 
-    def duration(self, key: str, text: str) -> float:
-        try:
-            seconds = duration_s(text)
-        except UsageError as error:
-            raise self.wrong(key, text, "a duration such as `250ms`, `30s`, `3m`") from error
-        if seconds <= 0 and key not in {"method.lead_in", "method.warm_up"}:
-            raise self.wrong(key, text, "more than zero")
-        return seconds
-
     def at_least(self, key: str, value: float, least: float) -> None:
         if value < least:
             raise self.wrong(key, value, f"at least {least:g}")
@@ -278,12 +268,9 @@ class _Checker:
                 hint="[site] is about servers of your own, [server] about one that the study makes",
             )
 
-    def site(self, table: SiteTable) -> Site:
-        return site_from(table, self._file.parent, self.wrong)
-
     def target(self, typed: StudyFile) -> ServerSpec:
         if typed.site is not None:
-            return site_server(typed.site, self.duration, self.wrong)
+            return site_server(typed.site)
         if typed.server is None:
             raise StudyFileError(
                 f"`{self._file}`: object missing required field `server`"
@@ -291,8 +278,8 @@ class _Checker:
                 hint=MISSING_HINT,
             )
         folder = self._file.parent
-        server = server_from(typed.server, folder, self.duration, self.wrong)
-        server = with_companions(server, typed, folder, self.duration, self.wrong)
+        server = server_from(typed.server, folder, self.wrong)
+        server = with_companions(server, typed, folder, self.wrong)
         return structs.replace(server, network=typed.network)
 
     def objective(self, table: Objective, workload: Workload, metrics: Sequence[str]) -> Objective:

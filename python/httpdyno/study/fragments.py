@@ -31,13 +31,12 @@ def fragments_from(
     if not _is_word(table.empty):
         raise wrong("fragments.empty", table.empty, "the name of a body: a word without spaces")
     for index, entry in enumerate(table.files):
-        if not is_there(folder / entry.from_):
-            raise wrong(f"fragments.files[{index}].from", entry.from_, f"a file in {folder}")
+        if not is_there(folder / entry.source):
+            raise wrong(f"fragments.files[{index}].from", entry.source, f"a file in {folder}")
     server = ServerSpec(
         adapter=ADAPTER,
         command=table.command,
-        files=tuple((entry.from_, entry.to) for entry in table.files),
-        excluded={entry.from_: entry.exclude for entry in table.files if entry.exclude},
+        files=table.files,
         environment=table.environment,
         settings={"perl_modules": table.perl_modules} if table.perl_modules else {},
     )

@@ -9,20 +9,21 @@ from msgspec import structs
 from httpdyno.errors import StudyFileError
 from httpdyno.foreign_text import is_there
 from httpdyno.model.knob import KnobInfo
+from httpdyno.model.side_command import SideCommand
 from httpdyno.model.study import Companion, ServerSpec
 from httpdyno.servers.companions.names import SERVER, known_knobs
 from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.limits import check_limits
-from httpdyno.study.side_command import Duration, side_commands
+from httpdyno.study.side_command import check_commands
 from httpdyno.study.site import Wrong, check_ready
 from httpdyno.study.table import StudyFile
-from httpdyno.study.target_table import CompanionTable, ServerTable
+from httpdyno.study.target_table import CompanionTable
 
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def server_from(table: ServerTable, folder: Path, duration: Duration, wrong: Wrong) -> ServerSpec:
-    """Return the server that a table describes.
+def server_from(table: ServerSpec, folder: Path, wrong: Wrong) -> ServerSpec:
+    """Return the server that a table describes, with one way to say when it is ready.
 
     Raises:
         StudyFileError: Something in it makes no sense.
@@ -44,36 +45,21 @@ def server_from(table: ServerTable, folder: Path, duration: Duration, wrong: Wro
         existing("server.base", table.base)
     for index, entry in enumerate(table.files):
         # Files of packages (absolute) may not be installed yet; `doctor` and the adapter tell.
-        if not Path(entry.from_).is_absolute():
-            existing(f"server.files[{index}].from", entry.from_)
-    return ServerSpec(
-        adapter=table.adapter,
-        base=table.base,
-        command=table.command,
-        folder=table.folder,
-        stop=table.stop,
+        if not Path(entry.source).is_absolute():
+            existing(f"server.files[{index}].from", entry.source)
+    check_commands("server.prepare", table.prepare, wrong)
+    check_commands("server.finish", table.finish, wrong)
+    return structs.replace(
+        table,
         ready="" if table.ready.startswith(GET) else table.ready,
-        files=tuple((entry.from_, entry.to) for entry in table.files),
-        excluded={entry.from_: entry.exclude for entry in table.files if entry.exclude},
-        templates=table.templates,
-        settings=table.settings,
-        limits=table.limits,
-        environment=table.environment,
-        pass_environment=table.pass_environment,
         ready_path=ready_path,
         ready_status=ready_status,
-        effective_path=table.effective_path,
-        is_tls=table.tls,
-        prepare=tuple(part for part in table.prepare if isinstance(part, str)),
-        before=side_commands("server.prepare", table.prepare, duration, wrong),
-        finish=side_commands("server.finish", table.finish, duration, wrong),
-        writable=table.writable,
+        prepare=table.prepare_command,
+        before=tuple(each for each in table.prepare if isinstance(each, SideCommand)),
     )
 
 
-def with_companions(
-    server: ServerSpec, typed: StudyFile, folder: Path, duration: Duration, wrong: Wrong
-) -> ServerSpec:
+def with_companions(server: ServerSpec, typed: StudyFile, folder: Path, wrong: Wrong) -> ServerSpec:
     """Return the server with its companions, and the one that is loaded.
 
     Raises:
@@ -90,7 +76,7 @@ def with_companions(
         names = [SERVER, *(each.name for each in found)]
         if not _WORD.fullmatch(table.name) or table.name in names:
             raise wrong(f"{key}.name", table.name, "a word of its own, such as `front` or `db`")
-        found.append(_companion(table, key, folder, duration, wrong))
+        found.append(_companion(table, key, folder, wrong))
     if "{" not in target and target not in {"", SERVER, *(each.name for each in found)}:
         there = ", ".join(f"`{name}`" for name in (SERVER, *(each.name for each in found)))
         raise wrong("workload.target", target, there)
@@ -105,13 +91,16 @@ def infos_of(
     return known_knobs(of_adapter(server.adapter), others)
 
 
-def _companion(
-    table: CompanionTable, key: str, folder: Path, duration: Duration, wrong: Wrong
-) -> Companion:
+def _companion(table: CompanionTable, key: str, folder: Path, wrong: Wrong) -> Companion:
     def here(name: str, value: object, expected: str) -> StudyFileError:
         return wrong(re.sub(r"^server\b", key, name), value, expected)
 
-    spec = server_from(table, folder, duration, here)
+    spec = server_from(_server_of(table), folder, here)
     if any(each.each == "run" for each in (*spec.before, *spec.finish)):
         raise wrong(f"{key}.prepare", "run", "`start`: only [server] has commands of a whole run")
     return Companion(name=table.name, spec=spec, side=table.side, when=table.when)
+
+
+def _server_of(table: CompanionTable) -> ServerSpec:
+    names = ServerSpec.__struct_fields__
+    return ServerSpec(**{name: getattr(table, name) for name in names})

@@ -1,4 +1,4 @@
-"""The `[site]` of a study file, turned into a site and what requests need to find it."""
+"""The `[site]` of a study file, and what requests need to find it."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,12 +9,12 @@ from msgspec import structs
 from httpdyno.errors import StudyFileError
 from httpdyno.foreign_text import is_there
 from httpdyno.model.knob import KnobInfo
+from httpdyno.model.side_command import SideCommand
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import ServerSpec
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
 from httpdyno.study.limits import check_limits
-from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site_commands
-from httpdyno.study.target_table import SiteTable
+from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, check_site_commands
 from httpdyno.study.workload import NO_NAME
 
 SITE_ADAPTER = "site"
@@ -47,64 +47,48 @@ def no_site_knobs(_site: Site, _folder: Path) -> Mapping[str, KnobInfo]:
     )
 
 
-def site_from(table: SiteTable, folder: Path, wrong: Wrong) -> Site:
-    """Return the site that the table describes.
+def check_site(site: Site, folder: Path, wrong: Wrong) -> None:
+    """Refuse a site that makes no sense.
 
     Raises:
-        StudyFileError: Something in it makes no sense.
+        StudyFileError: With the key.
     """
-    if not table.members:
+    if not site.members:
         raise wrong("site.members", [], "at least one [[site.members]]")
-    names = [member.name for member in table.members]
-    for index, member in enumerate(table.members):
+    names = [member.name for member in site.members]
+    for index, member in enumerate(site.members):
         _check_member(f"site.members[{index}]", member, names[:index], wrong)
-    _check_paths("site.writes", table.writes, wrong)
-    for index, door in enumerate(table.doors):
+    _check_paths("site.writes", site.writes, wrong)
+    for index, door in enumerate(site.doors):
         if not door.to:
-            raise wrong(
-                f"site.doors[{index}].to",
-                door.to,
-                "an address, such as unix:/run/db.sock",
-            )
-    snapshot = folder / table.snapshot
-    if not (table.snapshot and is_there(snapshot) and snapshot.is_dir()):
-        raise wrong("site.snapshot", table.snapshot, f"a folder in {folder}")
-    return Site(
-        members=table.members,
-        snapshot=table.snapshot,
-        isolation=table.isolation,
-        listener=table.listener,
-        host=table.host,
-        writes=table.writes,
-        doors=table.doors,
-        caveats=table.caveats,
-    )
+            expected = "an address, such as unix:/run/db.sock"
+            raise wrong(f"site.doors[{index}].to", door.to, expected)
+    snapshot = folder / site.snapshot
+    if not (site.snapshot and is_there(snapshot) and snapshot.is_dir()):
+        raise wrong("site.snapshot", site.snapshot, f"a folder in {folder}")
+    check_ready("site.ready", site.ready, site.ready_status, wrong)
+    check_site_commands("site.prepare", site.prepare, names, wrong)
+    check_site_commands("site.finish", site.finish, names, wrong)
 
 
-def site_server(table: SiteTable, duration: Duration, wrong: Wrong) -> ServerSpec:
-    """Return what load and readiness need to know of a site, and what runs beside it.
-
-    Raises:
-        StudyFileError: The path, the status or a command cannot be one.
-    """
-    check_ready("site.ready", table.ready, table.ready_status, wrong)
-    names = [member.name for member in table.members]
+def site_server(site: Site) -> ServerSpec:
+    """Return what load and readiness need to know of a site, and what runs beside it."""
     return ServerSpec(
         adapter=SITE_ADAPTER,
-        ready_path=table.ready,
-        ready_status=table.ready_status,
-        before=site_commands("site.prepare", table.prepare, names, duration, wrong),
-        finish=site_commands("site.finish", table.finish, names, duration, wrong),
+        ready_path=site.ready,
+        ready_status=site.ready_status,
+        before=tuple(SideCommand(**structs.asdict(each)) for each in site.prepare),
+        finish=tuple(SideCommand(**structs.asdict(each)) for each in site.finish),
     )
 
 
-def reached(workload: Workload, table: SiteTable) -> Workload:
+def reached(workload: Workload, site: Site) -> Workload:
     """Return the workload as the site's loaded host is asked for it.
 
     Requests that name no host get the site's. A private copy shows the certificate of the real
     host, so that is not checked.
     """
-    return reached_as(workload, table.host, is_tls=table.tls)
+    return reached_as(workload, site.host, is_tls=site.tls)
 
 
 def reached_as(workload: Workload, host: str, *, is_tls: bool) -> Workload:

@@ -11,14 +11,13 @@ import msgspec
 from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
 from httpdyno.model.network import PrivateNetwork
-from httpdyno.model.study import Candidate, Method
+from httpdyno.model.site import Site
+from httpdyno.model.study import Candidate, Method, ServerSpec
 from httpdyno.model.workload import Objective
 from httpdyno.model.written import Duration
 from httpdyno.study.target_table import (
     CompanionTable,
     FragmentsTable,
-    ServerTable,
-    SiteTable,
 )
 
 
@@ -65,7 +64,7 @@ class StudyFile(Record, frozen=True):
     """What the study is about, in a line."""
     knobs: tuple[KnobTable, ...] = ()
     """What may be changed, in the order in which a ladder tries it. A site may have none yet."""
-    server: ServerTable | None = None
+    server: ServerSpec | None = None
     """A server that is made for each start from the files of the study."""
     companions: tuple[CompanionTable, ...] = ()
     """Further servers, such as a proxy or a database: begun, measured and ended with it."""
@@ -74,7 +73,7 @@ class StudyFile(Record, frozen=True):
     nothing leads out, every address is there, and names mean what is said here. That takes root, or
     a user namespace, which httpdyno makes itself; `httpdyno doctor` says where neither can be had.
     Commands of a whole run (`each = "run"`) are not in there."""
-    site: SiteTable | None = None
+    site: Site | None = None
     """Servers of your own, in place of `server`: private copies of them are measured."""
     fragments: FragmentsTable | None = None
     """Code that a program repeats inside one process, in place of `server`."""

@@ -100,13 +100,13 @@ def _files(spec: ServerSpec) -> Iterator[tuple[str, str]]:
         yield "runs in", f"{spec.folder}, in place"
     if spec.base:
         yield "configuration", spec.base
-    yield from (("copies", f"{source} to {to}") for source, to in spec.files)
+    yield from (("copies", f"{each.source} to {each.to}") for each in spec.files)
     yield from (("renders", f"{each.source} to {each.to}") for each in spec.templates)
     yield from (("writes in", folder) for folder in spec.writable)
 
 
 def _commands(spec: ServerSpec) -> Iterator[tuple[str, str]]:
-    before = (SideCommand(run=spec.prepare), *spec.before) if spec.prepare else spec.before
+    before = (SideCommand(run=spec.prepare_command), *spec.before) if spec.prepare else spec.before
     for what, once, commands in (("before", "first", before), ("after", "last", spec.finish)):
         for each in commands:
             when = "each start" if each.each == "start" else f"the {once} start"

@@ -18,6 +18,7 @@ from httpdyno.model import (
     Companion,
     Configuration,
     Effective,
+    FileEntry,
     PrivateNetwork,
     Resolver,
     ServerLimits,
@@ -102,7 +103,7 @@ def spec_of(folder: Path, network: PrivateNetwork = NETWORK) -> ServerSpec:
     return ServerSpec(
         adapter="command",
         command=(sys.executable, "{run}/said.py", "{port}", "{knob.level}"),
-        files=(("said.py", "said.py"),),
+        files=(FileEntry(source="said.py", to="said.py"),),
         effective_path="/",
         network=network,
     )

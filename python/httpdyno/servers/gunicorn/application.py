@@ -36,8 +36,8 @@ def _targets(spec: ServerSpec, study_folder: Path, variables: Variables) -> Iter
     """Yield where each file of the study comes to lie."""
     for template in spec.templates:
         yield inside(template.to, variables)
-    for name, to in spec.files:
-        source, target = study_folder / name, inside(to, variables)
+    for entry in spec.files:
+        source, target = study_folder / entry.source, inside(entry.to, variables)
         yield target
         yield target / source.name
         for path in source.rglob("*") if source.is_dir() else ():
