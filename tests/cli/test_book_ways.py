@@ -13,8 +13,8 @@ from httpdyno.book.experiment import Pair, Then
 from httpdyno.cli import book_ways
 from httpdyno.cli.find_study import open_study
 from httpdyno.errors import TargetError
+from httpdyno.metrics.table import named
 from httpdyno.model import Caveat, Look, Plan, RatioInterval, SystemCalls
-from httpdyno.model.metric import RATIO_OF_METRIC
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
         a=a,
         b=structs.replace(outcome.final.b, pss_bytes=None),
         metric=metric,
-        ratios={RATIO_OF_METRIC[metric]: interval},
+        ratios={named(metric).ratio: interval},
         per_start_ratio=(1.214,) * FEWEST,
     )
     way = Pair(study="fake", metric=metric)

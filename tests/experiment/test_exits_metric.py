@@ -1,5 +1,6 @@
 """Processes that end, as what decides and as what is told: verdicts, nought, and what it takes."""
 
+import dataclasses
 import json
 import os
 
@@ -9,27 +10,27 @@ from tests.experiment.loads import load_of
 from tests.experiment.test_second_metric import ARMS, start_of
 from tests.load.origin import origin
 
-from httpdyno.experiment import looks_afterwards
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import ratio_intervals
-from httpdyno.experiment.exit_count import EXITS_S, exits_of
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.planning import compare_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
-from httpdyno.model import Objective, ProcessExits, StartRecord
-from httpdyno.model.metric import EXITS
+from httpdyno.experiment.watches import WATCHES, count_of
+from httpdyno.model import Count, Objective, StartRecord
 from httpdyno.report.study.arms_text import figure_text
 from httpdyno.store.payload import from_text, to_text
 from httpdyno.telemetry.exit_watch import ExitTally
 
+EXITS = "exits_per_request"
+
 
 def of(n, n_answers=1000):
-    return ProcessExits(n=n, n_answers=n_answers)
+    return Count(n=n, n_answers=n_answers)
 
 
 def counted(number, *exits):
-    return structs.replace(start_of(number, 1.0, 1.0), process_exits=exits)
+    return structs.replace(start_of(number, 1.0, 1.0), counts={EXITS: exits})
 
 
 def compared(found, metric=EXITS, also=()):
@@ -43,7 +44,7 @@ def test_fewer_are_better():
     found = compared(starts)
     assert found.verdict == "better"
     assert found.ratios[EXITS].ratio == pytest.approx(0.494, abs=0.002)
-    assert found.a.exits_per_request == pytest.approx(sum(counts) / 6000)
+    assert found.a.figures[EXITS] == pytest.approx(sum(counts) / 6000)
     assert figure_text(found.a, EXITS) == "41.00"
     assert EXITS not in ratio_intervals(starts, Objective())
     told = compared(starts, "throughput_per_s", also=(EXITS,))
@@ -62,31 +63,31 @@ def test_where_none_end_there_is_no_ratio_and_both_figures_are_told():
 
 
 def test_what_could_not_be_counted_is_said():
-    untold = ProcessExits(uncounted="the server was seen too seldom")
+    untold = Count(uncounted="the server was seen too seldom")
     found = compared([counted(number, of(3), untold) for number in range(6)])
     assert found.verdict == "not_measured"
     assert found.reason == (
         "ends of processes could not be counted in 6 starts: the server was seen too seldom"
     )
-    assert found.b.exits_per_request is None
+    assert EXITS not in found.b.figures
 
 
 def test_a_watch_is_a_count_where_it_saw_enough():
     one, two = (10, 1), (20, 1)
     tally = ExitTally()
     tally.see({one, two})
-    assert exits_of(tally, 100).uncounted == "the server was seen too seldom"
+    assert count_of(tally, 100).uncounted == "the server was seen too seldom"
     for alive in ({one, two}, {one}, {one}):
         tally.see(alive)
-    assert exits_of(tally, 100) == of(1, 100)
-    assert exits_of(tally, 0).uncounted == "no answer came while they were looked for"
+    assert count_of(tally, 100) == of(1, 100)
+    assert count_of(tally, 0).uncounted == "no answer came while they were looked for"
 
 
 def test_starts_of_earlier_versions_have_none():
     start = counted(0, of(3), None)
     assert from_text(to_text(start), StartRecord, "it") == start
     old = json.loads(to_text(start_of(0, 1.0, 1.0)))
-    assert old.pop("process_exits") == []
+    assert old.pop("counts") == {}
     assert from_text(json.dumps(old), StartRecord, "it") == start_of(0, 1.0, 1.0)
 
 
@@ -97,18 +98,18 @@ def test_each_server_of_each_start_is_watched_and_that_is_in_the_plan(study):
     counting = structs.replace(plain, study=asked)
     assert any("each counts processes that end" in line for line in plan_lines(counting))
     assert not any("processes that end" in line for line in plan_lines(plain))
-    assert least_s(counting) == pytest.approx(least_s(plain) + 6 * 2 * EXITS_S)
+    assert least_s(counting) == pytest.approx(least_s(plain) + 6 * 2 * WATCHES[EXITS].load_s)
 
 
-def test_a_server_is_watched_under_a_load_of_its_own_after_its_windows(monkeypatch):
-    monkeypatch.setattr(looks_afterwards, "EXITS_S", 0.3)
+def test_a_server_is_watched_under_a_load_of_its_own_after_its_windows():
+    watch = dataclasses.replace(WATCHES[EXITS], load_s=0.3)
     with origin("--service", "fixed:1ms") as server:
         load = load_of(server.address, server.address, n_blocks=1)
-        load.wanted = Wanted(exits={Place(0, 1): [os.getpid()]})
+        load.wanted = Wanted(watches={EXITS: watch}, watched={Place(0, 1): [os.getpid()]})
         windows = load.run(lambda _: None)
     assert len(windows) == 2
-    assert load.looked.exits_of_start(1, 2) == ()
-    nobody, found = load.looked.exits_of_start(0, 2)
+    assert load.looked.counts_of_start(1, 2) == {}
+    nobody, found = load.looked.counts_of_start(0, 2)[EXITS]
     assert nobody is None
     assert found is not None
     assert (found.n, found.uncounted) == (0, "")

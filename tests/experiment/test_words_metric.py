@@ -9,9 +9,11 @@ from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
 from httpdyno.errors import TargetError
 from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import arm_totals, log_ratios, ratio_intervals, start_figures
+from httpdyno.experiment.evidence import figure, log_ratios, ratio_intervals
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
+from httpdyno.metrics import named
+from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import HeaderWords, Knob, Method, Objective
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -54,16 +56,15 @@ def test_fewer_misses_are_better_and_more_hits(metric, n_misses, verdict, factor
 
 def test_what_has_no_such_header_is_an_answer_too():
     found = [said(n, of(50, 0, 50), of(100, 0, 100)) for n in range(2)]
-    assert start_figures(found[0], 1).value(HITS) == 0.5
+    assert figure(found[0], 1, named(HITS)) == 0.5
     assert log_ratios(found, HITS) == [0.0, 0.0]
 
 
 def test_starts_come_together_by_their_answers():
-    totals = type(arm_totals(start_of(0, 1.0, 1.0), 0))
     found = [said(0, of(10), of(10)), said(1, of(0, 30), of(10)), start_of(2, 1.0, 1.0)]
-    figures = totals.sum([arm_totals(start, 0) for start in found]).figures
-    assert (figures.value(HITS), figures.value(MISSES)) == (0.25, 0.75)
-    assert math.isnan(start_figures(found[2], 0).value(HITS))
+    totals = ArmTotals.sum([arm_totals(start, 0) for start in found])
+    assert (named(HITS).figure(totals), named(MISSES).figure(totals)) == (0.25, 0.75)
+    assert math.isnan(figure(found[2], 0, named(HITS)))
 
 
 def test_that_a_share_never_varies_is_said():

@@ -21,7 +21,7 @@ def tally_of(*samples):
 
 
 @pytest.mark.parametrize(
-    ("samples", "n_exits"),
+    ("samples", "n"),
     [
         ([([ONE, TWO], []), ([ONE, TWO], [])], 0),
         ([([ONE, TWO], []), ([ONE], [])], 1),
@@ -35,8 +35,8 @@ def tally_of(*samples):
         ([([ONE], []), ([ONE], [THREE]), ([ONE], [THREE]), ([ONE], [])], 1),
     ],
 )
-def test_each_end_is_counted_once(samples, n_exits):
-    assert tally_of(*samples).n_exits == n_exits
+def test_each_end_is_counted_once(samples, n):
+    assert tally_of(*samples).n == n
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40)), max_size=30))
@@ -48,7 +48,7 @@ def test_lives_that_samples_saw_are_all_counted(lives):
         tally.see(
             {(n, since) for n, (since, long) in enumerate(lives) if since <= now < since + long}
         )
-    assert tally.n_exits == len(lives)
+    assert tally.n == len(lives)
     n_brief = sum(long <= 2 and since > 0 for since, long in lives)
     assert tally.n_brief == n_brief
     assert bool(tally.trouble) is (n_brief > 0.05 * len(lives))
@@ -58,7 +58,7 @@ def test_lives_too_brief_to_be_followed_are_no_count():
     lives: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]
     lives = [([ONE, (n, n)], []) for n in range(30, 60)]
     waiting = [([ONE], [(m, m) for m in range(n, n + 4)]) for n in range(30, 60)]
-    assert (tally_of(*waiting).n_exits, tally_of(*waiting).trouble) == (29, "")
+    assert (tally_of(*waiting).n, tally_of(*waiting).trouble) == (29, "")
     assert tally_of(*lives).trouble == (
         "28 of 29 processes that ended had been there so briefly that as many may have come and "
         "gone unseen"
@@ -95,4 +95,4 @@ def test_children_of_a_process_that_end_are_seen():
         assert parent.stdin is not None
         parent.stdin.close()
     # The first may be there before the watch is, and between two samples none can hide.
-    assert (seen.n_exits in {n - 1, n}, seen.trouble) == (True, "")
+    assert (seen.n in {n - 1, n}, seen.trouble) == (True, "")

@@ -4,10 +4,8 @@ from typing import Literal, get_args
 
 import msgspec
 
-from httpdyno.model.answers import word_of_answers
 from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
-from httpdyno.model.metric import EXITS, READY, is_of_system_calls
 from httpdyno.model.users import SlowUsers, Users
 
 StepOrder = Literal["mixed", "given"]
@@ -137,12 +135,7 @@ class Objective(Record, frozen=True):
     """What decides a comparison, and what must hold besides."""
 
     metric: str = "throughput_per_s"
-    """`throughput_per_s`, `usual_throughput_per_s` or `slow_throughput_per_s` (more is better),
-    `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`, `uss_bytes_per_process`,
-    `bytes_per_request`, `calls_per_request`, `calls_per_request of KIND`,
-    `handshakes_full_per_request`, `lookups_per_request`, `ready_s`, `first_byte_pNN_s`,
-    `page_pNN_s`, `usual_pNN_s`, `slow_pNN_s` or `latency_pNN_s of REQUEST` (less is), or
-    `answers_ratio of WORD` (more is of a word that means a hit, less of all others)."""
+    """The name of a row of `metrics.table`, or of a family: `latency_p90_s of search`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""
@@ -176,26 +169,6 @@ class Objective(Record, frozen=True):
         """The metrics with a claim of their own that decide nothing."""
         second = () if self.tie_breaker or not self.second_metric else (self.second_metric,)
         return (*second, *self.also)
-
-    @property
-    def counts_calls(self) -> bool:
-        """Whether some metric that has a claim is of system calls: each start counts them then."""
-        return any(map(is_of_system_calls, self.named))
-
-    @property
-    def counts_exits(self) -> bool:
-        """Whether some metric that has a claim is of processes that end: each start counts them."""
-        return EXITS in self.named
-
-    @property
-    def counts_words(self) -> bool:
-        """Whether some metric that has a claim is of a header's words: each start counts them."""
-        return any(map(word_of_answers, self.named))
-
-    @property
-    def times_ready(self) -> bool:
-        """Whether some metric that has a claim is of coming up: each does so by itself then."""
-        return READY in self.named
 
     def confidence_of(self, metric: str) -> float:
         """Return the confidence of a metric's interval.

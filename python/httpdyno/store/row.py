@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from httpdyno.metrics.table import named
 from httpdyno.model import HostFacts, Outcome, Record, WindowRecord
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.store.payload import to_text
 
@@ -112,6 +112,6 @@ def final_columns(outcome: Outcome) -> dict[str, Any]:
 def _ratio_name(metric: str) -> str:
     """Return the name that a comparison gives to the ratio of a metric."""
     try:
-        return RATIO_OF_METRIC[metric]
+        return named(metric).ratio
     except KeyError:  # what an earlier version stored may have one that is gone
         return metric.removesuffix("_s")

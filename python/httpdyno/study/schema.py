@@ -1,7 +1,7 @@
 """What a study file may say: its keys with their types, defaults and meanings, from the tables.
 
 The text beneath a field of a table in `study/table.py` is its description: in the JSON Schema for
-editors, and in the reference for people (`docs/study.md`).
+editors, and in the reference for people (`docs/study.md`). Metrics bring theirs (`metrics.table`).
 """
 
 import ast
@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from httpdyno.metrics.table import METRICS_TEXT
 from httpdyno.study.table import StudyFile
 
 
@@ -62,7 +63,11 @@ def descriptions(table: type[msgspec.Struct]) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(table.__mro__):
         found |= _of_class(base)
-    return {key: found[name] for name, key in names.items() if name in found}
+    return {
+        key: found[name].replace("{metrics}", METRICS_TEXT)
+        for name, key in names.items()
+        if name in found
+    }
 
 
 @cache

@@ -7,11 +7,12 @@ from tests.report.plain import WIDTH, plain_text
 from tests.report.study.test_also_text import asked, shown
 
 from httpdyno.model import Connecting, HistogramData, Outcome, SecondClaim, SystemCalls
-from httpdyno.model.metric import EXITS
 from httpdyno.report.study.arms_text import arms_table
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
+
+EXITS = "exits_per_request"
 
 
 def looked_up(a: float | None, b: float | None) -> Outcome:
@@ -47,8 +48,8 @@ def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, t
     assert whole.final is not None
     final = structs.replace(
         whole.final,
-        a=structs.replace(whole.final.a, exits_per_request=0.04855),
-        b=structs.replace(whole.final.b, exits_per_request=b),
+        a=structs.replace(whole.final.a, figures={EXITS: 0.04855}),
+        b=structs.replace(whole.final.b, figures={} if b is None else {EXITS: b}),
         also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
     )
     outcome = structs.replace(whole, final=final)
@@ -59,7 +60,8 @@ def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, t
     page = outcome_html(outcome)
     assert ("<dt>process exits per 1,000 requests" in page) is tile
     arms = outcome_json(outcome)["final"]
-    assert [arms[side]["exits_per_request"] for side in ("before_arm", "after_arm")] == [0.04855, b]
+    sides = [arms[side]["figures"] for side in ("before_arm", "after_arm")]
+    assert [each.get(EXITS) for each in sides] == [0.04855, b]
 
 
 def connected(a: Connecting, b: Connecting) -> Outcome:
@@ -99,7 +101,7 @@ def test_handshakes_that_are_asked_for_have_their_column_once() -> None:
     assert [head.split()[-3:] for head in heads] == [["memory", "handshakes", "resumed"]]
     assert "full TLS handshakes per request: better, 1.21 ×" in shown(outcome)
     final = outcome_json(outcome)["final"]
-    assert final["handshakes_full_per_request_ratio"]["ratio"] == 1.214
+    assert final["ratios"]["handshakes_full_per_request"]["ratio"] == 1.214
 
 
 def test_slow_users_have_columns_in_their_units() -> None:
@@ -135,7 +137,9 @@ def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
         SystemCalls(per_request=1204.4, n_answers=120),
     ]
     a, b = (
-        structs.replace(arm, system_calls=each)
+        structs.replace(
+            arm, system_calls=each, figures={"calls_per_request of open": each.of("open")}
+        )
         for arm, each in zip((whole.final.a, whole.final.b), counts, strict=True)
     )
     outcome = structs.replace(whole, final=structs.replace(whole.final, a=a, b=b))
@@ -147,7 +151,7 @@ def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
     arms = final["before_arm"], final["after_arm"]
     assert [arm["calls_per_request"] for arm in arms] == [80.0, 1204.4]
     assert [arm["calls_by_kind"] for arm in arms] == [{"open": 4.0}, {}]
-    assert final["request_ratios"]["calls_per_request of open"]["ratio"] == 1.214
+    assert final["ratios"]["calls_per_request of open"]["ratio"] == 1.214
 
 
 def test_without_a_resolver_nothing_is_told_of_them() -> None:

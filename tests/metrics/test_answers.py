@@ -2,17 +2,8 @@
 
 import pytest
 
-from httpdyno.model.answers import answers_with, word_of_answers
-from httpdyno.model.metric import (
-    METRIC_NAMES,
-    RATIO_NAMES,
-    RATIO_OF_METRIC,
-    distribution_of,
-    is_counted,
-    is_more_better,
-    is_on_demand,
-    metric_named,
-)
+from httpdyno.metrics import named, of_ratio
+from httpdyno.metrics.table import is_among, meant_by
 
 
 @pytest.mark.parametrize(
@@ -29,16 +20,16 @@ from httpdyno.model.metric import (
     ],
 )
 def test_more_is_better_of_words_that_end_in_hit_and_of_no_others(word, is_hit):
-    assert is_more_better(answers_with(word)) == is_hit
+    assert named(f"answers_ratio of {word}").is_more_better == is_hit
 
 
 def test_a_word_is_told_as_the_header_has_it_and_its_ratio_by_the_same_text():
     metric = "answers_ratio of TCP_hit"
-    assert metric_named(metric) == RATIO_OF_METRIC[metric] == metric
-    assert METRIC_NAMES[metric] == RATIO_NAMES[metric] == "share of answers with TCP_hit"
-    assert is_counted(metric)
-    assert is_on_demand(metric)
-    assert distribution_of(metric) == ("", "")
+    assert meant_by(metric) == named(metric).ratio == metric
+    assert named(metric).label == of_ratio(metric).label == "share of answers with TCP_hit"
+    assert named(metric).is_counted
+    assert named(metric).is_on_demand
+    assert named(metric).distribution == ""
 
 
 @pytest.mark.parametrize(
@@ -54,4 +45,4 @@ def test_a_word_is_told_as_the_header_has_it_and_its_ratio_by_the_same_text():
     ],
 )
 def test_what_no_header_can_begin_with_is_no_word(metric):
-    assert word_of_answers(metric) == ""
+    assert not is_among(metric, ["answers_ratio of WORD"])
