@@ -3,26 +3,41 @@
 import dataclasses
 import json
 import os
+from pathlib import Path
 
 import pytest
 from msgspec import structs
 from tests.experiment.loads import load_of
 from tests.experiment.test_second_metric import ARMS, start_of
 from tests.load.origin import origin
+from tests.report import sample_second
+from tests.report.plain import plain_text
 
+import httpdyno
 from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import ratio_intervals
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.planning import compare_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
+from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.watches import WATCHES, count_of
-from httpdyno.model import Count, Objective, StartRecord
+from httpdyno.model import Count, Objective, SecondClaim, StartRecord
+from httpdyno.registry import load_adapter
 from httpdyno.report.study.arms_text import figure_text
+from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.text import outcome_text
 from httpdyno.store.payload import from_text, to_text
+from httpdyno.study.also import with_also
+from httpdyno.study.file import load_study
 from httpdyno.telemetry.exit_watch import ExitTally
 
 EXITS = "exits_per_request"
+RESPAWN = Path(httpdyno.__file__).parent / "studies" / "respawn"
+N_PROCESSES = 8
+LIFE = 40
 
 
 def of(n, n_answers=1000):
@@ -115,3 +130,59 @@ def test_a_server_is_watched_under_a_load_of_its_own_after_its_windows():
     assert (found.n, found.uncounted) == (0, "")
     assert found.n_answers > 0
     assert load.looked.counted_s >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("b", "tile"), [(0.0104, True), (None, False)], ids=["counted", "not counted"]
+)
+def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, tile: bool) -> None:
+    whole = sample_second.second_compare()
+    assert whole.final is not None
+    final = structs.replace(
+        whole.final,
+        a=structs.replace(whole.final.a, figures={EXITS: 0.04855}),
+        b=structs.replace(whole.final.b, figures={} if b is None else {EXITS: b}),
+        also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
+    )
+    outcome = structs.replace(whole, final=final)
+    text = plain_text(outcome_text(outcome))
+    assert "exits per 1,000" in text
+    assert "48.55" in text
+    assert ("10.40" in text) is tile
+    page = outcome_html(outcome)
+    assert ("<dt>process exits per 1,000 requests" in page) is tile
+    arms = outcome_json(outcome)["final"]
+    sides = [arms[side]["figures"] for side in ("before_arm", "after_arm")]
+    assert [each.get(EXITS) for each in sides] == [0.04855, b]
+
+
+@pytest.mark.real_server("apache2")
+def test_as_many_end_as_answers_take():
+    """Who ended had answered a whole life: only of those who are there is it not known how much."""
+    study = load_study(RESPAWN, lambda name: load_adapter(name).knobs())
+    study = structs.replace(
+        study,
+        method=structs.replace(study.method, window_s=0.5),
+        objective=with_also(study.objective, ["exits_per_request"], study.workload),
+    )
+    arm = study.start_configuration().replaced("MaxConnectionsPerChild", LIFE)
+    request = StartRequest(
+        comparison=1,
+        start=1,
+        arms=(arm,),
+        order=block_order(1, 1, seed=1, comparison=1, start=1),
+        window_s=0.5,
+        lead_in_s=0.0,
+        warm_up_s=0.0,
+    )
+    with ServerBench(adapter=load_adapter("apache"), study=study, seed=1) as bench:
+        [record] = bench.measure_starts([request], lambda _: None)
+    assert record.statuses == ("complete",)
+    [found] = record.counts["exits_per_request"]
+    assert found is not None
+    seats = N_PROCESSES * LIFE
+    assert found.n * LIFE <= found.n_answers + seats, "more ends than answers make"
+    # Where others use the machine's cores, who looks comes too late, and says so.
+    if not found.uncounted:
+        assert found.n > N_PROCESSES, "more than those who were there as it began"
+        assert found.n_answers - found.n * LIFE <= seats

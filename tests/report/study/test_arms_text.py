@@ -1,18 +1,15 @@
 """Figures of arms that stand beside the others only where there are any."""
 
-import pytest
 from msgspec import structs
 from tests.report import sample_second
 from tests.report.plain import WIDTH, plain_text
 from tests.report.study.test_also_text import asked, shown
 
-from httpdyno.model import Connecting, HistogramData, Outcome, SecondClaim, SystemCalls
+from httpdyno.model import Connecting, HistogramData, Outcome, SystemCalls
 from httpdyno.report.study.arms_text import arms_table
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-
-EXITS = "exits_per_request"
 
 
 def looked_up(a: float | None, b: float | None) -> Outcome:
@@ -38,30 +35,6 @@ def test_names_looked_up_have_a_column_a_tile_and_a_figure() -> None:
     final = outcome_json(outcome)["final"]
     arms = final["before_arm"], final["after_arm"]
     assert [arm["lookups_per_request"] for arm in arms] == [0.0, 2.971]
-
-
-@pytest.mark.parametrize(
-    ("b", "tile"), [(0.0104, True), (None, False)], ids=["counted", "not counted"]
-)
-def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, tile: bool) -> None:
-    whole = sample_second.second_compare()
-    assert whole.final is not None
-    final = structs.replace(
-        whole.final,
-        a=structs.replace(whole.final.a, figures={EXITS: 0.04855}),
-        b=structs.replace(whole.final.b, figures={} if b is None else {EXITS: b}),
-        also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
-    )
-    outcome = structs.replace(whole, final=final)
-    text = plain_text(outcome_text(outcome))
-    assert "exits per 1,000" in text
-    assert "48.55" in text
-    assert ("10.40" in text) is tile
-    page = outcome_html(outcome)
-    assert ("<dt>process exits per 1,000 requests" in page) is tile
-    arms = outcome_json(outcome)["final"]
-    sides = [arms[side]["figures"] for side in ("before_arm", "after_arm")]
-    assert [each.get(EXITS) for each in sides] == [0.04855, b]
 
 
 def connected(a: Connecting, b: Connecting) -> Outcome:

@@ -71,8 +71,8 @@ class ArmJson(Record, frozen=True):
     times_s: dict[str, float]
     """Percentiles of what the objective names besides, such as `page_p90`."""
     figures: dict[str, float]
-    """Of the metrics that the objective names, by their names, such as `exits_per_request`; what
-    could not be measured is left out."""
+    """Of the metrics that the objective names, by their names, such as `calls_per_request of open`;
+    what could not be measured is left out."""
     phases: dict[str, PhaseFigures]
     """The phases of a turn that do not decide, by their names."""
     pss_bytes: float | None
@@ -134,7 +134,7 @@ class ClaimJson(Record, frozen=True):
     ratios: dict[str, RatioJson]
     """After over before, of every metric that the starts bound and a report may show: `throughput`,
     `cpu_per_request`, `memory`, `latency_p99`, and what the objective names besides, such as
-    `latency_p90 of search`, `calls_per_request of open` or `answers_ratio of HIT`."""
+    `latency_p90 of search` or `calls_per_request of open`."""
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int
