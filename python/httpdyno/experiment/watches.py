@@ -14,7 +14,6 @@ from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
-from httpdyno.telemetry.exit_watch import ExitWatch
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
 """Starts the load of one server, with what is to be called at its windows' edges."""
@@ -54,10 +53,7 @@ class Watch:
     """That is counted, in words."""
 
 
-WATCHES: Mapping[str, Watch] = {
-    # Apache's parent replaces its dead once a second: four seconds hold some of its turns.
-    "exits_per_request": Watch(of=ExitWatch, load_s=4.0, what="processes that end"),
-}
+WATCHES: Mapping[str, Watch] = {}
 """By the metric's name."""
 
 
