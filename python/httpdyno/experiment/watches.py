@@ -14,6 +14,7 @@ from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
+from httpdyno.telemetry.exit_watch import ExitWatch
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
 """Starts the load of one server, with what is to be called at its windows' edges."""
@@ -53,7 +54,10 @@ class Watch:
     """That is counted, in words."""
 
 
-WATCHES: Mapping[str, Watch] = {}
+WATCHES: Mapping[str, Watch] = {
+    # Apache's parent replaces its dead once a second: four seconds hold some of its turns.
+    "exits_per_request": Watch(of=ExitWatch, load_s=4.0, what="processes that end"),
+}
 """By the metric's name."""
 
 

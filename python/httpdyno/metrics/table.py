@@ -14,6 +14,7 @@ from httpdyno.metrics.totals import QUANTILES, ArmTotals
 from httpdyno.metrics.zero import (
     Counted,
     Unanswered,
+    ZeroWords,
     nobody_counted,
     taken,
     too_soon,
@@ -24,6 +25,7 @@ from httpdyno.units import (
     format_bytes,
     format_count,
     format_duration,
+    format_per_thousand,
     format_percent,
     format_rate,
 )
@@ -143,6 +145,23 @@ def _untold_lookups(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
     return ""
 
 
+# Processes that end.
+
+
+def _exits_counted(start: StartRecord, arm: int) -> tuple[int, str] | None:
+    of_arms = start.counts.get("exits_per_request", ())
+    found = of_arms[arm] if of_arms else None
+    return None if found is None else (0 if found.uncounted else found.n_answers, found.uncounted)
+
+
+_EXITS = ZeroWords(
+    none="no process ended",
+    some="in some starts no process ended",
+    figure=lambda name, mean: f"{name} has {format_per_thousand(mean)}",
+    what="process exits per 1,000 requests",
+)
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         name="throughput_per_s",
@@ -241,6 +260,25 @@ METRICS: tuple[Metric, ...] = (
         is_tile=True,
         needs="resolver",
         doc="`lookups_per_request` is what a server asks a resolver of its own.",
+    ),
+    Metric(
+        name="exits_per_request",
+        ratio="exits_per_request",
+        label="process exits per 1,000 requests",
+        short="exits per 1,000",
+        write=format_per_thousand,
+        figure=lambda totals: totals.count_of("exits_per_request"),
+        zero=Counted(
+            words=lambda _starts: _EXITS,
+            uncounted=nobody_counted(
+                _exits_counted, "ends of processes could not be counted in {n} starts: {why}"
+            ),
+        ),
+        is_on_demand=True,
+        is_tile=True,
+        source="watch",
+        doc="`exits_per_request` is how many of the server's processes end, told of a thousand "
+        "requests: each start counts them after its windows, under four seconds of load more.",
     ),
     Metric(
         name="ready_s",
