@@ -20,6 +20,7 @@ from httpdyno.metrics.zero import (
     too_soon,
 )
 from httpdyno.model import StartRecord
+from httpdyno.model.header_words import is_word
 from httpdyno.model.measurement import times_of_request
 from httpdyno.units import (
     format_bytes,
@@ -143,6 +144,62 @@ def _untold_lookups(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
     if windows and all(window.telemetry.lookups is None for window in windows):
         return f"in {len(starts)} starts nobody told how many names the server looked up"
     return ""
+
+
+# Answers by the first word of a header.
+
+
+def _words_counted(start: StartRecord, arm: int) -> tuple[int, str] | None:
+    found = start.header_words[arm] if start.header_words else None
+    return None if found is None else (found.n_answers, found.uncounted)
+
+
+def _header(starts: Sequence[StartRecord]) -> str:
+    name = next((w.name for start in starts for w in start.header_words if w is not None), "")
+    return f"`{name}`" if name else "a header"
+
+
+def _answers_uncounted(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
+    words = f"what answers say in {_header(starts)} was not counted in {{n}} starts: {{why}}"
+    return nobody_counted(_words_counted, words)(starts, arms)
+
+
+def _answers_with(word: str) -> Metric:
+    """Return the share of answers whose header begins with a word.
+
+    Which words there are a server decides, so any may be asked for. More is better of a word that
+    says that a cache had the answer, by its letters alone: as `HIT`, `TCP_MEM_HIT` do.
+    """
+
+    def figure(totals: ArmTotals) -> float:
+        words = totals.header_words
+        share = None if words is None else words.ratio_of(word)
+        return math.nan if share is None else share
+
+    def zero_words(starts: Sequence[StartRecord]) -> ZeroWords:
+        says = f"`{word}` in {_header(starts)}"
+        return ZeroWords(
+            none=f"no answer has {says}",
+            some=f"in some starts no answer has {says}",
+            figure=lambda name, mean: f"{format_percent(mean)} of {name}'s",
+            what=f"answers have {says}",
+            one_none="one of them has none of those",
+        )
+
+    return Metric(
+        name=f"answers_ratio{_OF}{word}",
+        ratio=f"answers_ratio{_OF}{word}",
+        label=f"share of answers with {word}",
+        short=word,
+        write=format_percent,
+        figure=figure,
+        is_more_better=word.lower().endswith("hit"),
+        zero=Counted(words=zero_words, uncounted=_answers_uncounted),
+        of=word,
+        is_on_demand=True,
+        source="header words",
+        needs="header",
+    )
 
 
 # Processes that end.
@@ -345,6 +402,15 @@ FAMILIES: tuple[Family, ...] = (
         if each.distribution == "latency"
     ),
     Family(whole="calls_per_request", make=_calls_of_kind),
+    Family(
+        whole="answers_ratio",
+        make=_answers_with,
+        holds=is_word,
+        any="WORD",
+        doc="`answers_ratio of MISS` is the share of the answers whose counted header "
+        "(`workload.count_header`) began with that word, as the server spells it: more is better "
+        "of a word that is or ends in `hit`, in small letters or capitals, and less of all others.",
+    ),
 )
 
 _BY_NAME = {each.name: each for each in METRICS}

@@ -104,4 +104,6 @@ def server_for(metric: str, study: Study) -> str:
         return "one server: of a site, or beside companions, nobody tells when it is ready"
     if needs == "resolver" and (network is None or network.resolver is None):
         return "servers with a resolver of names of their own: `[network.resolver]`"
+    if needs == "header" and not study.counted_header:
+        return 'a study that counts a header: `[workload]` with `count_header = "X-Cache"`'
     return ""
