@@ -34,7 +34,7 @@ LOADING = (
 )
 """Tests that load something and look at what came of it."""
 CALM = (
-    *("tests/stats", "tests/model"),
+    *("tests/stats", "tests/model", "tests/metrics"),
     *("tests/advice", "tests/book", "tests/study"),
     *(f"tests/report/{name}" for name in ("book", "inspect", "load", "shared", "turns", "watch")),
     *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),

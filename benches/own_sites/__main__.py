@@ -219,7 +219,7 @@ def judged(  # noqa: PLR0913 - what there is to know of a run
     proven = proven_of(outcome)
     final = outcome["final"]
     planned = {step.partition("=")[0] for step in outcome["plan"]["steps"]}
-    ratio = final and (final["throughput_ratio"] or {})
+    ratio = final and (final["ratios"].get("throughput") or {})
     return Result(
         name=name,
         took_s=took_s,

@@ -107,7 +107,9 @@ class Ladder(Case):
                 proven=tuple(proven),
                 is_withdrawn=bool(document.get("withdrawn")),
                 n_tried=len({step["knob"] for step in steps}),
-                final=Interval.of((document.get("final") or {}).get("throughput_ratio")),
+                final=Interval.of(
+                    ((document.get("final") or {}).get("ratios") or {}).get("throughput")
+                ),
             )
 
     def written(self, worth: Mapping[str, float], folder: Path) -> Path:

@@ -164,7 +164,9 @@ class Planted(Case):
         for by in draw.sample(sorted(setting.trees), len(setting.trees)):
             called = call(setting, by, command, longest_s=self.longest_s)
             final = called.document.get("final") or {}
-            ratios = {name: Interval.of(final.get(f"{name}_ratio")) for name in RATIO_OF.values()}
+            ratios = {
+                name: Interval.of(final.get("ratios", {}).get(name)) for name in RATIO_OF.values()
+            }
             yield Compared(
                 figure=self.figure,
                 case=self.name,

@@ -82,7 +82,7 @@ class Tuning(Case):
                 trouble=called.trouble,
                 verdicts=verdicts,
                 unsaid=unsaid,
-                final=Interval.of(final.get("throughput_ratio")),
+                final=Interval.of(final.get("ratios", {}).get("throughput")),
                 final_verdict=final.get("verdict", ""),
             )
 

@@ -39,7 +39,7 @@ def outcome(*, verdict="better", withdrawn="", tried=tuple(CASE.mistakes), **cha
         "configuration": {**START, **RIGHT, **changed},
         "final": {
             "verdict": verdict,
-            "throughput_ratio": {"ratio": 61.4, "low": 57.4, "high": 65.6},
+            "ratios": {"throughput": {"ratio": 61.4, "low": 57.4, "high": 65.6}},
         },
         "withdrawn": withdrawn,
     }

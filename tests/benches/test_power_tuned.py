@@ -162,7 +162,7 @@ def test_what_a_run_proved_and_took_back_is_told_by_its_document(monkeypatch, tm
             {"knob": "nothing_a", "kept": False},
             {"knob": "nothing_a", "kept": True},
         ],
-        "final": {"throughput_ratio": {"ratio": 1.2, "low": 0.9, "high": 1.6}},
+        "final": {"ratios": {"throughput": {"ratio": 1.2, "low": 0.9, "high": 1.6}}},
         "withdrawn": "it is not better",
     }
     monkeypatch.setattr(ladders, "call", lambda *_, **__: called(document))

@@ -27,7 +27,7 @@ from httpdyno.cli.book_asked import MOST_S, round_s
 from httpdyno.cli.book_loads import RECIPES
 from httpdyno.cli.book_ways import WAYS
 from httpdyno.cli.find_study import bundled_studies, open_study
-from httpdyno.model.metric import CALL_METRIC
+from httpdyno.metrics.table import CALL_METRIC
 from httpdyno.study.also import workload_for
 
 N = 36

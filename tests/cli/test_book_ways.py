@@ -13,8 +13,8 @@ from httpdyno.book.experiment import Pair, Then
 from httpdyno.cli import book_ways
 from httpdyno.cli.find_study import open_study
 from httpdyno.errors import TargetError
-from httpdyno.model import Caveat, Look, Plan, RatioInterval, SystemCalls
-from httpdyno.model.metric import RATIO_OF_METRIC
+from httpdyno.metrics.table import named
+from httpdyno.model import Caveat, Look, Plan, RatioInterval
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
         pss_bytes=40.0 * 2**20,
         uss_bytes_per_process=2.0 * 2**20,
         times_s={"first_byte_p90": 0.02},
-        system_calls=SystemCalls(per_request=80.0, n_answers=120),
+        figures={"calls_per_request": 80.0},
     )
     final = structs.replace(
         outcome.final,
         a=a,
         b=structs.replace(outcome.final.b, pss_bytes=None),
         metric=metric,
-        ratios={RATIO_OF_METRIC[metric]: interval},
+        ratios={named(metric).ratio: interval},
         per_start_ratio=(1.214,) * FEWEST,
     )
     way = Pair(study="fake", metric=metric)

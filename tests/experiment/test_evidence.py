@@ -5,9 +5,10 @@ from msgspec import structs
 from tests.experiment.cycles import start_of
 
 from httpdyno.experiment import evidence
-from httpdyno.experiment.arm_totals import ArmTotals
 from httpdyno.experiment.claim import Terms, claim
 from httpdyno.experiment.limit import limit_broken
+from httpdyno.metrics import named, of_ratio
+from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import (
     Configuration,
     Cycles,
@@ -18,7 +19,6 @@ from httpdyno.model import (
     Portion,
 )
 from httpdyno.model.measurement import Evidence
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import merge
 from httpdyno.testing.record import sample_start, sample_window
 
@@ -32,7 +32,7 @@ def test_each_look_merges_only_what_is_new(monkeypatch):
         n_merged += len(known)
         return merge(known)
 
-    monkeypatch.setattr("httpdyno.experiment.arm_totals.merge", counted)
+    monkeypatch.setattr("httpdyno.metrics.totals.merge", counted)
     objective = Objective(tie_breaker="latency_p50_s", max_error_ratio=0.1)
     starts = []
     for number in range(60):
@@ -47,22 +47,22 @@ def test_each_look_merges_only_what_is_new(monkeypatch):
 def test_totals_kept_are_those_of_the_very_start():
     for n_blocks in (1, 2, 3):
         start = sample_start(n_blocks=n_blocks)
-        totals = evidence.arm_totals(start, 1)
+        totals = arm_totals(start, 1)
         assert totals.completed == 240 * n_blocks
-        assert totals is evidence.arm_totals(start, 1)
+        assert totals is arm_totals(start, 1)
 
 
 def test_the_totals_of_all_starts_are_those_of_all_windows():
     starts = [sample_start(start=number, n_blocks=1 + number) for number in range(3)]
     windows = [w for start in starts for w in start.windows if w.arm == 0]
-    together = ArmTotals.sum([evidence.arm_totals(start, 0) for start in starts])
+    together = ArmTotals.sum([arm_totals(start, 0) for start in starts])
     of_windows = ArmTotals.of(windows)
     assert together.completed == of_windows.completed
     counts = {name: data.counts for name, data in of_windows.times.items()}
     assert {name: data.counts for name, data in together.times.items()} == counts
     assert counts["latency"]
     for name in ("throughput", "cpu_per_request", "latency_p50"):
-        assert together.figures.value(name) == pytest.approx(of_windows.figures.value(name))
+        assert of_ratio(name).figure(together) == pytest.approx(of_ratio(name).figure(of_windows))
 
 
 def starts_with(*counts):
@@ -163,7 +163,7 @@ def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwi
     assert state.verdict == "better"
     assert state.interval is not None
     assert state.interval.low <= 0.801 <= state.interval.high
-    name = RATIO_OF_METRIC[metric]
+    name = named(metric).ratio
     assert name in evidence.ratio_intervals(starts, objective)
     assert name not in evidence.ratio_intervals(starts, Objective())
     summary = evidence.arm_summary(starts, 0, Configuration(values={}))
@@ -173,9 +173,14 @@ def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwi
 
 def test_usual_and_slow_users_have_their_parts_of_the_throughput():
     starts = [with_times(sample_start(start=n), 1.0) for n in range(8)]
-    rates = [evidence.start_figures(starts[0], arm) for arm in (0, 1)]
-    usual = [each.usual_throughput_per_s / each.throughput_per_s for each in rates]
-    slow = [each.slow_throughput_per_s / each.throughput_per_s for each in rates]
+    usual, slow = (
+        [
+            evidence.figure(starts[0], arm, named(f"{whose}_throughput_per_s"))
+            / evidence.figure(starts[0], arm, named("throughput_per_s"))
+            for arm in (0, 1)
+        ]
+        for whose in ("usual", "slow")
+    )
     assert usual == pytest.approx([0.9, 90 / 116])
     assert slow == pytest.approx([0.1, 26 / 116])
     for whose in ("usual", "slow"):
@@ -249,7 +254,7 @@ def test_a_limit_on_memory_is_for_the_largest_that_a_window_saw(most, is_broken)
 
 def test_the_time_to_the_first_byte_is_stored_where_it_is_asked_for():
     seen = with_times(sample_start(), 1.0).windows[0].measurement
-    assert seen.lean(["first_byte_p50_s"]).phases == Phases(first_byte=seen.phases.first_byte)
+    assert seen.lean(["first_byte"]).phases == Phases(first_byte=seen.phases.first_byte)
     assert seen.lean().phases == Phases()
 
 
@@ -258,7 +263,7 @@ def test_throughput_is_what_cycles_credit_and_else_what_ended():
         credit=7.5, n_users=4, begun=8, begun_right=8, begun_s=4.0, begun_s2=2.0, longest_s=0.5
     )
     start = start_of(0, [[cycles, cycles]], 2.0)
-    assert evidence.start_figures(start, 0).throughput_per_s == pytest.approx(15 / 4)
+    assert evidence.figure(start, 0, named("throughput_per_s")) == pytest.approx(15 / 4)
     plain = sample_start()
-    assert evidence.start_figures(plain, 0).throughput_per_s == pytest.approx(240 / 0.25)
+    assert evidence.figure(plain, 0, named("throughput_per_s")) == pytest.approx(240 / 0.25)
     assert plain.windows[0].measurement.latency != HistogramData()

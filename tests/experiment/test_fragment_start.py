@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.experiment.code import EMPTY, EMPTY_NS, FakeProgram
 
 from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.call_figures import CallTotals, said_apart
 from httpdyno.experiment.fragment_start import FragmentStart, Seat
+from httpdyno.metrics.call_figures import CallTotals, said_apart
 from httpdyno.model import Configuration, WindowRecord
 from httpdyno.servers.adapter import NotRunning
 

@@ -9,7 +9,8 @@ from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import log_ratios, ratio_intervals
 from httpdyno.model import Objective
-from httpdyno.model.metric import FULL_HANDSHAKES
+
+FULL_HANDSHAKES = "handshakes_full_per_request"
 
 
 def signing(number, *n_of_arms):

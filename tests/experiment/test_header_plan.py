@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 from httpdyno.experiment.look_cost import HeaderCost, header_cost
-from httpdyno.experiment.planning import compare_plan, plan_lines
+from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.model import Objective, Phase
+from httpdyno.model import Phase
 
 PHASED = {"phases": (Phase(name="cold"),), "window_s": 7.0}
 
@@ -39,19 +39,3 @@ def test_what_counting_takes_is_planned_before_anything_is_started(study, header
         for each in (study, counting)
     )
     assert of_both == pytest.approx(of_each + 5 * cost.once_s)
-
-
-def test_where_something_is_claimed_of_words_each_start_takes_a_turn_for_them(study):
-    method = structs.replace(study.method, **{"decides": "cold"} | PHASED)
-    told = structs.replace(study, method=method, counted_header="X-Cache")
-    claimed = structs.replace(told, objective=Objective(also=("answers_ratio of MISS",)))
-    assert header_cost(claimed) == HeaderCost(each_s=7.0)
-    a, b = study.start_configuration(), study.start_configuration()
-    plain, planned = (compare_plan(each, a, b, seed=1) for each in (told, claimed))
-    n_more = 2 * (study.method.min_starts - 1)
-    assert least_s(planned) == pytest.approx(least_s(plain) + n_more * 7.0)
-    notes = [
-        "in a turn more of each start" in " ".join(map(str, plan_lines(p)))
-        for p in (plain, planned)
-    ]
-    assert notes == [False, True]

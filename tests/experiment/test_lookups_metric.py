@@ -7,7 +7,8 @@ from tests.experiment.test_second_metric import ARMS, start_of
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import ratio_intervals
 from httpdyno.model import Objective
-from httpdyno.model.metric import LOOKUPS
+
+LOOKUPS = "lookups_per_request"
 
 
 def asking(number, *n_of_arms):

@@ -12,10 +12,10 @@ from tests.load.origin import origin
 from httpdyno.errors import UsageError
 from httpdyno.experiment import arm_load
 from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.arm_totals import ArmTotals
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.load import engine
+from httpdyno.metrics.totals import ArmTotals
 from httpdyno.model import (
     Constant,
     WindowRecord,

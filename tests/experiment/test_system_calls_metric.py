@@ -9,7 +9,6 @@ from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
 from httpdyno.errors import TargetError
 from httpdyno.experiment.block_choice import start_times
-from httpdyno.experiment.call_ratios import pooled
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import arm_summary, log_ratios
 from httpdyno.experiment.look_cost import LEAST_COUNT_S
@@ -18,6 +17,7 @@ from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
+from httpdyno.model.system_calls import calls_together
 from httpdyno.store.payload import from_text, to_text
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -66,12 +66,12 @@ def test_each_start_gives_one_ratio_and_a_summary_all_of_them():
 
 
 def test_starts_weigh_by_their_answers_and_those_without_a_count_by_nothing():
-    found = pooled([of(10.0, 0.0, n_answers=20), None, of(40.0, 4.0, n_answers=10)])
+    found = calls_together([of(10.0, 0.0, n_answers=20), None, of(40.0, 4.0, n_answers=10)])
     assert found is not None
     assert found.n_answers == 30
     assert found.per_request == pytest.approx(20.0)
     assert found.of("open") == pytest.approx(4 / 3)
-    assert pooled([None]) is None
+    assert calls_together([None]) is None
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "equivalent"), (0.75, "better")])

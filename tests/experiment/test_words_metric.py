@@ -1,18 +1,32 @@
 """Answers that say a word as what decides: shares of starts, their verdicts, and none."""
 
 import math
+import shutil
+from pathlib import Path
 
 import pytest
 from msgspec import structs
-from tests.experiment.test_header_count import of
+from tests.experiment.test_header_count import of, turn_taken
+from tests.experiment.test_header_plan import PHASED
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
+from tests.report.sample_second import second_compare
+from tests.report.study.test_also_text import asked, page, shown
 
-from httpdyno.errors import TargetError
+from httpdyno.cli.find_study import open_study
+from httpdyno.errors import StudyFileError, TargetError, UsageError
 from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import arm_totals, log_ratios, ratio_intervals, start_figures
-from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.evidence import figure, log_ratios, ratio_intervals
+from httpdyno.experiment.look_cost import HeaderCost, header_cost
+from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
+from httpdyno.metrics import named, of_ratio, sources
+from httpdyno.metrics.table import is_among, meant_by
+from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import HeaderWords, Knob, Method, Objective
+from httpdyno.report.study.json import outcome_json
+from httpdyno.study.also import metrics_of, metrics_text, with_also
+from httpdyno.study.decides import decided_by
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
@@ -54,16 +68,15 @@ def test_fewer_misses_are_better_and_more_hits(metric, n_misses, verdict, factor
 
 def test_what_has_no_such_header_is_an_answer_too():
     found = [said(n, of(50, 0, 50), of(100, 0, 100)) for n in range(2)]
-    assert start_figures(found[0], 1).value(HITS) == 0.5
+    assert figure(found[0], 1, named(HITS)) == 0.5
     assert log_ratios(found, HITS) == [0.0, 0.0]
 
 
 def test_starts_come_together_by_their_answers():
-    totals = type(arm_totals(start_of(0, 1.0, 1.0), 0))
     found = [said(0, of(10), of(10)), said(1, of(0, 30), of(10)), start_of(2, 1.0, 1.0)]
-    figures = totals.sum([arm_totals(start, 0) for start in found]).figures
-    assert (figures.value(HITS), figures.value(MISSES)) == (0.25, 0.75)
-    assert math.isnan(start_figures(found[2], 0).value(HITS))
+    totals = ArmTotals.sum([arm_totals(start, 0) for start in found])
+    assert (named(HITS).figure(totals), named(MISSES).figure(totals)) == (0.25, 0.75)
+    assert math.isnan(figure(found[2], 0, named(HITS)))
 
 
 def test_that_a_share_never_varies_is_said():
@@ -188,3 +201,137 @@ def test_a_sweep_goes_up_to_the_most_hits_and_names_the_levels_without_any(study
     assert found is not None
     assert (found.best, found.metric) == (64, HITS)
     assert [point.value for point in found.points] == pytest.approx([0.4, 0.6], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("word", "is_hit"),
+    [
+        ("HIT", True),
+        ("hit", True),
+        ("TCP_HIT", True),
+        ("TCP_MEM_HIT", True),
+        ("MISS", False),
+        ("REVALIDATED", False),
+        ("HITS", False),
+        ("Hit-from-elsewhere", False),
+    ],
+)
+def test_more_is_better_of_words_that_end_in_hit_and_of_no_others(word, is_hit):
+    assert named(f"answers_ratio of {word}").is_more_better == is_hit
+
+
+def test_a_word_is_told_as_the_header_has_it_and_its_ratio_by_the_same_text():
+    metric = "answers_ratio of TCP_hit"
+    assert meant_by(metric) == named(metric).ratio == metric
+    assert named(metric).label == of_ratio(metric).label == "share of answers with TCP_hit"
+    assert named(metric).is_counted
+    assert named(metric).is_on_demand
+    assert named(metric).distribution == ""
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "answers_ratio",
+        "answers_ratio of ",
+        "answers_ratio of HIT from",
+        "answers_ratio of a,b",
+        "answers_ratio of " + "a" * 33,
+        "lookups_per_request",
+        "latency_p90_s of HIT",
+    ],
+)
+def test_what_no_header_can_begin_with_is_no_word(metric):
+    assert not is_among(metric, ["answers_ratio of WORD"])
+
+
+def test_a_word_of_a_header_is_told_as_the_header_has_it():
+    outcome = asked(second_compare(), "better", metric="answers_ratio of HIT")
+    assert outcome.final is not None
+    arms = [
+        structs.replace(
+            arm,
+            header_words=HeaderWords(name="X-Cache", counts=counts),
+            figures={"answers_ratio of HIT": counts.get("HIT", 0) / 100},
+        )
+        for arm, counts in zip(
+            (outcome.final.a, outcome.final.b), ({"MISS": 100}, {"HIT": 97, "MISS": 3}), strict=True
+        )
+    ]
+    final = structs.replace(outcome.final, a=arms[0], b=arms[1])
+    outcome = structs.replace(outcome, final=final)
+    text = shown(outcome)
+    assert "share of answers with HIT: better, 1.21 × (1.10 … 1.34; 99.5 % confidence)" in text
+    assert "share of answers with HIT is better: 1.21 ×" in page(outcome)
+    (head,) = [
+        n for n, line in enumerate(text.splitlines()) if "HIT  " in line and "memory" in line
+    ]
+    first, second = (" ".join(row.split()) for row in text.splitlines()[head + 1 : head + 3])
+    assert (" 0 % MISS 100" in first, " 97 % HIT 97" in second) == (True, True)
+    ratios = outcome_json(outcome)["final"]["ratios"]
+    assert ratios["answers_ratio of HIT"]["ratio"] == 1.214
+
+
+def test_where_something_is_claimed_of_words_each_start_takes_a_turn_for_them(study):
+    method = structs.replace(study.method, **{"decides": "cold"} | PHASED)
+    told = structs.replace(study, method=method, counted_header="X-Cache")
+    claimed = structs.replace(told, objective=Objective(also=("answers_ratio of MISS",)))
+    assert header_cost(claimed) == HeaderCost(each_s=7.0)
+    a, b = study.start_configuration(), study.start_configuration()
+    plain, planned = (compare_plan(each, a, b, seed=1) for each in (told, claimed))
+    n_more = 2 * (study.method.min_starts - 1)
+    assert least_s(planned) == pytest.approx(least_s(plain) + n_more * 7.0)
+    notes = [
+        "in a turn more of each start" in " ".join(map(str, plan_lines(p)))
+        for p in (plain, planned)
+    ]
+    assert notes == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "hint"),
+    [
+        ("asp-bookmarks", HITS, "`[workload]` with `count_header = "),
+        ("page-cache", "answers_ratio of HIT, MISS", "answers_ratio of WORD"),
+        ("page-cache", "answers_ratio", "answers_ratio of WORD"),
+        ("code-fragments", HITS, "cpu_s_per_call decides it"),
+    ],
+)
+def test_what_a_study_has_no_figure_of_is_refused(name, metric, hint):
+    with pytest.raises(UsageError) as caught:
+        decided_by(open_study(name), metric)
+    assert hint in caught.value.hint
+
+
+def test_any_word_of_a_header_that_is_counted_decides_or_is_told_once():
+    found = decided_by(open_study("page-cache"), "answers_ratio of TCP_HIT")
+    assert found.objective.metric == "answers_ratio of TCP_HIT"
+    assert "header words" in sources(found.objective.named)
+    with pytest.raises(UsageError, match="cannot be told beside the metric"):
+        with_also(found.objective, ["answers_ratio of TCP_HIT"], found.workload)
+    told = with_also(found.objective, ["answers_ratio of hit"] * 2, found.workload)
+    assert told.also == ("answers_ratio of hit",)
+
+
+def test_a_study_file_may_have_a_word_that_decides_where_it_counts_a_header(tmp_path):
+    folder = tmp_path / "study"
+    shutil.copytree(Path(open_study("page-cache").folder), folder)
+    file = folder / "study.toml"
+    text = file.read_text()
+    text = text.replace('metric = "cpu_s_per_request"', 'metric = "answers_ratio of MISS"')
+    file.write_text(text)
+    found = open_study(str(file))
+    assert found.objective.named == {"answers_ratio of MISS", "cpu_s_per_request"}
+    file.write_text(text.replace('count_header = "X-Cache"\n', ""))
+    with pytest.raises(StudyFileError, match="expected a study that counts a header"):
+        open_study(str(file))
+
+
+@pytest.mark.parametrize(("start", "has_turn"), [(0, False), (3, False), (3, True)])
+def test_a_turn_is_taken_in_each_start_where_it_is_claimed(study, monkeypatch, start, has_turn):
+    assert turn_taken(study, monkeypatch, (start, has_turn), also=(HITS,)) == "each"
+
+
+def test_lists_of_metrics_have_any_word():
+    metrics = metrics_of(open_study("asp-bookmarks").workload)
+    assert metrics_text(metrics).endswith(", answers_ratio of WORD, calls_per_request of KIND")

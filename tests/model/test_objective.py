@@ -2,12 +2,13 @@
 
 import pytest
 
+from httpdyno.metrics import METRICS
 from httpdyno.model import Objective
-from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.workload import second_metric_of
 from httpdyno.stats.sequence import half_width_factor
 
 RATE, CPU, P99 = "throughput_per_s", "cpu_s_per_request", "latency_p99_s"
+NAMES = [each.name for each in METRICS]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_what_a_request_costs_is_told_beside_other_metrics(
     ],
 )
 def test_two_metrics_share_the_risk_of_an_objective(objective, of_metric, of_second, of_others):
-    confidences = {metric: objective.confidence_of(metric) for metric in METRIC_NAMES}
+    confidences = {metric: objective.confidence_of(metric) for metric in NAMES}
     risk = 1 - objective.confidence
     shared = (1 - confidences.pop(objective.metric)) + (1 - confidences.pop(objective.second))
     assert shared == pytest.approx(risk)
@@ -50,7 +51,7 @@ def test_two_metrics_share_the_risk_of_an_objective(objective, of_metric, of_sec
 def test_a_metric_alone_has_all_of_the_risk():
     objective = Objective(metric=P99)
     assert objective.second == ""
-    assert {objective.confidence_of(metric) for metric in METRIC_NAMES} == {0.95}
+    assert {objective.confidence_of(metric) for metric in NAMES} == {0.95}
 
 
 def test_a_tie_breaker_that_has_no_say_is_still_told():

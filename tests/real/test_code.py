@@ -19,7 +19,7 @@ def compared(capsys, a, b):
 
 def test_twenty_more_square_roots_are_nearly_twice_the_body(capsys):
     found = compared(capsys, "function-20", "function-40")["final"]
-    ratio = found["cpu_per_call_ratio"]
+    ratio = found["ratios"]["cpu_per_call"]
     assert found["verdict"] == "worse"
     # 41 turns of a loop over 21, and a call in both: the interval holds what they can be.
     assert 1 < ratio["low"] < 2.1
@@ -35,6 +35,6 @@ def test_a_body_has_no_difference_to_itself_that_is_proven(capsys):
     assert run([*command, "--same", "--budget", "15s", "--seed", "5", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["final"]
     assert found["verdict"] in {"equivalent", "inconclusive"}
-    assert found["cpu_per_call_ratio"]["low"] <= 1 <= found["cpu_per_call_ratio"]["high"] or (
-        found["verdict"] == "equivalent"
-    )
+    assert found["ratios"]["cpu_per_call"]["low"] <= 1 <= found["ratios"]["cpu_per_call"][
+        "high"
+    ] or (found["verdict"] == "equivalent")

@@ -40,7 +40,7 @@ def test_as_many_end_as_answers_take():
     with ServerBench(adapter=load_adapter("apache"), study=study, seed=1) as bench:
         [record] = bench.measure_starts([request], lambda _: None)
     assert record.statuses == ("complete",)
-    [found] = record.process_exits
+    [found] = record.counts["exits_per_request"]
     assert found is not None
     seats = N_PROCESSES * LIFE
     assert found.n * LIFE <= found.n_answers + seats, "more ends than answers make"

@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.evidence import start_figures
+from httpdyno.experiment.evidence import figure
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.load.core_plan import CorePlan
+from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import load_study
@@ -152,7 +153,7 @@ def test_each_server_of_a_start_has_its_system_calls_counted_where_that_is_asked
     assert good.of("read") == pytest.approx(slow.of("read"), abs=0.5)
     assert slow.of("stat") - good.of("stat") == pytest.approx(1.0, abs=0.1), "it looks once"
     assert 0 < record.counted_s < record.measuring_s
-    figures = [start_figures(record, arm).value("calls_per_request of stat") for arm in (0, 1)]
+    figures = [figure(record, arm, named("calls_per_request of stat")) for arm in (0, 1)]
     assert figures == [good.of("stat"), slow.of("stat")]
     assert _start(study, "good").system_calls == ()
 
@@ -168,7 +169,7 @@ def test_a_server_that_is_longer_in_coming_up_is_seen_to_be_where_that_is_asked_
     good_s, slow_s = record.came_up_s
     assert 0 < good_s < slow_s < record.duration_s
     assert slow_s > 1.0
-    assert [start_figures(record, arm).ready_s for arm in (0, 1)] == [good_s, slow_s]
+    assert [figure(record, arm, named("ready_s")) for arm in (0, 1)] == [good_s, slow_s]
     assert _start(study, "good").came_up_s == ()
 
 
@@ -270,9 +271,9 @@ def test_starts_side_by_side_are_as_good_as_one(study):
     for record in (first, *others):
         assert record.statuses == ("complete", "complete")
         assert _has_whole_blocks(record)
-        good, slow = (start_figures(record, arm) for arm in (0, 1))
-        assert good.throughput_per_s > slow.throughput_per_s
-        assert good.cpu_s_per_request > 0
+        good, slow = (figure(record, arm, named("throughput_per_s")) for arm in (0, 1))
+        assert good > slow
+        assert figure(record, 0, named("cpu_s_per_request")) > 0
 
 
 @pytest.mark.parametrize(

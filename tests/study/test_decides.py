@@ -1,14 +1,10 @@
 """Another metric that decides a study than its file says."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 from msgspec import structs
 
 from httpdyno.cli.find_study import open_study
-from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.study.also import with_also
+from httpdyno.errors import UsageError
 from httpdyno.study.decides import decided_by
 
 
@@ -49,37 +45,9 @@ def test_what_is_told_beside_it_is_told_once():
         ("code-fragments", "p95_s", "cpu_s_per_call decides it"),
         ("asp-bookmarks", "lookups_per_request", "network.resolver"),
         ("asp-bookmarks", "usual_p95_s", "some are `slow`"),
-        ("asp-bookmarks", "answers_ratio of HIT", "`[workload]` with `count_header = "),
-        ("page-cache", "answers_ratio of HIT, MISS", "answers_ratio of WORD"),
-        ("page-cache", "answers_ratio", "answers_ratio of WORD"),
-        ("code-fragments", "answers_ratio of HIT", "cpu_s_per_call decides it"),
     ],
 )
 def test_what_a_study_has_no_figure_of_is_refused(name, metric, hint):
     with pytest.raises(UsageError) as caught:
         decided_by(open_study(name), metric)
     assert hint in caught.value.hint
-
-
-def test_any_word_of_a_header_that_is_counted_decides_or_is_told_once():
-    found = decided_by(open_study("page-cache"), "answers_ratio of TCP_HIT")
-    assert found.objective.metric == "answers_ratio of TCP_HIT"
-    assert found.objective.counts_words
-    with pytest.raises(UsageError, match="cannot be told beside the metric"):
-        with_also(found.objective, ["answers_ratio of TCP_HIT"], found.workload)
-    told = with_also(found.objective, ["answers_ratio of hit"] * 2, found.workload)
-    assert told.also == ("answers_ratio of hit",)
-
-
-def test_a_study_file_may_have_a_word_that_decides_where_it_counts_a_header(tmp_path):
-    folder = tmp_path / "study"
-    shutil.copytree(Path(open_study("page-cache").folder), folder)
-    file = folder / "study.toml"
-    text = file.read_text()
-    text = text.replace('metric = "cpu_s_per_request"', 'metric = "answers_ratio of MISS"')
-    file.write_text(text)
-    found = open_study(str(file))
-    assert found.objective.named == {"answers_ratio of MISS", "cpu_s_per_request"}
-    file.write_text(text.replace('count_header = "X-Cache"\n', ""))
-    with pytest.raises(StudyFileError, match="expected a study that counts a header"):
-        open_study(str(file))

@@ -3,6 +3,7 @@
 import pytest
 
 from httpdyno.errors import StudyFileError
+from httpdyno.metrics import sources
 from httpdyno.model import KnobInfo
 from httpdyno.study.file import load_study
 
@@ -65,7 +66,8 @@ def test_when_several_servers_are_ready_is_no_metric(tmp_path):
         read(tmp_path, STUDY + objective)
     alone = STUDY.partition("[[companions]]")[0]
     knob = '\n[[knobs]]\nname = "Workers"\nstart = 1\nlevels = [2]\n'
-    assert read(tmp_path, alone + knob + objective).objective.times_ready
+    found = read(tmp_path, alone + knob + objective)
+    assert "coming up" in sources(found.objective.named)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.metrics import sources
 from httpdyno.model import (
     Method,
     Objective,
@@ -96,10 +97,10 @@ def test_system_calls_have_a_metric_for_each_kind_and_a_word_for_all(tmp_path):
     workload = read(tmp_path, "")
     metrics = metrics_of(workload)
     assert {"calls_per_request", "calls_per_request of open"} < {*metrics}
-    assert metrics_text(metrics).endswith(", answers_ratio of WORD, calls_per_request of KIND")
+    assert metrics_text(metrics).endswith(", calls_per_request of KIND")
     objective = with_also(Objective(), ["calls_per_request of missing"], workload)
-    assert objective.counts_calls
-    assert not Objective().counts_calls
+    assert "system calls" in sources(objective.named)
+    assert sources(Objective().named) == {"windows"}
     with pytest.raises(UsageError, match="`calls_per_request of opne` cannot be told"):
         with_also(Objective(), ["calls_per_request of opne"], workload)
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
+from httpdyno.metrics import named
 from httpdyno.model import ArmSummary, Method, Phase, Record
-from httpdyno.model.metric import distribution_of
 from httpdyno.stats.sequence import ratio_interval
 
 WITHIN = 0.1
@@ -75,8 +75,8 @@ def settling(method: Method, metric: str, arm: ArmSummary, confidence: float) ->
         None where the phases are no windows of equal load after an event, or nothing was measured.
     """
     phases = after_event(method)
-    of, percentile = distribution_of(metric.removesuffix("_s"))
-    percentile = percentile if of == "latency" else _USUAL
+    row = named(metric)
+    percentile = row.percentile if row.distribution == "latency" else _USUAL
     known = {p.name: _latencies(method, arm, p.name).get(percentile, ()) for p in phases}
     if not phases or not any(_is_known(each) for each in known[phases[-1].name]):
         return None

@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from httpdyno.metrics.table import CALL_METRIC, REQUEST_METRICS
 from httpdyno.model import Level, Record
-from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS
 
 Word = Literal[
     "holds",

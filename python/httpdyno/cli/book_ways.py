@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from httpdyno import metrics
 from httpdyno.advice.bottleneck import differences, memory_differences, named
 from httpdyno.book.experiment import (
     Arithmetic,
@@ -41,7 +42,6 @@ from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Comparison, MachineCard, Objective, Outcome, Study, level_text
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.calls_text import call_time
@@ -139,7 +139,7 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     """
     final = outcome.final
     figures: dict[str, Any] = {"run_id": outcome.id}
-    interval = final.ratios.get(RATIO_OF_METRIC[way.metric]) if final else None
+    interval = final.ratios.get(metrics.named(way.metric).ratio) if final else None
     fewest = outcome.plan.study.method.min_starts
     if final is None or interval is None or interval.low <= 0 or not _is_sound(final, fewest):
         why = final.reason if final else outcome.message or outcome.status
@@ -155,7 +155,7 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     bounds = bounds_text(interval, final.n_starts, "starts")
     return Found(
         word=word,
-        says=f"{METRIC_NAMES[way.metric]} {bounds}: {_levels(final, way)}",
+        says=f"{metrics.named(way.metric).label} {bounds}: {_levels(final, way)}",
         version=outcome.host.server,
         figures=figures,
     )

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.metrics.table import REQUEST_METRICS
 from httpdyno.model import level_text
-from httpdyno.model.metric import REQUEST_METRICS
 
 JsonOption = Annotated[
     str | None,

@@ -17,8 +17,8 @@ from statistics import fmean, stdev, variance
 
 from httpdyno.experiment.block_ratios import block_log_ratios
 from httpdyno.experiment.evidence import log_ratios
+from httpdyno.metrics import named
 from httpdyno.model import Objective, StartRecord
-from httpdyno.model.metric import RATIO_OF_METRIC, distribution_of
 from httpdyno.stats.sequence import starts_needed
 from httpdyno.stats.verdict import distance, distance_to_border
 
@@ -119,7 +119,7 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
         precise_log_ratio: Half-width that is wanted besides the decision.
         borders: Ratios that the interval is to hold none of, in place of being decided.
     """
-    name = RATIO_OF_METRIC[objective.metric]
+    name = named(objective.metric).ratio
     ratios = log_ratios(starts, name)
     spread = spread_of(starts, name, times) if ratios else None
     half = base // 2
@@ -150,5 +150,5 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
 def is_long_needed(objective: Objective) -> bool:
     """Tell whether fewer blocks could be too few requests for what is asked of percentiles."""
     asked = {objective.metric, *objective.also}
-    is_percentile = any(distribution_of(RATIO_OF_METRIC[metric])[0] for metric in asked)
+    is_percentile = any(named(metric).distribution for metric in asked)
     return is_percentile or bool(objective.tie_breaker) or objective.max_p99_s is not None

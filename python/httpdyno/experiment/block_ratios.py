@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 
-from httpdyno.experiment.call_figures import are_calls, batch_cpu_s
-from httpdyno.experiment.evidence import arm_windows
+from httpdyno.metrics.call_figures import are_calls, batch_cpu_s
+from httpdyno.metrics.totals import arm_windows
 from httpdyno.model import StartRecord, WindowRecord
 
 

@@ -11,8 +11,8 @@ from statistics import fmean, stdev
 
 from httpdyno.experiment.claim import Claim, Terms
 from httpdyno.experiment.evidence import log_ratios
+from httpdyno.metrics.table import named
 from httpdyno.model import StartRecord
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import starts_needed
 from httpdyno.stats.verdict import distance_to_border, holds_border
 
@@ -46,7 +46,7 @@ def placed(
         borders: Ratios of the metric, b over a.
     """
     objective, interval = terms.objective, state.interval
-    ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
+    ratios = log_ratios(starts, named(objective.metric).ratio)
     n = len(ratios)
     is_told = state.verdict not in {"failed", "not_measured"} and not state.is_doubted
     if not borders or interval is None or n < terms.min_starts or not is_told:

@@ -17,8 +17,8 @@ from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.session import CALIBRATION_INDEX, Session
 from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS
+from httpdyno.metrics.table import named
 from httpdyno.model import Record, StartRecord, Study
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import half_width_factor
 from httpdyno.units import format_change, format_duration, format_guess
 
@@ -137,7 +137,7 @@ def _blocks(start: StartRecord, n_arms: int) -> float:
 def _noise_figures(
     starts: Sequence[StartRecord], study: Study, start_s: float, n_comparisons: int
 ) -> dict[str, float]:
-    name = RATIO_OF_METRIC[study.objective.metric]
+    name = named(study.objective.metric).ratio
     ratios = log_ratios(starts, name)
     if len(starts[0].statuses) != 2 or len(ratios) < 2:  # noqa: PLR2004 - an A/A pair, and a spread
         return {}

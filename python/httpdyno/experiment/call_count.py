@@ -10,13 +10,18 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from httpdyno.errors import RevertError, TargetError
-from httpdyno.experiment.call_ratios import N_ANSWERS
 from httpdyno.load.engine import Edge, LoadHandle
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Closed, Look, Replay, SystemCalls, Workload
+from httpdyno.metrics.totals import calls_in
+from httpdyno.model import Closed, Look, Replay, StartRecord, SystemCalls, Workload
 from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.census.taken import census_between
 
+N_ANSWERS = 20
+"""That are counted in a start. Each is some ten times slower under strace."""
+LONGEST_S = 10.0
+"""Slow answers are waited for, where a claim rests on them; then those that came are counted, each
+to its end."""
 LOOK_LONGEST_S = 1.0
 """Where no claim rests on it."""
 _NO_TIME = "no answer came while strace looked"
@@ -107,3 +112,20 @@ def calls_of(found: Census, n_answers: int) -> dict[str, float]:
     counts[".htaccess"] = found.htaccess_opens.mean
     counts["missing"] = found.missing_stats.mean + found.missing_opens.mean
     return {kind: n / n_answers for kind, n in counts.items() if n}
+
+
+def few_answers(starts: Sequence[StartRecord]) -> str:
+    """Return that some counts are of fewer answers than others, in words; empty where none is.
+
+    Who answers fewer answers fewer of the workload's requests, where it has several.
+    """
+    arms = [(start, arm) for start in starts for arm in range(len(start.system_calls))]
+    counts = [found.n_answers for start, arm in arms if (found := calls_in(start, arm))]
+    few = [n for n in counts if n < N_ANSWERS]
+    if not few:
+        return ""
+    return (
+        f"in {len(few)} of {len(counts)} counts of system calls {LONGEST_S:g} s were "
+        f"over before {N_ANSWERS} answers had come: the fewest were counted over {min(few)} "
+        "answers, and where requests differ these may be others than elsewhere"
+    )

@@ -10,18 +10,19 @@ from msgspec import structs
 from httpdyno.experiment.block_ratios import noise
 from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.claim_words import FAR, STATUS_WORDS, end_words, reason_words
-from httpdyno.experiment.count_ratios import lost_between_looks, width_words
 from httpdyno.experiment.doubt import doubt_about, with_slack
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
-    arm_windows,
     log_ratios,
     ratio_intervals,
 )
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.usable_start import failing_words, forbidden_words
+from httpdyno.metrics import named
+from httpdyno.metrics.totals import arm_windows
+from httpdyno.metrics.width import lost_between_looks, width_words
 from httpdyno.model import (
     Comparison,
     Configuration,
@@ -32,7 +33,6 @@ from httpdyno.model import (
     StartRecord,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.sequence import ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
 
@@ -149,13 +149,13 @@ def _by_tie_breaker(
             starts_at_luckiest=_needed(first, second, starts, terms, n_errors=2),
             may_change=not second.is_decided,
         )
-    names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
+    names = named(objective.metric).label, named(objective.tie_breaker).label
     state = (
         "is equivalent"
         if first.verdict == "equivalent"
         else f"is proven to lose at most {_percent_up(loss)}"
     )
-    doubt = doubt_about(starts, RATIO_OF_METRIC[objective.metric])
+    doubt = doubt_about(starts, named(objective.metric).ratio)
     return replace(
         second,
         interval=first.interval,
@@ -178,7 +178,7 @@ def _failure(starts: Sequence[StartRecord], terms: Terms) -> str:
 
 def worst_ratio(interval: RatioInterval, objective: Objective) -> float:
     """Return the least that the metric keeps, by its interval; below 1 where it may lose."""
-    return interval.low if is_more_better(objective.metric) else 1 / interval.high
+    return interval.low if named(objective.metric).is_more_better else 1 / interval.high
 
 
 def _loss(interval: RatioInterval, objective: Objective) -> float:
@@ -210,12 +210,12 @@ def _needed(
     if first.is_decided:
         return other  # it is equivalent, and only the tie breaker is open
     is_mute = second.is_decided and second.verdict not in {"better", "worse"}
-    ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
+    ratios = log_ratios(starts, named(objective.metric).ratio)
     is_bound = math.isfinite(first.slack) and not is_mute and second.interval is not None
     if not is_bound or len(ratios) < 2:  # noqa: PLR2004 - a spread takes two
         return alone
     spread = stdev(ratios)
-    gain = fmean(ratios) if is_more_better(objective.metric) else -fmean(ratios)
+    gain = fmean(ratios) if named(objective.metric).is_more_better else -fmean(ratios)
     room = gain - math.log1p(-terms.may_lose_ratio) - first.slack
     room += n_errors * spread / math.sqrt(len(ratios))
     if room <= 0:
@@ -237,13 +237,13 @@ the twelfth on in 0.4 %."""
 def _claim(
     starts: Sequence[StartRecord], objective: Objective, metric: str, min_starts: int
 ) -> Claim:
-    name = RATIO_OF_METRIC[metric]
+    name = named(metric).ratio
     ratios = log_ratios(starts, name)
     confidence = objective.confidence_of(metric)
     if words := no_figure(starts, metric, min_starts):
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
     seen = ratio_interval(ratios, confidence=confidence)
-    lost = lost_between_looks(starts, name)
+    lost = lost_between_looks(starts, named(metric))
     doubt = doubt_about(starts, name)
     slack = doubt.slack(0, 1)
     interval = seen and with_slack(lost.in_interval(seen), slack)
@@ -277,7 +277,7 @@ def _claim(
     word = verdict(
         interval,
         margin_ratio=objective.margin_ratio,
-        more_is_better=is_more_better(metric),
+        more_is_better=named(metric).is_more_better,
     )
     spread, margin, alpha = stdev(ratios), objective.margin_ratio, 1 - confidence
     error = spread / math.sqrt(n)
@@ -289,7 +289,7 @@ def _claim(
     needed, at_best, at_luckiest = (
         _in_starts(starts_needed(spread, each, alpha=alpha), n, n_starts) for each in wanted
     )
-    words = f"{width_words(name, spread, n)}{lost.words}{doubt.in_words}"
+    words = f"{width_words(named(metric), spread, n)}{lost.words}{doubt.in_words}"
     is_doubted = word == "inconclusive" and bool(doubt.words)
     if is_doubted:
         # More starts may bring the decision, or show that chance had made the doubt.
@@ -337,7 +337,7 @@ def comparison(
     objective, min_starts = terms.objective, terms.min_starts
     state = claim(starts, terms)
     second, also = state.second, state.also
-    ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
+    ratios = log_ratios(starts, named(objective.metric).ratio)
     duration_s = math.fsum(start.duration_s for start in starts)
     if state.verdict == "inconclusive" and len(starts) < min_starts:
         words = f"the time was over after {len(starts)} of at least {min_starts} starts"
@@ -345,7 +345,7 @@ def comparison(
     if len(starts) < min_starts:
         second = second and _unmeasured(second)
         also = tuple(_unmeasured(each) for each in also)
-    b = arm_summary(starts, 1, configurations[1])
+    b = arm_summary(starts, 1, configurations[1], objective.named)
     if state.verdict in _WITHIN_LIMITS and (broken := limit_broken(b, objective)):
         words = f"the candidate {STATUS_WORDS['infeasible']}: {broken}"
         state = replace(state, verdict="failed", reason=words, decided_by="")
@@ -365,7 +365,7 @@ def comparison(
         b = structs.replace(b, status="infeasible", detail=state.reason)
     return Comparison(
         index=index,
-        a=arm_summary(starts, 0, configurations[0]),
+        a=arm_summary(starts, 0, configurations[0], objective.named),
         b=b,
         verdict=state.verdict,
         reason=reason,

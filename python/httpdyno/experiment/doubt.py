@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from httpdyno.experiment.littles_law import little_check
+from httpdyno.metrics import of_ratio
 from httpdyno.model import RatioInterval, StartRecord
-from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.units import format_percent
 
 _PAIR = 2
@@ -107,7 +107,7 @@ def doubt_about(
     starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int] = (0, 1)
 ) -> Doubt:
     """Return what is wrong with a figure of these arms: nothing, where it is no throughput."""
-    return little_doubt(starts, arms) if ratio_name in MORE_IS_BETTER else Doubt()
+    return little_doubt(starts, arms) if of_ratio(ratio_name).is_rate else Doubt()
 
 
 def with_slack(seen: RatioInterval, log: float) -> RatioInterval:

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
-from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
-from httpdyno.experiment.call_figures import is_above_floor
-from httpdyno.experiment.call_ratios import calls_in
-from httpdyno.experiment.count_ratios import lost_between_looks, no_ratio
 from httpdyno.experiment.doubt import doubt_about, with_slack
-from httpdyno.experiment.exit_ratios import exits_in
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
-from httpdyno.experiment.word_ratios import words_in
 from httpdyno.experiment.workers_of_starts import mean_counts, workers_of_starts
+from httpdyno.metrics import METRICS, Metric, named, of_ratio
+from httpdyno.metrics.call_figures import is_above_floor
+from httpdyno.metrics.table import percentile_of
+from httpdyno.metrics.totals import QUANTILES, ArmTotals, arm_totals, arm_windows
+from httpdyno.metrics.width import lost_between_looks
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -32,145 +31,99 @@ from httpdyno.model import (
     RatioInterval,
     StartRecord,
     TrialStatus,
-    WindowRecord,
 )
 from httpdyno.model.measurement import NO_VALUES
-from httpdyno.model.metric import (
-    CALL_RATIOS,
-    QUANTILES,
-    RATIO_OF_METRIC,
-    distribution_of,
-    is_on_demand,
-    percentile_of,
-)
 from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log_line import together
 
 
-class _ArmOfStart:
-    """What an arm did over a start, each figure made when first asked for."""
-
-    def __init__(self, start: StartRecord, arm: int) -> None:
-        windows = arm_windows(start, arm)
-        came_up_s = start.came_up_s[arm] if start.came_up_s else None
-        self.start = start
-        self.totals = ArmTotals.of(
-            windows, calls_in(start, arm), came_up_s, words_in(start, arm), exits_in(start, arm)
-        )
-        self.figures: ArmFigures = self.totals.figures
-        self.has_answers = any(window.measurement.completed for window in windows)
-        self._values: dict[str, float] = {}
-
-    def value(self, ratio_name: str) -> float:
-        """Return the figure behind a ratio's name."""
-        if ratio_name not in self._values:
-            self._values[ratio_name] = self.figures.value(ratio_name)
-        return self._values[ratio_name]
-
-    def has_figure(self, ratio_name: str) -> bool:
-        """Tell whether there is one that a ratio can be made of."""
-        # Latencies of requests that timed out are there too, but no figure is made of them alone.
-        return self.has_answers and 0 < self.value(ratio_name) < math.inf
+def figure(start: StartRecord, arm: int, metric: Metric) -> float:
+    """Return an arm's figure over a start; NaN where there is none."""
+    return metric.of_totals(arm_totals(start, arm))
 
 
-class _Known:
-    """Totals and figures of starts: a start does not change, and each look needs all of them."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._of: dict[tuple[int, int], _ArmOfStart] = {}
-        """By the start's identity, which is its own as long as it is kept here, and by arm."""
-
-    def of(self, start: StartRecord, arm: int) -> _ArmOfStart:
-        """Return those of an arm of a start, merged when first asked for."""
-        key = (id(start), arm)
-        if key not in self._of:
-            if len(self._of) >= self._room:
-                del self._of[next(iter(self._of))]
-            self._of[key] = _ArmOfStart(start, arm)
-        return self._of[key]
-
-
-_known = _Known(room=2_048)
-
-
-def arm_totals(start: StartRecord, arm: int) -> ArmTotals:
-    """Return an arm's totals over a start."""
-    return _known.of(start, arm).totals
-
-
-def start_figures(start: StartRecord, arm: int) -> ArmFigures:
-    """Return an arm's figures over a start."""
-    return _known.of(start, arm).figures
-
-
-def arm_windows(start: StartRecord, arm: int) -> list[WindowRecord]:
-    """Return one arm's windows of a start."""
-    return [window for window in start.windows if window.arm == arm]
+def has_figure(start: StartRecord, arm: int, metric: Metric) -> bool:
+    """Tell whether an arm has a figure in a start that a ratio can be made of."""
+    # Latencies of requests that timed out are there too, but no figure is made of them alone.
+    return has_answers(start, arm) and 0 < figure(start, arm, metric) < math.inf
 
 
 def log_ratios(
     starts: Sequence[StartRecord], ratio_name: str, *, a: int = 0, b: int = 1
 ) -> list[float]:
     """Return log(b / a) of each start for which both arms have the figure; (≤ n_starts,)."""
-    ratios = []
-    for start in starts:
-        low, high = _known.of(start, a), _known.of(start, b)
-        if low.has_figure(ratio_name) and high.has_figure(ratio_name):
-            ratios.append(math.log(high.value(ratio_name) / low.value(ratio_name)))
-    return ratios
+    metric = of_ratio(ratio_name)
+    return [
+        math.log(figure(start, b, metric) / figure(start, a, metric))
+        for start in starts
+        if has_figure(start, a, metric) and has_figure(start, b, metric)
+    ]
 
 
 def has_figures(start: StartRecord, arms: Iterable[int], ratio_name: str) -> bool:
     """Tell whether all these arms have the figure behind a ratio's name in a start."""
-    return all(_known.of(start, arm).has_figure(ratio_name) for arm in arms)
+    return all(has_figure(start, arm, of_ratio(ratio_name)) for arm in arms)
 
 
 def has_answers(start: StartRecord, arm: int) -> bool:
     """Tell whether an arm gave any right answer in the windows of a start."""
-    return _known.of(start, arm).has_answers
+    return arm_totals(start, arm).completed > 0
 
 
 def arm_summary(
-    starts: Sequence[StartRecord], arm: int, configuration: Configuration
+    starts: Sequence[StartRecord],
+    arm: int,
+    configuration: Configuration,
+    metrics: Iterable[str] = (),
 ) -> ArmSummary:
-    """Return what one arm did over all these starts."""
+    """Return what one arm did over all these starts.
+
+    Args:
+        starts: That have it.
+        arm: Its number in them.
+        configuration: Of it.
+        metrics: Whose figures are wanted besides.
+    """
     of_starts = [arm_windows(start, arm) for start in starts]
     windows = [window for own in of_starts for window in own]
     phases = phase_figures([[w.measurement.beside for w in own] for own in of_starts])
     status, detail = arm_status(starts, arm)
     totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
-    figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
+    latency = totals.times.get("latency", NO_VALUES)
+
+    def of(metric: str) -> float:
+        return named(metric).of_totals(totals)
+
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
     ends = [w.telemetry for w in windows if w.telemetry.workers]
     shown = {
-        key: figures.times_s[key]
-        for of, data in totals.times.items()
+        percentile_of(each, name): totals.time_s(each, name)
+        for each, data in totals.times.items()
         for name, q in QUANTILES.items()
-        if can_show(data, q) and (key := percentile_of(of, name))
+        if can_show(data, q)
     }
-    times_s = {n: s for n, s in shown.items() if distribution_of(n)[0] != "latency"}
+    times_s = {n: s for n, s in shown.items() if of_ratio(n).distribution != "latency"}
     own = {n.removeprefix("latency_"): s for n, s in shown.items() if n not in times_s}
     return ArmSummary(
         configuration=configuration,
         status=status,
         detail=detail,
         n_starts=len(starts),
-        throughput_per_s=_finite(figures.value("throughput")),
-        cpu_s_per_request=_finite(figures.value("cpu_per_request")),
-        bytes_per_request=_finite(figures.bytes_per_request),
-        lookups_per_request=_known_or_none(figures.lookups_per_request),
-        error_ratio=figures.error_ratio,
+        throughput_per_s=_finite(of("throughput_per_s")),
+        cpu_s_per_request=_finite(of("cpu_s_per_request")),
+        bytes_per_request=_finite(of("bytes_per_request")),
+        lookups_per_request=_known_or_none(of("lookups_per_request")),
+        error_ratio=totals.error_ratio,
         latency_s={"mean": mean_s(latency), **own, "max": latency.max_s} if windows else {},
         latency=latency,
         times_s=times_s,
         pss_bytes=fmean(sizes) if sizes else None,
-        usual_throughput_per_s=_known_or_none(figures.usual_throughput_per_s),
-        slow_throughput_per_s=_known_or_none(figures.slow_throughput_per_s),
-        uss_bytes_per_process=_known_or_none(figures.uss_bytes_per_process),
-        ready_s=_known_or_none(figures.ready_s),
+        usual_throughput_per_s=_known_or_none(of("usual_throughput_per_s")),
+        slow_throughput_per_s=_known_or_none(of("slow_throughput_per_s")),
+        uss_bytes_per_process=_known_or_none(of("uss_bytes_per_process")),
+        ready_s=_known_or_none(of("ready_s")),
         largest_pss_bytes=max(sizes, default=None),
         phases=phases,
         start_latency_s=start_latencies((w.measurement.latency for w in own) for own in of_starts)
@@ -185,15 +138,15 @@ def arm_summary(
         errors=_added(w.measurement.errors for w in windows),
         statuses=_added(w.measurement.statuses for w in windows),
         start_throughputs_per_s=tuple(
-            _finite(start_figures(start, arm).value("throughput")) for start in starts
+            _finite(figure(start, arm, named("throughput_per_s"))) for start in starts
         ),
         look=look,
         bottleneck=None if look is None else with_own_words(bottleneck(look), log),
         log=log,
-        calls=figures.calls,
-        exits_per_request=_known_or_none(figures.exits_per_request),
-        system_calls=figures.system_calls,
-        header_words=figures.header_words,
+        calls=totals.call_figures,
+        figures={each: of(each) for each in sorted(metrics) if math.isfinite(of(each))},
+        system_calls=totals.system_calls,
+        header_words=totals.header_words,
         connecting=_connecting([w.measurement for w in windows]),
     )
 
@@ -276,17 +229,18 @@ def _counts(
 
 def smallest_count(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> int:
     """Return the fewest values that these arms have in any start of what a percentile is of."""
-    return min(_counts(starts, distribution_of(ratio_name)[0], arms), default=0)
+    return min(_counts(starts, of_ratio(ratio_name).distribution, arms), default=0)
 
 
 def carries(
     starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int] | None = None
 ) -> bool:
     """Tell whether the starts hold enough requests for that ratio of these arms, or of all."""
-    of, name = distribution_of(ratio_name)
-    if not of:
+    metric = of_ratio(ratio_name)
+    if not metric.distribution:
         return True
-    tails = [n * (1 - QUANTILES[name]) for n in _counts(starts, of, arms)]
+    beyond = 1 - QUANTILES[metric.percentile]
+    tails = [n * beyond for n in _counts(starts, metric.distribution, arms)]
     return bool(tails) and median(tails) >= MIN_TAIL_PER_START and min(tails) >= LEAST_TAIL
 
 
@@ -300,19 +254,21 @@ def ratio_intervals(
     asks, whether something is claimed of them or not.
     """
     result = {}
-    for metric in dict.fromkeys((*RATIO_OF_METRIC, *sorted(objective.named))):
-        name = RATIO_OF_METRIC[metric]
-        if (is_on_demand(metric) and metric not in objective.named) or not carries(starts, name):
+    metrics = dict.fromkeys((*(each.name for each in METRICS), *sorted(objective.named)))
+    for metric in map(named, metrics):
+        name = metric.ratio
+        is_asked = not metric.is_on_demand or metric.name in objective.named
+        if not is_asked or not carries(starts, name):
             continue
-        if name in CALL_RATIOS and not is_above_floor(
-            starts, lambda start, arm: start_figures(start, arm).calls, name
+        if metric.is_of_code and not is_above_floor(
+            starts, lambda start, arm: arm_totals(start, arm).call_figures, name
         ):
             continue
-        if no_ratio(starts, name):
+        if metric.no_ratio(starts):
             continue
-        confidence = objective.confidence_of(metric)
+        confidence = objective.confidence_of(metric.name)
         seen = ratio_interval(log_ratios(starts, name), confidence=confidence)
-        interval = seen and lost_between_looks(starts, name).in_interval(seen)
+        interval = seen and lost_between_looks(starts, metric).in_interval(seen)
         slack = doubt_about(starts, name).slack(0, 1)
         interval = interval and with_slack(interval, slack)
         # An interval without an end says nothing that its absence does not.

@@ -12,17 +12,17 @@ from statistics import fmean
 from msgspec import structs
 
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
-from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
     carries,
+    figure,
     has_figures,
-    start_figures,
 )
 from httpdyno.experiment.limit import within_limits
 from httpdyno.experiment.planning import factorial_arms, ladder_steps
+from httpdyno.metrics import named, of_ratio
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -36,7 +36,6 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.metric import RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.factorial import (
     Weights,
     contrast,
@@ -67,7 +66,7 @@ class Gone:
 
 def gone_of(starts: Sequence[StartRecord], study: Study) -> dict[int, Gone]:
     """Return the combinations that do not run, by their number."""
-    name = RATIO_OF_METRIC[study.objective.metric]
+    name = named(study.objective.metric).ratio
     found = {}
     for arm in range(len(factorial_arms(study))):
         n_complete = sum(start.statuses[arm] == "complete" for start in starts)
@@ -76,7 +75,7 @@ def gone_of(starts: Sequence[StartRecord], study: Study) -> dict[int, Gone]:
         if is_silent and n_complete >= SILENT_STARTS:
             words = f"no right answers, or no {name}, in any start"
             has_other = any(has_figures(start, (arm,), "throughput") for start in starts)
-            if has_other and (doubt := no_ratio(starts, name, (arm,))):
+            if has_other and (doubt := of_ratio(name).no_ratio(starts, (arm,))):
                 words = doubt
             found[arm] = Gone(status="unstable", detail=words)
             continue
@@ -91,7 +90,7 @@ def whole_starts(
 ) -> list[StartRecord]:
     """Return the starts with a figure of every combination that runs."""
     arms = [arm for arm in range(len(factorial_arms(study))) if arm not in gone]
-    names = [RATIO_OF_METRIC[metric] for metric in _deciding(study)]
+    names = [named(metric).ratio for metric in _deciding(study)]
     return [start for start in starts if all(has_figures(start, arms, name) for name in names)]
 
 
@@ -118,12 +117,12 @@ class _Shown:
         self._risks = risk_of_each(len(self._knobs), risk)
         arms = [arm for arm in range(2 ** len(self._knobs)) if arm not in self._gone]
         self._doubts = {
-            metric: no_ratio(starts, RATIO_OF_METRIC[metric], arms)
-            or _doubt(self._whole, RATIO_OF_METRIC[metric], arms)
+            metric: named(metric).no_ratio(starts, arms)
+            or _doubt(self._whole, named(metric).ratio, arms)
             for metric in metrics
         }
         self._off = {
-            metric: doubt_about(self._whole, RATIO_OF_METRIC[metric], arms) for metric in metrics
+            metric: doubt_about(self._whole, named(metric).ratio, arms) for metric in metrics
         }
 
     def factorial(self) -> Factorial:
@@ -151,7 +150,7 @@ class _Shown:
         )
 
     def _summary(self, arm: int, configuration: Configuration) -> ArmSummary:
-        summary = arm_summary(self._starts, arm, configuration)
+        summary = arm_summary(self._starts, arm, configuration, self._study.objective.named)
         gone = self._gone.get(arm)
         if gone is not None:
             return structs.replace(summary, status=gone.status, detail=gone.detail)
@@ -244,7 +243,7 @@ def _word(interval: RatioInterval | None, metric: str, study: Study) -> Verdict:
     return verdict(
         interval,
         margin_ratio=study.objective.margin_ratio,
-        more_is_better=is_more_better(metric),
+        more_is_better=named(metric).is_more_better,
     )
 
 
@@ -264,8 +263,8 @@ def best_of(starts: Sequence[StartRecord], found: Factorial, study: Study) -> Co
     risk = (1 - objective.confidence) / n_metrics / max(1, len(able) - 1)
     first = _Ranked.of(whole, objective.metric, found.gone, able, risk)
     level = [number for number in able if not first.is_below(number)]
-    tie = RATIO_OF_METRIC[objective.tie_breaker] if objective.tie_breaker else ""
-    if tie and not (no_ratio(starts, tie, able) or _doubt(whole, tie, able)):
+    tie = named(objective.tie_breaker).ratio if objective.tie_breaker else ""
+    if tie and not (of_ratio(tie).no_ratio(starts, able) or _doubt(whole, tie, able)):
         near = [number for number in able if first.loses_at_most(number, MAY_LOSE)]
         second = _Ranked.of(whole, objective.tie_breaker, found.gone, near, risk)
         level = [number for number in near if not second.is_below(number)]
@@ -293,9 +292,9 @@ class _Ranked:
         able: Collection[int],
         risk: float,
     ) -> "_Ranked":
-        sign = 1 if is_more_better(metric) else -1
+        sign = 1 if named(metric).is_more_better else -1
         logs = all_logs(starts, metric, gone)
-        doubt = doubt_about(starts, RATIO_OF_METRIC[metric], [*able])
+        doubt = doubt_about(starts, named(metric).ratio, [*able])
         gains = {number: [sign * row[number] for row in logs] for number in able}
         best = max(able, key=lambda number: fmean(gains[number]))
         return cls(gains=gains, best=best, confidence=1 - risk, doubt=doubt)
@@ -350,10 +349,10 @@ def all_logs(
     starts: Sequence[StartRecord], metric: str, gone: Collection[int]
 ) -> list[list[float]]:
     """Return the logarithms of all combinations' figures; 0 of those gone; (n_starts, 2^k)."""
-    name = RATIO_OF_METRIC[metric]
+    row = named(metric)
     return [
         [
-            0.0 if arm in gone else math.log(start_figures(start, arm).value(name))
+            0.0 if arm in gone else math.log(figure(start, arm, row))
             for arm in range(len(start.statuses))
         ]
         for start in starts

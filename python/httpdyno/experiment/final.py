@@ -11,8 +11,8 @@ from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import FINAL, Session
 from httpdyno.experiment.short_budget import FINAL_SLACK
+from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, Configuration, Objective
-from httpdyno.model.metric import METRIC_NAMES
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""
@@ -100,6 +100,6 @@ def withdrawn(final: Comparison | None, broken: str, what: str) -> str:
         "equivalent": "made no difference on fresh starts",
         "failed": "failed on fresh starts",
     }.get(final.verdict, "could not be proven on fresh starts")
-    name = METRIC_NAMES[final.decided_by or final.metric]
+    name = named(final.decided_by or final.metric).label
     why = f"{name}: {final.reason}" if final.ratios else final.reason
     return f"the start stays: {what} {words} ({why})"

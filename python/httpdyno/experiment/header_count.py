@@ -21,6 +21,7 @@ from httpdyno.experiment.look_cost import LEAST_WORDS_S
 from httpdyno.experiment.phases import Act, PhasedWindows, acted, also_opening
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.load.window_plan import WindowPlan
+from httpdyno.metrics import sources
 from httpdyno.model import (
     HeaderWords,
     Measurement,
@@ -198,7 +199,7 @@ def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and 
         left_s: What these starts may still take in all. Where that is little, there are fewer
             answers; with phases it makes no difference.
     """
-    is_each = study.objective.counts_words
+    is_each = "header words" in sources(study.objective.named)
     has_enough = study.method.phases and has_turn and not is_each
     if not study.counted_header or has_enough:
         return HeadersCounted()

@@ -34,8 +34,8 @@ from httpdyno.experiment.rung_time import (
 )
 from httpdyno.experiment.session import Session
 from httpdyno.experiment.short_budget import FINAL_SLACK, Needed, too_short
+from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_duration, format_guess
 
 
@@ -77,7 +77,7 @@ class Standing:
     def after(self, tried: LadderStep, objective: Objective) -> "Standing":
         """Return where it stands when this step was kept."""
         result = tried.comparison
-        interval = result.ratios.get(RATIO_OF_METRIC[result.metric])
+        interval = result.ratios.get(named(result.metric).ratio)
         given = worst_ratio(interval, objective) if interval and result.decided_by else 1.0
         return Standing(
             best=self.best.with_values({name: after for name, (_, after) in tried.changes.items()}),
@@ -282,7 +282,7 @@ def _climb_one(
 
 
 def _metric_ratio(result: Comparison) -> float:
-    interval = result.ratios.get(RATIO_OF_METRIC[result.metric])
+    interval = result.ratios.get(named(result.metric).ratio)
     return interval.ratio if interval else 1.0
 
 

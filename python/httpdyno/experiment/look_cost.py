@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from httpdyno.experiment.looking import LOOK_S
+from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Record, Study
 
 COUNT_S = 1.0
@@ -37,7 +38,9 @@ def header_cost(study: Study) -> HeaderCost:
     if study.method.phases:
         turn_s = study.method.turn_s
         return (
-            HeaderCost(each_s=turn_s) if study.objective.counts_words else HeaderCost(once_s=turn_s)
+            HeaderCost(each_s=turn_s)
+            if "header words" in sources(study.objective.named)
+            else HeaderCost(once_s=turn_s)
         )
     return HeaderCost(each_s=LEAST_WORDS_S)
 

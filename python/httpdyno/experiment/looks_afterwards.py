@@ -1,8 +1,8 @@
 """Servers of a start looked at when all of its windows are through: who looks takes their time.
 
 System calls are counted then as well: of each server of each start where the objective has to do
-with them, else of those that were looked at, where that may tell why a change helped. So are
-processes that end, where the objective has to do with those.
+with them, else of those that were looked at, where that may tell why a change helped. So is what
+else the objective has to do with (`watches`).
 """
 
 import time
@@ -12,14 +12,13 @@ from functools import partial
 from typing import TypeVar
 
 from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.call_count import counted, told_in, with_calls
-from httpdyno.experiment.call_ratios import LONGEST_S
-from httpdyno.experiment.exit_count import EXITS_S, counted_exits
+from httpdyno.experiment.call_count import LONGEST_S, counted, told_in, with_calls
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, HeaderCost, LookCost
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
+from httpdyno.experiment.watches import Watch, counted_under
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Look, ProcessExits, SystemCalls, Workload
+from httpdyno.model import Count, Look, SystemCalls, Workload
 
 _T = TypeVar("_T")
 
@@ -34,8 +33,10 @@ class Wanted:
     """The processes of those among them whose system calls are counted as well."""
     counted: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     """The processes of those whose system calls are a figure of the start, looked at or not."""
-    exits: Mapping[Place, Sequence[int]] = field(default_factory=dict)
-    """The processes of those of which it is a figure of the start how many end."""
+    watches: Mapping[str, Watch] = field(default_factory=dict)
+    """What else is a figure of the start, by the metric's name."""
+    watched: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The processes of those that these count it of."""
     header: HeaderCost = field(default_factory=HeaderCost)
     """What counting the words of a header takes of each server, after all that is seen here."""
 
@@ -47,7 +48,8 @@ class Wanted:
             n_starts: Of the comparison, of which the first alone may count words.
         """
         of_each = self.header.each_s + self.header.once_s / n_starts
-        counts_s = len(self.counted) * LEAST_COUNT_S + len(self.exits) * EXITS_S
+        watches_s = sum(each.load_s for each in self.watches.values())
+        counts_s = len(self.counted) * LEAST_COUNT_S + len(self.watched) * watches_s
         return counts_s + n_servers * of_each
 
 
@@ -59,8 +61,8 @@ class Looked:
     cost: LookCost = field(default_factory=LookCost)
     system_calls: Mapping[Place, SystemCalls] = field(default_factory=dict)
     """Those that are a figure of their start."""
-    process_exits: Mapping[Place, ProcessExits] = field(default_factory=dict)
-    """Likewise."""
+    counts: Mapping[str, Mapping[Place, Count]] = field(default_factory=dict)
+    """Likewise, by the metric's name."""
     counted_s: float = 0.0
     """What these took; it is in no other cost, because each start takes it."""
 
@@ -77,9 +79,10 @@ class Looked:
         """Return the system calls of a start's arms; (n_arms,), or empty where none are counted."""
         return _of_start(self.system_calls, start, n_arms)
 
-    def exits_of_start(self, start: int, n_arms: int) -> tuple[ProcessExits | None, ...]:
-        """Return the ends of a start's arms; (n_arms,), or empty where none are counted."""
-        return _of_start(self.process_exits, start, n_arms)
+    def counts_of_start(self, start: int, n_arms: int) -> dict[str, tuple[Count | None, ...]]:
+        """Return what else was counted of a start's arms, by metric; (n_arms,) each."""
+        of_arms = {name: _of_start(each, start, n_arms) for name, each in self.counts.items()}
+        return {name: each for name, each in of_arms.items() if each}
 
 
 def _of_start(found: Mapping[Place, _T], start: int, n_arms: int) -> tuple[_T | None, ...]:
@@ -134,10 +137,13 @@ def look_afterwards(
         for place in up
         if place in wanted.counted
     }
-    exits = {
-        place: counted_exits(wanted.exits[place], partial(start, [place]), EXITS_S)
-        for place in up
-        if place in wanted.exits
+    counts = {
+        name: {
+            place: counted_under(watch, wanted.watched[place], partial(start, [place]))
+            for place in up
+            if place in wanted.watched
+        }
+        for name, watch in wanted.watches.items()
     }
     counted_s = time.monotonic()
     looks |= {place: told_in(looks[place], each) for place, each in found.items() if place in looks}
@@ -155,6 +161,6 @@ def look_afterwards(
         looks=looks,
         cost=cost,
         system_calls=found,
-        process_exits=exits,
+        counts=counts,
         counted_s=counted_s - seen_s,
     )

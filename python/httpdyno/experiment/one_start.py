@@ -24,6 +24,7 @@ from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS, n_at_once
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
+from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import (
     NotRunning,
@@ -167,7 +168,9 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
         record: A start of two, alone.
         can_count: Whether system calls can be counted here.
     """
-    can_count = can_count and not plan.study.objective.counts_calls  # each start does
+    can_count = can_count and "system calls" not in sources(
+        plan.study.objective.named
+    )  # each start does
     ahead = comparisons_ahead(plan)
     looks_s = LooksToTake(can_count=can_count).expected_s(ahead)
     looks_s += header_turns_s(plan.study, ahead)

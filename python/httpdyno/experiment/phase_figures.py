@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from httpdyno.experiment.workers_of_starts import workers_of_starts
+from httpdyno.metrics.totals import QUANTILES
 from httpdyno.model import HistogramData, PhaseFigures, PhaseSeen
-from httpdyno.model.metric import QUANTILES
 from httpdyno.stats.histogram import can_show, count, merge, quantile_s
 
 _LEAST_TAIL = 3

@@ -8,7 +8,9 @@ from msgspec import structs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.phase_words import phases_words
+from httpdyno.experiment.watches import watches_of
 from httpdyno.load.access_log import read_access_log
+from httpdyno.metrics import sources
 from httpdyno.model import (
     Arrival,
     Closed,
@@ -293,14 +295,15 @@ def _starts_note(study: Study) -> str:
     method = study.method
     is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
     beside = "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
-    counts = "; each counts system calls after its windows" if study.objective.counts_calls else ""
-    if study.objective.counts_exits:
-        counts += "; each counts processes that end after its windows"
-    if study.objective.times_ready:
+    of = sources(study.objective.named)
+    counted = ["system calls"] * ("system calls" in of)
+    counted += [each.what for each in watches_of(study.objective).values()]
+    counts = "".join(f"; each counts {what} after its windows" for what in counted)
+    if "coming up" in of:
         counts += "; servers come up one after the other"
     header = study.counted_header
     words = f"; what answers say in `{header}` is counted after windows" if header else ""
-    if words and method.phases and study.objective.counts_words:
+    if words and method.phases and "header words" in of:
         words += ", in a turn more of each start"
     return f"{beside}{counts}{words}"
 

@@ -21,16 +21,17 @@ from httpdyno.errors import (
     StudyFileError,
     UsageError,
 )
-from httpdyno.experiment.exit_count import EXITS_S
 from httpdyno.experiment.look_cost import LEAST_COUNT_S, header_cost, header_turns_s
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.short_budget import COMING_UP_S, starts_ahead, too_short
+from httpdyno.experiment.watches import watches_of
 from httpdyno.foreign_path import folders_below
 from httpdyno.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.load.core_plan import own_core_plan
+from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.render import Variables, inside, rendered_environment, rendered_prepare
@@ -116,8 +117,8 @@ def least_s(plan: Plan) -> float:
 
 def _counts_s(study: Study) -> float:
     """Return what is counted in each start after the windows of each arm."""
-    count_s = LEAST_COUNT_S if study.objective.counts_calls else 0.0
-    count_s += EXITS_S if study.objective.counts_exits else 0.0
+    count_s = LEAST_COUNT_S if "system calls" in sources(study.objective.named) else 0.0
+    count_s += sum(each.load_s for each in watches_of(study.objective).values())
     return count_s + header_cost(study).each_s
 
 

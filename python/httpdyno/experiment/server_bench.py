@@ -49,6 +49,7 @@ from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
 from httpdyno.load.machine import suited_threads
+from httpdyno.metrics import named, sources
 from httpdyno.model import (
     Configuration,
     HostFacts,
@@ -97,7 +98,8 @@ class ServerBench:
         self._turned: set[int] = set()
         """Comparisons of which the words of a header are counted."""
         # Where each start counts system calls, looks take theirs from there.
-        self._counts_calls = study.objective.counts_calls
+        self._sources = sources(study.objective.named)
+        self._counts_calls = "system calls" in self._sources
         self._looks = LooksToTake(can_count=can_trace() and not self._counts_calls)
         self._sameness = Sameness(study, self._spawned)
 
@@ -241,10 +243,10 @@ class ServerBench:
                 duration_s=duration_s,
                 looked_s=(looked.cost.total_s + headers.once_s) / len(requests),
                 system_calls=looked.calls_of_start(number, len(start)),
-                process_exits=looked.exits_of_start(number, len(start)),
+                counts=looked.counts_of_start(number, len(start)),
                 header_words=headers.of_start(number, len(start)),
                 counted_s=(looked.counted_s + headers.each_s) / len(requests),
-                came_up_s=came_up_of(start) if self._study.objective.times_ready else (),
+                came_up_s=came_up_of(start) if "coming up" in self._sources else (),
                 statuses=tuple(arm.status for arm in start),
                 details=tuple(arm.detail for arm in start),
                 ready_s=tuple(arm.ready_s for arm in start),
@@ -288,10 +290,10 @@ class ServerBench:
                     continue
                 # Not the arm's number: a server must not be able to tell which it is.
                 name = f"c{request.comparison}-s{request.start}"
-                if self._study.objective.times_ready:
+                if "coming up" in self._sources:
                     self._finish_ending()  # the machine is for the one that comes up
                 arms[number] = Arm.of(self._spawned(request.arms[number], name))
-                if self._study.objective.times_ready:
+                if "coming up" in self._sources:
                     arms[number].await_ready()
         except BaseException:
             self._end([*arms.values()])
@@ -344,7 +346,7 @@ class ServerBench:
             phases=self._study.method.phases,
             decides=self._study.method.decides,
             act=lambda place, command: acted(running[place], command),
-            metrics=self._study.objective.named,
+            kept={named(each).distribution for each in self._study.objective.named},
             known=self._cycles.of(requests[0].labels),
             is_disturbed=lambda: (
                 self._pulse.stood_still() or any(map(network_trouble, running.values()))

@@ -61,8 +61,8 @@ class StartLoad:
     decides: str = ""
     """The phase that is compared."""
     act: Act = lambda _place, _command: ""
-    metrics: Collection[str] = ()
-    """That something is claimed of: what they are of is kept of each window."""
+    kept: Collection[str] = ()
+    """Distributions that something is claimed of: they are kept of each window."""
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
     nothing."""
@@ -125,7 +125,7 @@ class StartLoad:
                 start=self.requests[place.start].start,
                 block=block,
                 arm=place.arm,
-                measurement=seen.lean(self.metrics, self.workloads[place.arm].request_names),
+                measurement=seen.lean(self.kept, self.workloads[place.arm].request_names),
                 telemetry=telemetry,
             )
             records.append(record)

@@ -8,6 +8,8 @@ from httpdyno.experiment.look_cost import header_cost
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.own_account import looking_at
 from httpdyno.experiment.start_arm import Arm
+from httpdyno.experiment.watches import watches_of
+from httpdyno.metrics import sources
 from httpdyno.model import Study
 from httpdyno.servers.adapter import Running
 
@@ -27,7 +29,7 @@ def start_wants(
         looks: By the arm's number, those that nobody looked at yet, and whether the system calls
             of such a one are to be counted as well. The first start has the looks.
     """
-    objective = study.objective
+    watches = watches_of(study.objective)
     roots = {place: each.root_pids for place, each in running.items()}
     seen = [place for place in running if place.start == 0 and place.arm in looks]
     return Wanted(
@@ -36,7 +38,8 @@ def start_wants(
             for place in seen
         },
         traced={place: roots[place] for place in seen if looks[place.arm]},
-        counted=roots if objective.counts_calls else {},
-        exits=roots if objective.counts_exits else {},
+        counted=roots if "system calls" in sources(study.objective.named) else {},
+        watches=watches,
+        watched=roots if watches else {},
         header=header_cost(study),
     )

@@ -15,15 +15,14 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
-from httpdyno.experiment.count_ratios import no_ratio
 from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
+    figure,
     has_figures,
     log_ratios,
-    start_figures,
 )
 from httpdyno.experiment.final import final_comparison, withdrawn
 from httpdyno.experiment.limit import within_limits
@@ -32,6 +31,7 @@ from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, sweep_levels
 from httpdyno.experiment.session import Session
 from httpdyno.experiment.short_budget import FINAL_SLACK, enough_words, starts_ahead, too_short
+from httpdyno.metrics import named
 from httpdyno.model import (
     Comparison,
     Configuration,
@@ -45,7 +45,6 @@ from httpdyno.model import (
     is_of_words,
     level_text,
 )
-from httpdyno.model.metric import RATES, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.knee import choice, choice_rule, knee, knee_rule
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 from httpdyno.units import format_duration, format_guess
@@ -103,10 +102,10 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level, objective: Ob
 
     As with other tie breakers, little may be lost by it, and that is proven.
     """
-    interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
+    interval = final.ratios.get(named(final.metric).ratio) if final else None
     if final is None or interval is None or is_of_words((knee, start)):
         return False
-    if final.metric in RATES and caveat.is_unsteady(final.caveats):
+    if named(final.metric).is_rate and caveat.is_unsteady(final.caveats):
         return False  # nobody knows how far its figures are off, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     is_fewer = float(knee) < float(start)
@@ -207,7 +206,7 @@ def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study
     if not words and len(whole) > len(first):
         # But one in which a level has none of what is counted does: a curve of the others would be
         # of those that came out otherwise.
-        words = no_ratio(whole, RATIO_OF_METRIC[metric], runs, names)
+        words = named(metric).no_ratio(whole, runs, names)
     if words:
         raise TargetError(f"no curve of {knob} can be drawn: {words}")
 
@@ -257,16 +256,14 @@ def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartReco
     if not runs:
         raise TargetError(f"no level of {study.method.knob} runs: {arm_status(starts, 0)[1]}")
     return [
-        start
-        for start in starts
-        if has_figures(start, runs, RATIO_OF_METRIC[study.objective.metric])
+        start for start in starts if has_figures(start, runs, named(study.objective.metric).ratio)
     ]
 
 
 def _doubt(starts: Sequence[StartRecord], study: Study) -> Doubt:
     """Return what is wrong with the metric of the levels that run, by Little's law."""
     runs = [a for a in range(len(sweep_arms(study))) if arm_status(starts, a)[0] == "complete"]
-    return doubt_about(starts, RATIO_OF_METRIC[study.objective.metric], runs)
+    return doubt_about(starts, named(study.objective.metric).ratio, runs)
 
 
 def _is_fine(curve: Sweep, doubt: Doubt) -> bool:
@@ -293,7 +290,9 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     """
     arms, levels = sweep_arms(study), sweep_levels(study)
     summaries = [
-        within_limits(arm_summary(starts, arm, configuration), study.objective)
+        within_limits(
+            arm_summary(starts, arm, configuration, study.objective.named), study.objective
+        )
         for arm, configuration in enumerate(arms)
     ]
     runs = [arm for arm, summary in enumerate(summaries) if summary.status == "complete"]
@@ -316,7 +315,7 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         off = doubt.known(arm)
         low, high = _exp(grand + bounds[0] - off), _exp(grand + bounds[1] + off)
         curves[arm] = _exp(grand + middle), low, high
-    more_is_better = is_more_better(study.objective.metric)
+    more_is_better = named(study.objective.metric).is_more_better
     best = (max if more_is_better else min)(runs, key=lambda arm: fmean(logs[arm]))
     against_best = 1 - (1 - study.objective.confidence) / max(1, len(runs) - 1)
     ratios = {arm: _ratio_to_best(logs, (arm, best), against_best, doubt) for arm in runs}
@@ -360,7 +359,7 @@ def _exp(value: float) -> float:
 
 
 def _logs(starts: Sequence[StartRecord], arm: int, metric: str) -> list[float]:
-    return [math.log(start_figures(start, arm).value(RATIO_OF_METRIC[metric])) for start in starts]
+    return [math.log(figure(start, arm, named(metric))) for start in starts]
 
 
 def _ratio_to_best(

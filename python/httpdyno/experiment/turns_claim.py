@@ -16,6 +16,7 @@ from msgspec import structs
 from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.evidence import carries, log_ratios
 from httpdyno.experiment.usable_start import failing_words
+from httpdyno.metrics import METRICS, named
 from httpdyno.model import (
     Objective,
     RatioInterval,
@@ -26,7 +27,6 @@ from httpdyno.model import (
     WindowRecord,
     Workload,
 )
-from httpdyno.model.metric import METRIC_NAMES, MORE_IS_BETTER, RATIO_OF_METRIC
 from httpdyno.stats.sequence import mean_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
 from httpdyno.units import format_duration
@@ -82,7 +82,7 @@ def turns_claim(
         confidence: Of this claim's interval: the risk is shared with the others.
     """
     ratios = _intervals(periods, candidate, confidence)
-    name = RATIO_OF_METRIC[objective.metric]
+    name = named(objective.metric).ratio
     seen = log_ratios(periods, name, b=candidate)
     claim = TurnsClaim(
         candidate=candidate,
@@ -100,7 +100,7 @@ def turns_claim(
         words = f"{len(seen)} whole periods of at least {FEWEST_PERIODS}; a longer `-d` has more"
         return _with(claim, "not_measured", words)
     if not carries(periods, name):
-        what = METRIC_NAMES[objective.metric]
+        what = named(objective.metric).label
         words = f"a turn holds too few requests for its {what}; a longer `-d` has longer ones"
         return _with(claim, "not_measured", words)
     interval = ratios.get(name)
@@ -158,7 +158,7 @@ def _intervals(
     periods: Sequence[StartRecord], candidate: int, confidence: float
 ) -> dict[str, RatioInterval]:
     found = {}
-    for name in RATIO_OF_METRIC.values():
+    for name in (each.ratio for each in METRICS):
         if not carries(periods, name):
             continue
         seen = log_ratios(periods, name, b=candidate)
@@ -184,8 +184,9 @@ def _judged(
 ) -> TurnsClaim:
     objective, doubt = rules
     margin, n = objective.margin_ratio, len(seen)
-    is_more_better = RATIO_OF_METRIC[objective.metric] in MORE_IS_BETTER
-    word = verdict(interval, margin_ratio=margin, more_is_better=is_more_better)
+    word = verdict(
+        interval, margin_ratio=margin, more_is_better=named(objective.metric).is_more_better
+    )
     if word == "equivalent":
         return _with(
             claim, word, f"the whole interval lies within ±{margin * 100:g} %{doubt.in_words}"

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from httpdyno.experiment.evidence import arm_windows
+from httpdyno.metrics.totals import arm_windows
 from httpdyno.model import Objective, RequestSpec, StartRecord, Study, WindowRecord
 from httpdyno.units import format_percent
 

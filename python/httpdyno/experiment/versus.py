@@ -21,8 +21,8 @@ from httpdyno.experiment.comparison import (
 from httpdyno.experiment.event import Stage, StepDone
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
+from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, Configuration, LadderStep, Plan, Step
-from httpdyno.model.metric import RATIO_OF_METRIC, is_more_better
 
 Arms = tuple[Configuration, Configuration]
 
@@ -99,10 +99,10 @@ def best_of(steps: Sequence[LadderStep], reference: Configuration) -> Configurat
 def _gain(step: LadderStep) -> float:
     compared = step.comparison
     metric = compared.decided_by or compared.metric
-    interval = compared.ratios.get(RATIO_OF_METRIC[metric])
+    interval = compared.ratios.get(named(metric).ratio)
     if interval is None:
         return 1.0
-    return interval.ratio if is_more_better(metric) else 1 / interval.ratio
+    return interval.ratio if named(metric).is_more_better else 1 / interval.ratio
 
 
 def _compared(

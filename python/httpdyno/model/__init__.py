@@ -15,6 +15,7 @@ from httpdyno.model.behind import Behind
 from httpdyno.model.burst import Burst
 from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.connecting import Connecting
+from httpdyno.model.count import Count
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
 from httpdyno.model.header_words import HeaderWords
 from httpdyno.model.host import HostFacts, MachineCard
@@ -44,7 +45,6 @@ from httpdyno.model.measurement import (
     Visits,
 )
 from httpdyno.model.network import PrivateNetwork, Resolver
-from httpdyno.model.process_exits import ProcessExits
 from httpdyno.model.ratio import RatioInterval
 from httpdyno.model.result import (
     ArmSummary,
@@ -134,6 +134,7 @@ __all__ = [
     "Configuration",
     "Connecting",
     "Constant",
+    "Count",
     "Cycles",
     "Doing",
     "Door",
@@ -188,7 +189,6 @@ __all__ = [
     "PoolMemory",
     "Portion",
     "PrivateNetwork",
-    "ProcessExits",
     "QueueSeen",
     "RateStage",
     "RatioInterval",

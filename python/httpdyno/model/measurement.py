@@ -6,7 +6,6 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.model.base import Record
-from httpdyno.model.metric import is_counted, keeps_first_byte, request_of
 from httpdyno.model.telemetry import WorkersSeen
 
 
@@ -278,6 +277,11 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
     """As in `Telemetry`; empty also in what an earlier version stored."""
 
 
+def times_of_request(name: str) -> str:
+    """Return what the distribution of a request's latencies is called."""
+    return f"latency of {name}"
+
+
 class Measurement(Record, frozen=True, omit_defaults=True):
     """One window of load. `offered == completed + sum(errors)`."""
 
@@ -347,24 +351,24 @@ class Measurement(Record, frozen=True, omit_defaults=True):
         """Requests of the whole window that did not get the right answer."""
         return sum(self.errors.values())
 
-    def lean(self, metrics: Collection[str] = (), names: Sequence[str] = ()) -> "Measurement":
+    def lean(self, kept: Collection[str] = (), names: Sequence[str] = ()) -> "Measurement":
         """Return what a comparison of many windows needs and stores of it.
 
         Of each request only counts, and those only where some failed: which one must be said.
 
         Args:
-            metrics: That something is claimed of: what they are of is kept.
+            kept: Distributions that something is claimed of: `first_byte`, `latency of search`.
             names: Of the requests that were sent.
         """
-        wanted = {request_of(metric) for metric in metrics if not is_counted(metric)} - {""}
         each = self.by_request or (Portion(latency=self.latency),)
-        named = {n: p.latency for n, p in zip(names, each, strict=False) if n in wanted}
+        named = {
+            n: p.latency for n, p in zip(names, each, strict=False) if times_of_request(n) in kept
+        }
         parts = self.by_request if self.measured_errors else ()
         by_request = tuple(structs.replace(each, latency=None) for each in parts)
-        has_first_byte = keeps_first_byte(metrics)
         return structs.replace(
             self,
-            phases=Phases(first_byte=self.phases.first_byte) if has_first_byte else NO_PHASES,
+            phases=Phases(first_byte=self.phases.first_byte) if "first_byte" in kept else NO_PHASES,
             by_request=by_request,
             of_request={name: latency for name, latency in named.items() if latency is not None},
             batches=NO_BATCHES,

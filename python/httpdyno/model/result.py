@@ -115,9 +115,8 @@ class ArmSummary(Record, frozen=True):
     """What its error logs said while it was loaded; None where they cannot be read."""
     calls: CallFigures | None = None
     """Of a body that a program repeats; None of a server."""
-    exits_per_request: float | None = None
-    """Processes that ended over answers; None where the objective has nothing of it, and where they
-    could not be counted."""
+    figures: dict[str, float] = msgspec.field(default_factory=dict)
+    """Of the metrics that the objective names, by their names, where there is one."""
     system_calls: SystemCalls | None = None
     """Of an answer, over all starts; None where the objective has nothing of them."""
     header_words: HeaderWords | None = None

@@ -5,12 +5,12 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.model.count import Count
 from httpdyno.model.header_words import HeaderWords
 from httpdyno.model.knob import Configuration
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Look
 from httpdyno.model.measurement import Measurement
-from httpdyno.model.process_exits import ProcessExits
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.telemetry import Telemetry
@@ -78,9 +78,9 @@ class StartRecord(Record, frozen=True):
     """What each arm's answers said in the header that the study counts, after its windows;
     (n_arms,), or empty where it counts none. With phases one start of a comparison has them, or
     each where the objective has something of them."""
-    process_exits: tuple[ProcessExits | None, ...] = ()
-    """How many processes of each arm ended under a load after its windows; (n_arms,), or empty
-    where the objective has nothing of it."""
+    counts: dict[str, tuple[Count | None, ...]] = msgspec.field(default_factory=dict)
+    """What was counted of each arm under a load after its windows, by the metric's name; (n_arms,)
+    each, and only what the objective has to do with."""
     counted_s: float = 0.0
     """What of its duration these three took; another start takes it again."""
     came_up_s: tuple[float | None, ...] = ()

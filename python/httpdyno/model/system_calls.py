@@ -1,5 +1,8 @@
 """How many system calls an answer takes, as they were counted in one start of a server."""
 
+import math
+from collections.abc import Iterable
+
 import msgspec
 
 from httpdyno.model.base import Record
@@ -26,3 +29,19 @@ class SystemCalls(Record, frozen=True, omit_defaults=True):
     def of(self, kind: str) -> float:
         """Return those of a kind; of all where it is empty."""
         return self.by_kind.get(kind, 0.0) if kind else self.per_request
+
+
+def calls_together(parts: Iterable[SystemCalls | None]) -> SystemCalls | None:
+    """Return the system calls of an answer over several starts; None where none were counted."""
+    known = [each for each in parts if each is not None]
+    if not known:
+        return None
+    n_answers = sum(each.n_answers for each in known)
+
+    def mean(kind: str) -> float:
+        return math.fsum(each.of(kind) * each.n_answers for each in known) / n_answers
+
+    kinds = dict.fromkeys(kind for each in known for kind in each.by_kind)
+    return SystemCalls(
+        per_request=mean(""), by_kind={kind: mean(kind) for kind in kinds}, n_answers=n_answers
+    )

@@ -4,10 +4,8 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from httpdyno.model.answers import word_of_answers
 from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
-from httpdyno.model.metric import EXITS, READY, is_of_system_calls
 from httpdyno.model.users import SlowUsers, Users
 from httpdyno.model.written import DERIVED, Duration, Memory, Ratio
 
@@ -145,18 +143,7 @@ class Objective(Record, frozen=True):
     begins), `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow;
     their answers are `usual_throughput_per_s`; of those who are, `slow_p50_s` and
     `slow_throughput_per_s`). Of one request that has a `name` it is `latency_p90_s of NAME`, and so
-    on. `calls_per_request` is the system calls of an answer, without what its connection takes, and
-    `calls_per_request of open` those of a kind, as `inspect --census` names them, `.htaccess` or
-    `missing`: each start counts them after its windows, by `strace` over some twenty answers.
-    `handshakes_full_per_request` is for how many of the answers a server that speaks TLS signed,
-    `lookups_per_request` is what it asks a resolver of its own. `exits_per_request` is how many of
-    the server's processes end, told of a thousand requests: each start counts them after its
-    windows, under four seconds of load more. `ready_s` is the time from a
-    server's spawning until it answers: they come up one after the other then, and less than 0.1 s
-    is not compared. `answers_ratio of MISS` is the share of the answers whose counted header
-    (`workload.count_header`) began with that word, as the server spells it: more is better of a
-    word that is or ends in `hit`, in small letters or capitals, and less of all others. With
-    `[fragments]` it is `cpu_s_per_call`."""
+    on. {metrics} With `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     second_metric: Annotated[str, DERIVED] = ""
@@ -193,26 +180,6 @@ class Objective(Record, frozen=True):
         """The metrics with a claim of their own that decide nothing."""
         second = () if self.tie_breaker or not self.second_metric else (self.second_metric,)
         return (*second, *self.also)
-
-    @property
-    def counts_calls(self) -> bool:
-        """Whether some metric that has a claim is of system calls: each start counts them then."""
-        return any(map(is_of_system_calls, self.named))
-
-    @property
-    def counts_exits(self) -> bool:
-        """Whether some metric that has a claim is of processes that end: each start counts them."""
-        return EXITS in self.named
-
-    @property
-    def counts_words(self) -> bool:
-        """Whether some metric that has a claim is of a header's words: each start counts them."""
-        return any(map(word_of_answers, self.named))
-
-    @property
-    def times_ready(self) -> bool:
-        """Whether some metric that has a claim is of coming up: each does so by itself then."""
-        return READY in self.named
 
     def confidence_of(self, metric: str) -> float:
         """Return the confidence of a metric's interval.

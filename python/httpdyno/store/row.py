@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from httpdyno.metrics.table import named
 from httpdyno.model import HostFacts, Outcome, Record, WindowRecord
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.store.payload import to_text
 
@@ -99,7 +99,7 @@ def window_row(run_key: int, claim: int, window: WindowRecord) -> dict[str, Any]
 def final_columns(outcome: Outcome) -> dict[str, Any]:
     """Return what a list of runs says of the final comparison."""
     final = outcome.final
-    interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
+    interval = final.ratios.get(named(final.metric).ratio) if final else None
     return {
         "metric": outcome.plan.study.objective.metric,
         "verdict": final.verdict if final else None,

@@ -5,21 +5,19 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.model import Objective, Replay, Study, Workload
-from httpdyno.model.answers import ANSWERS_OF_ANY, is_among, word_of_answers
-from httpdyno.model.metric import (
+from httpdyno.metrics import named
+from httpdyno.metrics.metric import Needs
+from httpdyno.metrics.table import (
+    ANY_OF,
     CALL_METRIC,
-    FULL_HANDSHAKES,
-    LOOKUPS,
     RATES,
-    READY,
     REQUEST_METRICS,
     calls_of_kind,
-    is_of_system_calls,
-    kind_of_calls,
-    metric_named,
+    is_among,
+    meant_by,
     of_request,
 )
+from httpdyno.model import Objective, Replay, Study, Workload
 from httpdyno.telemetry.census.kind import COUNTED
 
 
@@ -30,12 +28,13 @@ def metrics_of(workload: Workload) -> tuple[str, ...]:
     """
     names = filter(None, workload.request_names)
     of_one = (metric for name in names for metric in of_request(name))
-    return (*REQUEST_METRICS, *of_one, *map(calls_of_kind, COUNTED), ANSWERS_OF_ANY)
+    return (*REQUEST_METRICS, *of_one, *map(calls_of_kind, COUNTED), *ANY_OF)
 
 
 def metrics_text(metrics: Sequence[str]) -> str:
     """Return metrics in a row; those of kinds of calls as one, for there are many."""
-    told = [each for each in metrics if not kind_of_calls(each)]
+    of_kinds = {*map(calls_of_kind, COUNTED)}
+    told = [each for each in metrics if each not in of_kinds]
     kinds = [calls_of_kind("KIND")] if len(told) < len(metrics) else []
     return ", ".join([*told, *kinds])
 
@@ -62,7 +61,7 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
     known = [each for each in known if each not in taken]
     also = list(objective.also)
     for name in names:
-        metric = metric_named(name)
+        metric = meant_by(name)
         if metric in taken or not is_among(metric, known):
             words = f"`{name}` cannot be told beside the metric"
             raise UsageError(words, hint=metrics_text(known))
@@ -73,28 +72,26 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
 
 def workload_for(metric: str, workload: Workload) -> str:
     """Return which workload has figures of a metric, in words; empty where this one has."""
-    if metric.startswith("page_") and not workload.has_pages:
+    needs = named(metric).needs
+    if needs == "pages" and not workload.has_pages:
         return "a workload with pages: requests with `objects`"
-    if expected := _population_for(metric, workload):
-        return expected
-    if metric == FULL_HANDSHAKES and workload.tls is None:
+    if needs in {"usual users", "slow users"}:
+        return _users_for(needs, workload)
+    if needs == "TLS" and workload.tls is None:
         return "a workload over TLS: a server with `tls = true`"
-    if is_of_system_calls(metric) and isinstance(workload.arrival, Replay):
+    if needs == "requests" and isinstance(workload.arrival, Replay):
         return "a workload with requests of its own: those of a log are not sent twice"
     return ""
 
 
-def _population_for(metric: str, workload: Workload) -> str:
-    """Return what would have users that a metric is of, in words; empty where there are some."""
-    if not metric.startswith(("usual_", "slow_")):
-        return ""
+def _users_for(needs: Needs, workload: Workload) -> str:
     slow, n = workload.slow, workload.connections
     if slow is None:
         return "a workload in which some are `slow`"
-    if metric.startswith("usual_") and slow.ratio >= 1:
+    if needs == "usual users" and slow.ratio >= 1:
         return "a workload in which some are not `slow`: without a share all of them are"
     # As the engine counts users of a closed loop; in an open one it draws for each arrival.
-    if metric.startswith("slow_") and not workload.is_open_loop and n * slow.ratio + 1e-9 < 1:
+    if needs == "slow users" and not workload.is_open_loop and n * slow.ratio + 1e-9 < 1:
         share = f"{slow.ratio * 100:g} % of {n} connections are none"
         return f"a workload in which some are `slow`: {share}"
     return ""
@@ -102,11 +99,11 @@ def _population_for(metric: str, workload: Workload) -> str:
 
 def server_for(metric: str, study: Study) -> str:
     """Return which servers have figures of a metric, in words; empty where this study's have."""
-    if metric == READY and (study.site is not None or study.server.companions):
+    needs, network = named(metric).needs, study.server.network
+    if needs == "one server" and (study.site is not None or study.server.companions):
         return "one server: of a site, or beside companions, nobody tells when it is ready"
-    network = study.server.network
-    if metric == LOOKUPS and (network is None or network.resolver is None):
+    if needs == "resolver" and (network is None or network.resolver is None):
         return "servers with a resolver of names of their own: `[network.resolver]`"
-    if word_of_answers(metric) and not study.counted_header:
+    if needs == "header" and not study.counted_header:
         return 'a study that counts a header: `[workload]` with `count_header = "X-Cache"`'
     return ""

@@ -3,9 +3,8 @@
 from msgspec import structs
 
 from httpdyno.errors import UsageError
+from httpdyno.metrics.table import CALL_METRIC, RATES, is_among, meant_by
 from httpdyno.model import Study
-from httpdyno.model.answers import is_among
-from httpdyno.model.metric import CALL_METRIC, RATES, metric_named
 from httpdyno.model.workload import second_metric_of
 from httpdyno.study.also import metrics_of, metrics_text, server_for, workload_for
 
@@ -22,7 +21,7 @@ def decided_by(study: Study, name: str) -> Study:
     Raises:
         UsageError: It is no metric, or compares nothing in this study.
     """
-    metric, workload, objective = metric_named(name), study.workload, study.objective
+    metric, workload, objective = meant_by(name), study.workload, study.objective
     if metric == objective.metric:
         return study
     known = [] if objective.metric == CALL_METRIC else [*metrics_of(workload)]

@@ -15,10 +15,9 @@ from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
-from httpdyno.model.answers import is_among
+from httpdyno.metrics.table import CALL_METRIC, is_among
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
-from httpdyno.model.metric import CALL_METRIC
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study, limits_of
 from httpdyno.model.workload import Objective, Workload, second_metric_of

@@ -7,8 +7,8 @@ from msgspec import structs
 from httpdyno.errors import StudyFileError
 from httpdyno.foreign_text import is_there
 from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.metrics.table import CALL_METRIC
 from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text
-from httpdyno.model.metric import CALL_METRIC
 from httpdyno.study.site import Wrong
 from httpdyno.study.table import StudyFile
 from httpdyno.study.target_table import FragmentsTable

@@ -1,7 +1,7 @@
 """What a study file may say: its keys with their types, defaults and meanings, from the tables.
 
 The text beneath a field of a table in `study/table.py` is its description: in the JSON Schema for
-editors, and in the reference for people (`docs/study.md`).
+editors, and in the reference for people (`docs/study.md`). Metrics bring theirs (`metrics.table`).
 """
 
 import ast
@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from httpdyno.metrics.table import METRICS_TEXT
 from httpdyno.model.written import fields_of, key_of, written_of
 from httpdyno.study.table import StudyFile
 
@@ -78,7 +79,11 @@ def descriptions(table: type[msgspec.Struct]) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(table.__mro__):
         found |= _of_class(base)
-    return {key: found[name] for name, key in names.items() if name in found}
+    return {
+        key: found[name].replace("{metrics}", METRICS_TEXT)
+        for name, key in names.items()
+        if name in found
+    }
 
 
 @cache

@@ -13,8 +13,8 @@ from httpdyno.foreign_text import is_there
 from httpdyno.load.check import PLACEHOLDERS
 from httpdyno.load.traffic import workload_from
 from httpdyno.load.traffic_table import FirstTable, RequestTable, WorkloadTable
+from httpdyno.metrics.table import RATES
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
-from httpdyno.model.metric import RATES
 from httpdyno.model.study import Method
 from httpdyno.model.workload import (
     FORM_TYPE,

@@ -32,7 +32,7 @@ class ExitTally:
     """Counts ends from one sample to the next. Pure."""
 
     def __init__(self) -> None:
-        self.n_exits = 0
+        self.n = 0
         self.n_brief = 0
         """Of those that are gone, who were there in hardly any sample, alive or ended."""
         self.n_samples = 0
@@ -51,7 +51,7 @@ class ExitTally:
         there = alive | ended
         # Between two samples somebody may come and end.
         new_ended = ended - self._since.keys() if now else frozenset()
-        self.n_exits += len(self._alive - alive) + len(new_ended)
+        self.n += len(self._alive - alive) + len(new_ended)
         gone = [since for each, since in self._since.items() if each not in there]
         self.n_brief += sum(since > 0 and now - since <= _BRIEF_SAMPLES for since in gone)
         self._alive = frozenset(alive)
@@ -62,9 +62,9 @@ class ExitTally:
         """Why the count is none, in words; empty where it is one."""
         if self.n_samples <= _BRIEF_SAMPLES:
             return "the server was seen too seldom"
-        if self.n_brief > _MOST_BRIEF_RATIO * self.n_exits:
+        if self.n_brief > _MOST_BRIEF_RATIO * self.n:
             return (
-                f"{self.n_brief} of {self.n_exits} processes that ended had been there so briefly "
+                f"{self.n_brief} of {self.n} processes that ended had been there so briefly "
                 "that as many may have come and gone unseen"
             )
         return ""

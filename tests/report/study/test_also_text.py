@@ -9,8 +9,8 @@ from tests.report import sample_trouble
 from tests.report.sample import ladder
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
-from httpdyno.model import HeaderWords, Outcome, RatioInterval, SecondClaim, Verdict
-from httpdyno.model.metric import RATIO_OF_METRIC
+from httpdyno.metrics.table import named
+from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.method_text import method_sentences
@@ -27,7 +27,7 @@ def asked(
     """Return the outcome of a study that asks for the p99, or another metric, too."""
     assert outcome.final is not None
     claim = SecondClaim(metric=metric, verdict=verdict, reason=reason)
-    ratios = {**outcome.final.ratios, RATIO_OF_METRIC[metric]: SLOWER}
+    ratios = {**outcome.final.ratios, named(metric).ratio: SLOWER}
     final = structs.replace(outcome.final, ratios=ratios, also=(claim,))
     objective = structs.replace(OBJECTIVE, also=(metric,))
     study = structs.replace(outcome.plan.study, objective=objective)
@@ -57,7 +57,7 @@ def test_each_is_told_whatever_its_verdict(verdict):
     assert list(document["final"]["also"]) == [
         {"metric": P99, "verdict": verdict, "reason": "so it lies"}
     ]
-    assert document["final"]["latency_p99_ratio"]["confidence"] == 0.995
+    assert document["final"]["ratios"]["latency_p99"]["confidence"] == 0.995
 
 
 def test_one_request_is_told_by_its_name_with_its_own_column():
@@ -69,7 +69,7 @@ def test_one_request_is_told_by_its_name_with_its_own_column():
     assert "p90 of search" in shown(outcome)
     assert "42.1 ms" in shown(outcome)
     assert "p90 latency of search is worse: 1.21 ×" in page(outcome)
-    ratios = outcome_json(outcome)["final"]["request_ratios"]
+    ratios = outcome_json(outcome)["final"]["ratios"]
     assert ratios["latency_p90 of search"]["ratio"] == 1.214
 
 
@@ -127,26 +127,3 @@ def test_the_method_says_that_servers_came_up_in_turn_where_that_is_timed():
     first, _ = method_sentences(asked(second_compare(), "worse", metric="ready_s"))
     assert "once they had come up one after the other" in first
     assert "come up" not in method_sentences(asked(second_compare(), "worse"))[0]
-
-
-def test_a_word_of_a_header_is_told_as_the_header_has_it():
-    outcome = asked(second_compare(), "better", metric="answers_ratio of HIT")
-    assert outcome.final is not None
-    arms = [
-        structs.replace(arm, header_words=HeaderWords(name="X-Cache", counts=counts))
-        for arm, counts in zip(
-            (outcome.final.a, outcome.final.b), ({"MISS": 100}, {"HIT": 97, "MISS": 3}), strict=True
-        )
-    ]
-    final = structs.replace(outcome.final, a=arms[0], b=arms[1])
-    outcome = structs.replace(outcome, final=final)
-    text = shown(outcome)
-    assert "share of answers with HIT: better, 1.21 × (1.10 … 1.34; 99.5 % confidence)" in text
-    assert "share of answers with HIT is better: 1.21 ×" in page(outcome)
-    (head,) = [
-        n for n, line in enumerate(text.splitlines()) if "HIT  " in line and "memory" in line
-    ]
-    first, second = (" ".join(row.split()) for row in text.splitlines()[head + 1 : head + 3])
-    assert (" 0 % MISS 100" in first, " 97 % HIT 97" in second) == (True, True)
-    ratios = outcome_json(outcome)["final"]["request_ratios"]
-    assert ratios["answers_ratio of HIT"]["ratio"] == 1.214

@@ -1,13 +1,11 @@
 """Figures of arms that stand beside the others only where there are any."""
 
-import pytest
 from msgspec import structs
 from tests.report import sample_second
 from tests.report.plain import WIDTH, plain_text
 from tests.report.study.test_also_text import asked, shown
 
-from httpdyno.model import Connecting, HistogramData, Outcome, SecondClaim, SystemCalls
-from httpdyno.model.metric import EXITS
+from httpdyno.model import Connecting, HistogramData, Outcome, SystemCalls
 from httpdyno.report.study.arms_text import arms_table
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
@@ -37,29 +35,6 @@ def test_names_looked_up_have_a_column_a_tile_and_a_figure() -> None:
     final = outcome_json(outcome)["final"]
     arms = final["before_arm"], final["after_arm"]
     assert [arm["lookups_per_request"] for arm in arms] == [0.0, 2.971]
-
-
-@pytest.mark.parametrize(
-    ("b", "tile"), [(0.0104, True), (None, False)], ids=["counted", "not counted"]
-)
-def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, tile: bool) -> None:
-    whole = sample_second.second_compare()
-    assert whole.final is not None
-    final = structs.replace(
-        whole.final,
-        a=structs.replace(whole.final.a, exits_per_request=0.04855),
-        b=structs.replace(whole.final.b, exits_per_request=b),
-        also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
-    )
-    outcome = structs.replace(whole, final=final)
-    text = plain_text(outcome_text(outcome))
-    assert "exits per 1,000" in text
-    assert "48.55" in text
-    assert ("10.40" in text) is tile
-    page = outcome_html(outcome)
-    assert ("<dt>process exits per 1,000 requests" in page) is tile
-    arms = outcome_json(outcome)["final"]
-    assert [arms[side]["exits_per_request"] for side in ("before_arm", "after_arm")] == [0.04855, b]
 
 
 def connected(a: Connecting, b: Connecting) -> Outcome:
@@ -99,7 +74,7 @@ def test_handshakes_that_are_asked_for_have_their_column_once() -> None:
     assert [head.split()[-3:] for head in heads] == [["memory", "handshakes", "resumed"]]
     assert "full TLS handshakes per request: better, 1.21 ×" in shown(outcome)
     final = outcome_json(outcome)["final"]
-    assert final["handshakes_full_per_request_ratio"]["ratio"] == 1.214
+    assert final["ratios"]["handshakes_full_per_request"]["ratio"] == 1.214
 
 
 def test_slow_users_have_columns_in_their_units() -> None:
@@ -135,7 +110,9 @@ def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
         SystemCalls(per_request=1204.4, n_answers=120),
     ]
     a, b = (
-        structs.replace(arm, system_calls=each)
+        structs.replace(
+            arm, system_calls=each, figures={"calls_per_request of open": each.of("open")}
+        )
         for arm, each in zip((whole.final.a, whole.final.b), counts, strict=True)
     )
     outcome = structs.replace(whole, final=structs.replace(whole.final, a=a, b=b))
@@ -147,7 +124,7 @@ def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
     arms = final["before_arm"], final["after_arm"]
     assert [arm["calls_per_request"] for arm in arms] == [80.0, 1204.4]
     assert [arm["calls_by_kind"] for arm in arms] == [{"open": 4.0}, {}]
-    assert final["request_ratios"]["calls_per_request of open"]["ratio"] == 1.214
+    assert final["ratios"]["calls_per_request of open"]["ratio"] == 1.214
 
 
 def test_without_a_resolver_nothing_is_told_of_them() -> None:

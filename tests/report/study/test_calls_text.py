@@ -78,8 +78,8 @@ def test_json_has_the_figures_of_calls(pair):
     calls = final["after_arm"]["calls"]
     assert calls["cpu_s"] * 1e9 == pytest.approx(60.0, rel=0.1)
     assert calls["empty_cpu_s"] * 1e9 == pytest.approx(20.0, rel=0.1)
-    assert final["cpu_per_call_ratio"]["ratio"] == pytest.approx(1.5, rel=0.1)
-    assert final["throughput_ratio"] is None
+    assert final["ratios"]["cpu_per_call"]["ratio"] == pytest.approx(1.5, rel=0.1)
+    assert "throughput" not in final["ratios"]
     plan = outcome_json(pair)["plan"]
     assert plan["workload"] is None
     assert plan["fragments"] == {"knob": "body", "empty": "empty"}

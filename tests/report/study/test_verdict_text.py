@@ -111,7 +111,7 @@ def test_a_refused_candidate_is_never_worse_and_has_no_ratio(verdict: Verdict) -
     assert (deciding(outcome.final), of_objective(outcome.final)) == (None, None)
     document = outcome_json(outcome)["final"]
     assert (document["verdict"], document["after_arm"]["status"]) == ("failed", "refused")
-    assert document["throughput_ratio"] is None
+    assert document["ratios"] == {}
     shown = [plain_text(outcome_text(outcome)), " ".join(parsed(outcome_html(outcome)).text)]
     for text in shown:
         assert "refused" in text

@@ -7,8 +7,8 @@ that the spread between starts says whether it moved at all.
 from collections.abc import Iterator
 
 from httpdyno.advice.bottleneck.difference import Difference
+from httpdyno.metrics.table import named
 from httpdyno.model import ArmSummary, Comparison, PhaseFigures, RatioInterval
-from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import widened
 from httpdyno.units import format_bytes
 
@@ -42,7 +42,7 @@ def memory_differences(
 def _differences(compared: Comparison, confidence: float) -> Iterator[Difference]:
     a, b = compared.a, compared.b
     is_private_moved, is_whole_moved = (
-        _is_moved(compared.ratios.get(RATIO_OF_METRIC[metric]), compared.n_starts, confidence)
+        _is_moved(compared.ratios.get(named(metric).ratio), compared.n_starts, confidence)
         for metric in (_PRIVATE, _WHOLE)
     )
     if is_private_moved and compared.metric != _PRIVATE:  # told with the claim otherwise

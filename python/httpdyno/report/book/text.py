@@ -20,8 +20,8 @@ from httpdyno.book.experiment import (
     Stat,
 )
 from httpdyno.book.result import Now
+from httpdyno.metrics.table import named
 from httpdyno.model import Level, level_text
-from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.report.book.words import because, borders_words, day, word_style
 from httpdyno.report.shared.prose import Prose
 from httpdyno.units import format_guess
@@ -129,7 +129,7 @@ def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
             sides = ", ".join(
                 f"{name} {_side(a, name)}→ {_side(b, name)}".strip() for name in changed
             )
-            return f"study {study}{_at(both)}, {METRIC_NAMES[metric]}: {sides}"
+            return f"study {study}{_at(both)}, {named(metric).label}: {sides}"
         case Count(study=study, of=of, at=at, path=path):
             asked = f" for {path}" if path else ""
             return f"study {study}{_at(at)}: {' + '.join(of)} of a request{asked}"

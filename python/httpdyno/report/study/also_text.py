@@ -3,8 +3,8 @@
 Each has a verdict of its own, which is told whatever it is: they were named to be answered.
 """
 
+from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, SecondClaim
-from httpdyno.model.metric import is_counted
 from httpdyno.report.study.second_text import second_claim, second_figure
 from httpdyno.report.study.verdict_text import decider, metric_is, ratio_key, shown_verdict
 
@@ -24,7 +24,7 @@ def also_words(comparison: Comparison, claim: SecondClaim) -> str:
     figure = second_figure(comparison, claim)
     interval = comparison.ratios[ratio_key(claim.metric)]
     is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio
-    if is_counted(claim.metric) and is_alike:
+    if named(claim.metric).is_counted and is_alike:
         return f"{figure}, the same in each start"
     return figure
 

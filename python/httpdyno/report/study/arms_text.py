@@ -10,23 +10,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome
-from httpdyno.model.answers import word_of_answers
-from httpdyno.model.metric import (
-    EXITS,
-    FULL_HANDSHAKES,
-    LOOKUPS,
-    METRIC_NAMES,
-    RATIO_OF_METRIC,
-    READY,
-    SLOW_RATE,
-    USUAL_RATE,
-    distribution_of,
-    is_of_system_calls,
-    is_on_demand,
-    kind_of_calls,
-    request_of,
-)
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures, page_rows
 from httpdyno.report.study.finding import reference_name
@@ -41,14 +26,13 @@ ROWS_NOTE = (
     "each row had starts of the reference beside it; its figures here are those of most starts"
 )
 _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
-    USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
-    SLOW_RATE: lambda arm: arm.slow_throughput_per_s,
-    LOOKUPS: lambda arm: arm.lookups_per_request,
-    EXITS: lambda arm: arm.exits_per_request,
-    READY: lambda arm: arm.ready_s,
+    "usual_throughput_per_s": lambda arm: arm.usual_throughput_per_s,
+    "slow_throughput_per_s": lambda arm: arm.slow_throughput_per_s,
+    "lookups_per_request": lambda arm: arm.lookups_per_request,
+    "ready_s": lambda arm: arm.ready_s,
     "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
     "bytes_per_request": lambda arm: arm.bytes_per_request,
-    FULL_HANDSHAKES: lambda arm: (
+    "handshakes_full_per_request": lambda arm: (
         arm.connecting.handshakes_full_per_request if arm.connecting.completed else None
     ),
 }
@@ -148,8 +132,11 @@ def more_of(comparison: Comparison) -> tuple[str, ...]:
 def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     """Return those of the metrics that have no column otherwise, and what stands beside them."""
     all_arms = tuple(arms)
-    known = (*METRIC_NAMES, *sorted(metric for metric in told if request_of(metric)))
-    more = tuple(m for m in known if m in told and (m in _OWN or is_on_demand(m)))
+    known = (
+        *(m.name for m in METRICS),
+        *sorted(metric for metric in filter(None, told) if named(metric).of),
+    )
+    more = tuple(m for m in known if m in told and (m in _OWN or named(m).is_on_demand))
     beside = (
         name
         for name, each in _BESIDE.items()
@@ -169,7 +156,7 @@ def _head_of(metric: str) -> str:
         return _BESIDE[metric].head
     if metric.startswith(_HEADER):
         return metric.removeprefix(_HEADER)
-    return _OWN_HEADS.get(metric) or short_name(RATIO_OF_METRIC[metric])
+    return _OWN_HEADS.get(metric) or short_name(named(metric).ratio)
 
 
 def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
@@ -202,15 +189,12 @@ def _figure(arm: ArmSummary, metric: str) -> float | None:
     of_arm = _OWN.get(metric) or _ALWAYS.get(metric)
     if of_arm is not None:
         return of_arm(arm)
-    if is_of_system_calls(metric):
-        calls = arm.system_calls
-        return None if calls is None else calls.of(kind_of_calls(metric))
-    if word := word_of_answers(metric):
-        return None if arm.header_words is None else arm.header_words.ratio_of(word)
-    ratio = RATIO_OF_METRIC[metric]
-    distribution, percentile = distribution_of(ratio)
+    if metric in arm.figures:
+        return arm.figures[metric]
+    row = named(metric)
     # What every study looks at is by percentile, what one names is by the ratio's key.
-    return arm.latency_s.get(percentile) if distribution == "latency" else arm.times_s.get(ratio)
+    is_usual = row.distribution == "latency"
+    return arm.latency_s.get(row.percentile) if is_usual else arm.times_s.get(row.ratio)
 
 
 def lookups_text(arm: ArmSummary) -> str:
@@ -237,8 +221,10 @@ class _Beside(NamedTuple):
 
 
 _BESIDE = {
-    LOOKUPS: _Beside("lookups", lambda arm: arm.lookups_per_request is not None, lookups_text),
-    FULL_HANDSHAKES: _Beside(
+    "lookups_per_request": _Beside(
+        "lookups", lambda arm: arm.lookups_per_request is not None, lookups_text
+    ),
+    "handshakes_full_per_request": _Beside(
         "handshakes", lambda arm: arm.connecting.has_tls, full_handshakes_text
     ),
     "handshakes_resumed_per_request": _Beside(

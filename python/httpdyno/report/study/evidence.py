@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpdyno.metrics.table import CALL_RATIOS, of_ratio
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
-from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
 from httpdyno.report.study.also_text import also_clauses, said_ratios
@@ -116,7 +116,7 @@ def _card(  # noqa: PLR0913 - what a card tells
     told = (second_clause(comparison), *also_clauses(comparison))
     parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [
-        (RATIO_NAMES[name], ratio_bounds_text(shown_ratios(comparison)[name]))
+        (of_ratio(name).label, ratio_bounds_text(shown_ratios(comparison)[name]))
         for name in _FACTS
         if name not in said and is_telling(shown_ratios(comparison).get(name))
     ]

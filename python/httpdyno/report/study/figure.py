@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from httpdyno.metrics.table import CALL_RATIOS
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -14,7 +15,6 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
-from httpdyno.model.metric import CALL_RATIOS
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING

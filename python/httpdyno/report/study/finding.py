@@ -4,8 +4,8 @@ from collections import Counter
 
 from msgspec import structs
 
+from httpdyno.metrics.table import named
 from httpdyno.model import Caveat, Comparison, Factorial, LadderStep, Outcome, level_text
-from httpdyno.model.metric import is_more_better
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.factorial_words import effects_headline
 from httpdyno.report.study.second_text import confidences_text, differing_clause
@@ -229,7 +229,7 @@ def _sweep_headline(outcome: Outcome) -> str:
     knee, best = level_text(sweep.knee), level_text(sweep.best)
     text = f"the {sweep.word} of {sweep.knob} is {knee}, at {at[knee]}"
     if sweep.is_of_words and best != knee:
-        side = "above" if is_more_better(sweep.metric) else "below"
+        side = "above" if named(sweep.metric).is_more_better else "below"
         text = f"no level of {sweep.knob} is proven {side} the start, {knee}, at {at[knee]}"
     if best != knee:
         text += f"; the best is {best}, at {at[best]}"

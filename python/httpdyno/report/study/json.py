@@ -22,7 +22,6 @@ from httpdyno.model import (
     Sweep,
     level_text,
 )
-from httpdyno.model.metric import RATIO_NAMES, request_of
 from httpdyno.report.study.factorial_words import interaction_sentences
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.json_record import (
@@ -49,7 +48,7 @@ from httpdyno.report.study.verdict_text import (
     shown_verdict,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -145,7 +144,6 @@ def _arm(arm: ArmSummary) -> ArmJson:
         calls_per_request=None if arm.system_calls is None else arm.system_calls.per_request,
         calls_by_kind={} if arm.system_calls is None else arm.system_calls.by_kind,
         lookups_per_request=arm.lookups_per_request,
-        exits_per_request=arm.exits_per_request,
         handshakes_full_per_request=arm.connecting.handshakes_full_per_request,
         handshakes_resumed_per_request=arm.connecting.handshakes_resumed_per_request,
         listen_overflows=arm.connecting.listen_overflows,
@@ -155,6 +153,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         errors=arm.errors,
         latency_s=_finite(arm.latency_s),
         times_s=_finite(arm.times_s),
+        figures=_finite(arm.figures),
         phases=arm.phases,
         pss_bytes=arm.pss_bytes,
         usual_throughput_per_s=arm.usual_throughput_per_s,
@@ -177,11 +176,8 @@ def _arm(arm: ArmSummary) -> ArmJson:
 
 def _claim(comparison: Comparison) -> dict[str, Any]:
     """Return what steps and the final comparison have in common, as keyword arguments."""
-    shown = {name: _ratio(each) for name, each in shown_ratios(comparison).items()}
-    ratios = {f"{name}_ratio": shown.get(name) for name in RATIO_NAMES}
     return {
-        **ratios,
-        "request_ratios": {name: each for name, each in shown.items() if request_of(name)},
+        "ratios": {name: _ratio(each) for name, each in shown_ratios(comparison).items()},
         "verdict": shown_verdict(comparison),
         "reason": comparison.reason,
         "metric": comparison.metric,

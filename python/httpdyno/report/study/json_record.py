@@ -52,9 +52,6 @@ class ArmJson(Record, frozen=True):
     lookups_per_request: float | None
     """Questions to the server's resolver of names for each right answer; null where it has none of
     its own."""
-    exits_per_request: float | None
-    """Processes of the server that ended, for each answer; null where the objective has nothing of
-    them, and where they could not be counted."""
     handshakes_full_per_request: float
     """TLS handshakes for which the server signed, for each right answer; 0 without TLS, and in runs
     of earlier versions. So is the next."""
@@ -73,6 +70,9 @@ class ArmJson(Record, frozen=True):
     latency_s: dict[str, float]
     times_s: dict[str, float]
     """Percentiles of what the objective names besides, such as `page_p90`."""
+    figures: dict[str, float]
+    """Of the metrics that the objective names, by their names, such as `calls_per_request of open`;
+    what could not be measured is left out."""
     phases: dict[str, PhaseFigures]
     """The phases of a turn that do not decide, by their names."""
     pss_bytes: float | None
@@ -131,44 +131,10 @@ class ClaimJson(Record, frozen=True):
     """What is proven of the second metric, whose interval is among the ratios. None where the study
     has none, or the candidate failed. `also` is the same of further metrics."""
     also: tuple[SecondClaim, ...]
-    throughput_ratio: RatioJson | None
-    usual_throughput_ratio: RatioJson | None
-    slow_throughput_ratio: RatioJson | None
-    cpu_per_request_ratio: RatioJson | None
-    memory_ratio: RatioJson | None
-    uss_per_process_ratio: RatioJson | None
-    bytes_per_request_ratio: RatioJson | None
-    calls_per_request_ratio: RatioJson | None
-    handshakes_full_per_request_ratio: RatioJson | None
-    lookups_per_request_ratio: RatioJson | None
-    exits_per_request_ratio: RatioJson | None
-    ready_ratio: RatioJson | None
-    latency_p50_ratio: RatioJson | None
-    latency_p90_ratio: RatioJson | None
-    latency_p95_ratio: RatioJson | None
-    latency_p99_ratio: RatioJson | None
-    latency_p999_ratio: RatioJson | None
-    first_byte_p50_ratio: RatioJson | None
-    first_byte_p90_ratio: RatioJson | None
-    first_byte_p95_ratio: RatioJson | None
-    first_byte_p99_ratio: RatioJson | None
-    page_p50_ratio: RatioJson | None
-    page_p90_ratio: RatioJson | None
-    page_p95_ratio: RatioJson | None
-    page_p99_ratio: RatioJson | None
-    usual_p50_ratio: RatioJson | None
-    usual_p90_ratio: RatioJson | None
-    usual_p95_ratio: RatioJson | None
-    usual_p99_ratio: RatioJson | None
-    slow_p50_ratio: RatioJson | None
-    slow_p90_ratio: RatioJson | None
-    slow_p95_ratio: RatioJson | None
-    slow_p99_ratio: RatioJson | None
-    cpu_per_call_ratio: RatioJson | None
-    wall_per_call_ratio: RatioJson | None
-    request_ratios: dict[str, RatioJson]
-    """Of single requests that the objective names, such as `latency_p90 of search`, of kinds of
-    system calls, `calls_per_request of open`, and of answers by words, `answers_ratio of HIT`."""
+    ratios: dict[str, RatioJson]
+    """After over before, of every metric that the starts bound and a report may show: `throughput`,
+    `cpu_per_request`, `memory`, `latency_p99`, and what the objective names besides, such as
+    `latency_p90 of search` or `calls_per_request of open`."""
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int

@@ -7,8 +7,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.metrics.table import CALL_RATIOS, of_ratio
 from httpdyno.model import ArmSummary, Comparison, LadderStep
-from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.second_text import mark, marks_text
@@ -83,7 +83,7 @@ def _table(
     for step in steps:
         cells = _ladder_row(step, others, has_book=has_book, is_ladder=is_ladder)
         table.add_row(*cells, *([_memory(step.comparison.b) or NOTHING] * has_memory))
-    explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
+    explained = ", ".join(f"{short_name(name)}: {of_ratio(name).label}" for name in others)
     marks = marks_text([step.comparison for step in steps], others)
     of = "the best so far; total: the kept ones multiplied" if is_ladder else against
     if is_explained:
@@ -93,7 +93,9 @@ def _table(
         of = of.partition(";")[0]
         words = [marks] if marks else []
     words += [f"memory: with the change, {_at_first(steps)}"] if has_memory else []
-    table.caption = Text("; ".join([f"ratio: {RATIO_NAMES[key]} over that of {of}", *words]), "dim")
+    table.caption = Text(
+        "; ".join([f"ratio: {of_ratio(key).label} over that of {of}", *words]), "dim"
+    )
     table.caption_justify = "left"
     return table
 

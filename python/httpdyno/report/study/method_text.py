@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from httpdyno.metrics import sources
 from httpdyno.model import Objective, Outcome
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import method_words
@@ -41,7 +42,11 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
 
 
 def _in_turn(objective: Objective) -> str:
-    return ", once they had come up one after the other" if objective.times_ready else ""
+    return (
+        ", once they had come up one after the other"
+        if "coming up" in sources(objective.named)
+        else ""
+    )
 
 
 def _confidence_words(outcome: Outcome) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from httpdyno.foreign_text import readable
+from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
-from httpdyno.model.metric import EXITS, LOOKUPS, SYSTEM_CALLS, is_more_better
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.age_text import ages_page
@@ -213,7 +213,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     interval = deciding(final)
     if interval is None:
         raise ValueError("a hero needs an interval")
-    more_is_better = is_more_better(decider(final))
+    more_is_better = named(decider(final)).is_more_better
     name = metric_name(decider(final))
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
     if outcome.withdrawn:
@@ -333,8 +333,9 @@ def _bytes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
 
 
 def _count_tiles(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
-    """Return names looked up, and processes that ended, where both servers have a count."""
-    both = {metric: (figure_text(a, metric), figure_text(b, metric)) for metric in (LOOKUPS, EXITS)}
+    """Return names looked up, and what else has a tile, where both servers have a count."""
+    names = [each.name for each in METRICS if each.is_tile]
+    both = {metric: (figure_text(a, metric), figure_text(b, metric)) for metric in names}
     return [(metric_name(each), *told) for each, told in both.items() if NOTHING not in told]
 
 
@@ -350,7 +351,7 @@ def _calls_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     if a.system_calls is None or b.system_calls is None:
         return []
     before, after = a.system_calls.per_request, b.system_calls.per_request
-    return [(metric_name(SYSTEM_CALLS), format_count(before), format_count(after))]
+    return [(metric_name("calls_per_request"), format_count(before), format_count(after))]
 
 
 def _header_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:

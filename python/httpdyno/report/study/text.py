@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.metrics import METRICS
 from httpdyno.model import (
     Caveat,
     Comparison,
@@ -15,7 +16,6 @@ from httpdyno.model import (
     Outcome,
     SecondClaim,
 )
-from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.age_text import age_lines
 from httpdyno.report.study.also_text import also_claims, also_words, said_ratios
@@ -181,11 +181,11 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
         why.append(f"; {needed}")
     shown = shown_ratios(comparison)
     others = [
-        f"{RATIO_NAMES[name]} {ratio_bounds_text(shown[name])}"
-        for name in RATIO_NAMES
+        f"{each.label} {ratio_bounds_text(shown[each.ratio])}"
+        for each in METRICS
         # Both sides of these stand in the table, and seldom differ.
-        if name not in _SIZES
-        if name not in said and is_telling(shown.get(name))
+        if each.ratio not in _SIZES
+        if each.ratio not in said and is_telling(shown.get(each.ratio))
     ]
     lines: list[RenderableType] = [Padding(Prose(why), _INDENT), *_second_line(comparison)]
     words = ", ".join(others)

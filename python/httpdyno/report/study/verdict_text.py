@@ -3,6 +3,7 @@
 import math
 import re
 
+from httpdyno.metrics import named, of_ratio
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -14,32 +15,14 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.answers import word_of_answers
-from httpdyno.model.metric import (
-    EXITS,
-    FULL_HANDSHAKES,
-    LOOKUPS,
-    METRIC_NAMES,
-    RATIO_OF_METRIC,
-    SYSTEM_CALLS,
-    is_of_system_calls,
-    kind_of_calls,
-    request_of,
-)
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.stats.histogram import is_median_between
 from httpdyno.units import (
     Format,
     Toward,
     format_bounds,
-    format_bytes,
-    format_count,
-    format_duration,
     format_guess,
     format_number,
-    format_per_thousand,
-    format_percent,
-    format_rate,
 )
 
 PROVEN: frozenset[Verdict] = frozenset({"better", "worse", "equivalent"})
@@ -56,7 +39,7 @@ _MOST_DECIMALS = 17
 
 def ratio_key(metric: str) -> str:
     """Return the key in `Comparison.ratios` of an objective's metric."""
-    return RATIO_OF_METRIC[metric]
+    return named(metric).ratio
 
 
 def decider(comparison: Comparison) -> str:
@@ -76,22 +59,12 @@ def of_objective(comparison: Comparison) -> RatioInterval | None:
 
 def metric_name(metric: str) -> str:
     """Return an objective's metric in words: `CPU per request`."""
-    return METRIC_NAMES[metric]
+    return named(metric).label
 
 
 def short_name(ratio: str) -> str:
     """Return what a ratio is of, as narrow places have it: `CPU`, `rate`, `p99`."""
-    names = {"cpu_per_request": "CPU", "throughput": "rate"}
-    names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
-    names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
-    names |= {"slow_throughput": "slow rate"}
-    names |= {SYSTEM_CALLS: "calls", FULL_HANDSHAKES: "handshakes", LOOKUPS: "lookups"}
-    names[EXITS] = "exits per 1,000"
-    if kind := kind_of_calls(ratio):
-        return f"{kind} calls"
-    if word := word_of_answers(ratio):
-        return word
-    return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
+    return of_ratio(ratio).short
 
 
 STATUS_BADGES: dict[TrialStatus, str] = {
@@ -361,17 +334,7 @@ def point_bounds_text(point: SweepPoint, metric: str) -> str:
 
 def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
-    if metric == LOOKUPS or is_of_system_calls(metric):
-        return format_count
-    if metric == EXITS:
-        return format_per_thousand
-    if metric == FULL_HANDSHAKES or word_of_answers(metric):
-        return format_percent
-    if request_of(metric):
-        return format_duration
-    if metric.endswith("_per_s"):
-        return format_rate
-    return format_bytes if "bytes" in metric else format_duration
+    return named(metric).write
 
 
 def at_text(point: SweepPoint, metric: str) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from httpdyno.metrics.table import named
 from httpdyno.model import TurnsOutcome
-from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import rendered
 from httpdyno.report.turns.json import turns_json
@@ -83,7 +83,7 @@ def _periods(outcome: TurnsOutcome, drawn: Any) -> dict[str, Any] | None:  # noq
     if not wide:
         return None
     caption = (
-        f"Each point is a period: {METRIC_NAMES[outcome.metric]} over that of "
+        f"Each point is a period: {named(outcome.metric).label} over that of "
         f"{outcome.instances[0].url}, on a log scale."
     )
     return {"wide": drawn(wide), "narrow": drawn(narrow), "caption": caption, "table": None}

@@ -3,8 +3,8 @@
 import math
 
 from httpdyno.advice.bottleneck import differences
+from httpdyno.metrics.table import named, of_ratio
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
-from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import RUN_QUEUE, run_queue_text, verdict_rows
 from httpdyno.report.shared.phrase import NOTHING, plural
@@ -24,7 +24,7 @@ def claim_words(outcome: TurnsOutcome, claim: TurnsClaim) -> str:
     """Return a claim with its figure: `URL is better: throughput 1.31 × (1.27 … 1.35)`."""
     url = outcome.instances[claim.candidate].url
     first = outcome.instances[0].url
-    interval = claim.ratios.get(RATIO_OF_METRIC[outcome.metric])
+    interval = claim.ratios.get(named(outcome.metric).ratio)
     word = {
         "better": "is better than",
         "worse": "is worse than",
@@ -33,7 +33,7 @@ def claim_words(outcome: TurnsOutcome, claim: TurnsClaim) -> str:
         "inconclusive": "is not told apart from",
         "not_measured": "is not measured against",
     }[claim.verdict]
-    figure = f": {METRIC_NAMES[outcome.metric]} {interval_text(interval)}" if interval else ""
+    figure = f": {named(outcome.metric).label} {interval_text(interval)}" if interval else ""
     return f"{url} {word} {first}{figure}"
 
 
@@ -57,7 +57,7 @@ def confidence_text(outcome: TurnsOutcome) -> str:
 
 def ratio_rows(claim: TurnsClaim) -> list[tuple[str, str]]:
     """Return (name, interval) of each ratio that the periods bound."""
-    return [(RATIO_NAMES[name], interval_text(each)) for name, each in claim.ratios.items()]
+    return [(of_ratio(name).label, interval_text(each)) for name, each in claim.ratios.items()]
 
 
 def instance_rows(instance: Instance) -> list[tuple[str, str]]:
