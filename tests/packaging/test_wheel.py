@@ -84,7 +84,8 @@ def run(programs, own_folders, tmp_path):
 
 def test_it_loads_a_server_draws_a_report_and_keeps_the_run(run, tmp_path):
     with serving() as site:
-        told = run("load", f"http://{site.address}/", "-n", "50", "--html", "load.html")
+        words = ("-c", "2", "-n", "50", "--html", "load.html")
+        told = run("load", f"http://{site.address}/", *words)
     assert told.startswith("50 of 50 requests completed")
     assert "<svg" in (tmp_path / "load.html").read_text()
     [kept] = json.loads(run("history", "--json", "-"))["runs"]
