@@ -7,10 +7,11 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo book benches bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs wheel demo book benches bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
+WHEEL_TOOLS := target/wheel-tools
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 FIND_PYTHON := for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done
@@ -25,6 +26,7 @@ help:
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
 	@echo 'make docs             write docs/study.md, formulas.md and rules.md anew, of what the program declares'
+	@echo 'make wheel            make a wheel in dist, which installs where there is no compiler'
 	@echo 'make benches          run every bench in its smallest form (as root, 15 minutes)'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
@@ -112,6 +114,15 @@ docs: setup
 	$(BIN)/httpdyno study schema --markdown > docs/study.md
 	$(BIN)/httpdyno formula --markdown > docs/formulas.md
 	$(BIN)/httpdyno inspect --rules > docs/rules.md
+
+# Linked by zig against glibc 2.17, so that it runs on older systems than this one too.
+wheel: $(WHEEL_TOOLS)/.installed
+	PYTHONPATH='$(CURDIR)/$(WHEEL_TOOLS)' PATH="$(CURDIR)/$(BIN):$$PATH" $(WHEEL_TOOLS)/bin/maturin build \
+	  --release --zig --compatibility manylinux2014 --out dist
+
+$(WHEEL_TOOLS)/.installed: $(BIN)/.venv
+	$(PIP) install --upgrade --target $(WHEEL_TOOLS) 'maturin[zig]>=1.9,<2'
+	@touch $@
 
 demo: setup
 	$(BIN)/httpdyno demo

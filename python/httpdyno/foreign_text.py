@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from httpdyno.foreign_path import held
-
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]*://"
 """What a whole URL begins with, as a pattern (RFC 3986, section 3.1). Paths and queries may hold
 `://` further on."""
@@ -109,6 +107,8 @@ def opened_regular(path: Path | str) -> BinaryIO:
         OSError: It cannot be opened, is none, or another user's link leads there to what is not
             his; the reason is its `strerror`.
     """
+    from httpdyno.foreign_path import held  # noqa: PLC0415 - help prints, and opens nothing
+
     with held(path) as found:
         # What is none is not even opened: of some devices that alone does something.
         _refuse_irregular(found.info().st_mode, path)
@@ -131,6 +131,8 @@ def read_file(path: Path | str, *, limit_bytes: int) -> ReadFile:
     Raises:
         OSError: As `read_regular`.
     """
+    from httpdyno.foreign_path import held  # noqa: PLC0415 - as above
+
     with held(path) as found:
         _refuse_irregular(found.info().st_mode, path)
         with os.fdopen(found.opened(), "rb") as file:

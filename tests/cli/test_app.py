@@ -120,12 +120,14 @@ def test_a_wrong_command_line_is_2_in_the_same_form(capsys, arguments, words):
     assert "--help" in hint
 
 
-@pytest.mark.parametrize("arguments", [[], ["study"]])
-def test_nothing_asked_shows_the_help(capsys, arguments):
+@pytest.mark.parametrize(
+    ("arguments", "heading"), [([], "Compare and tune:"), (["study"], "Commands:")]
+)
+def test_nothing_asked_shows_the_help(capsys, arguments, heading):
     assert app.run(arguments) == 2
     seen = capsys.readouterr()
     assert seen.out.startswith(f"Usage: {' '.join(['httpdyno', *arguments])} [OPTIONS] COMMAND")
-    assert "Commands:" in seen.out
+    assert heading in seen.out
     assert seen.err == ""
 
 

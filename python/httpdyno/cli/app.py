@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,23 +33,36 @@ from httpdyno.interruption import let_no_signal_change_the_end, take_signals
 
 logger = logging.getLogger(__name__)
 
-COMMANDS = {
-    "demo": "Tune the bundled application and write a report of what helped.",
-    "study": "List, show and run studies of a server and its knobs.",
-    "adopt": "Make a study of your own server, to tune a copy of it.",
-    "tune": "Tune a study's server, keeping each change that is proven.",
-    "compare": "Compare configurations of a study's server, or running servers.",
-    "load": "Load an HTTP server and say what it did, request by request.",
-    "report": "Show a stored run again, or write it as HTML or JSON.",
-    "inspect": "Say what runs here and what it is set to, without touching it.",
-    "watch": "Show what a server that runs does and occupies, once a second.",
-    "knobs": "List what can be set of a server: values, default, cost and risk.",
-    "book": "List and measure the experiments of the books on tuning.",
-    "formula": "Work out a formula of the books on tuning, put right.",
-    "machine": "Say what system calls, processes, copies and requests take here.",
-    "history": "List the runs that are stored, newest first.",
-    "doctor": "Check what is installed here, the limits, cores and noise.",
+GROUPS = {
+    "Measure": {
+        "load": "Load an HTTP server and say what it did, request by request.",
+        "machine": "Say what system calls, processes, copies and requests take here.",
+        "book": "List and measure the experiments of the books on tuning.",
+    },
+    "Compare and tune": {
+        "demo": "Tune the bundled application and write a report of what helped.",
+        "study": "List, show and run studies of a server and its knobs.",
+        "adopt": "Make a study of your own server, to tune a copy of it.",
+        "compare": "Compare configurations of a study's server, or running servers.",
+        "tune": "Tune a study's server, keeping each change that is proven.",
+    },
+    "Look inside": {
+        "inspect": "Say what runs here and what it is set to, without touching it.",
+        "watch": "Show what a server that runs does and occupies, once a second.",
+        "doctor": "Check what is installed here, the limits, cores and noise.",
+    },
+    "Results": {
+        "report": "Show a stored run again, or write it as HTML or JSON.",
+        "history": "List the runs that are stored, newest first.",
+    },
+    "Reference": {
+        "knobs": "List what can be set of a server: values, default, cost and risk.",
+        "formula": "Work out a formula of the books on tuning, put right.",
+    },
 }
+"""The commands under the headings of help, each with its sentence."""
+
+COMMANDS = {name: sentence for group in GROUPS.values() for name, sentence in group.items()}
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
 
 
@@ -58,6 +71,14 @@ server, the host or the store cannot be used; 4 something was not put back as it
 130 interrupted."""
 
 _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
+
+
+class _Commands(CommandGroup):
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own
+        """Write them under their headings."""
+        for heading, sentences in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(sentences.items()))
 
 
 def main() -> None:
@@ -142,7 +163,7 @@ def _line_to_complete() -> list[str]:
 def app_with(names: Collection[str]) -> typer.Typer:
     """Return the application with these commands; the others are just their sentence."""
     app = typer.Typer(
-        cls=CommandGroup,
+        cls=_Commands,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         epilog=_EXIT_CODES,

@@ -8,11 +8,9 @@ from rich.text import Text
 
 from httpdyno.cli.console import results
 from httpdyno.cli.keep import newest_runs
-from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.option import ForceOption, HtmlOption, JsonOption, VerboseOption, stored_ids
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
 from httpdyno.foreign_text import kept_bytes
 from httpdyno.model import RunUnderWay
@@ -65,6 +63,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         if diff is not None and kind in {"load", "turns"}:
             raise UsageError(f"run {found} changed nothing, so there is no difference to write")
         if kind == "load":
+            from httpdyno.cli.load.output import LoadOutputs  # noqa: PLC0415 - seldom
+
             page = outputs.html_path(found)
             shown = LoadOutputs(
                 json=json,
@@ -75,6 +75,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
             shown.check()
             shown.write(store.load(found))
         elif kind == "turns":
+            from httpdyno.cli.turns_output import show_turns  # noqa: PLC0415 - seldom
+
             show_turns(store.turns(found), outputs, run_id=found)
         else:
             _show_study(store, found, outputs)
