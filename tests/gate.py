@@ -81,7 +81,7 @@ SERVING = (
         for name in ("leftovers", "pattern", "process", "ready", "template", "unit", "views")
     ),
     *(f"tests/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
-    *("tests/testing/test_server_holder.py", "tests/packaging"),
+    *("tests/conformance/test_server_holder.py", "tests/packaging"),
     *(f"tests/cli/load/test_{name}.py" for name in ("arguments", "habit", "nonsense", "traffic")),
     *(
         f"tests/cli/test_{name}.py"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from tests.conformance.collector import TOLD
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.limit import limit_broken
@@ -23,7 +24,6 @@ from httpdyno.model import (
     SideCommand,
     Telemetry,
 )
-from httpdyno.testing.collector import TOLD
 
 EMPTY = SideCommand(run=("rm", "-rf", "{run}/cache"))
 RESTART = SideCommand(run=("kill", "-USR1", "1"))

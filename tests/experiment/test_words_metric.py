@@ -4,6 +4,8 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_header_count import of
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
@@ -13,8 +15,6 @@ from httpdyno.experiment.evidence import arm_totals, log_ratios, ratio_intervals
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import HeaderWords, Knob, Method, Objective
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 HITS, MISSES = "answers_ratio of HIT", "answers_ratio of MISS"
 BARE = HeaderWords(name="X-Cache", n_without=200)

@@ -5,10 +5,7 @@ It is kept as `assets/schema-REVISION.db` and never written anew: later versions
 
 from pathlib import Path
 
-from httpdyno.model import RootProcess, StartServers
-from httpdyno.store import Store
-from httpdyno.store.schema import HEAD
-from httpdyno.testing.record import (
+from tests.conformance.record import (
     sample_host,
     sample_load,
     sample_outcome,
@@ -17,6 +14,10 @@ from httpdyno.testing.record import (
     sample_turns,
     sample_window,
 )
+
+from httpdyno.model import RootProcess, StartServers
+from httpdyno.store import Store
+from httpdyno.store.schema import HEAD
 
 ASSETS = Path(__file__).parent / "assets"
 SERVERS = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))

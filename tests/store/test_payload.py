@@ -3,6 +3,7 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.record import sample_outcome, sample_plan, sample_window
 
 from httpdyno.errors import StoreError
 from httpdyno.model import (
@@ -19,7 +20,6 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.store.payload import from_text, to_text
-from httpdyno.testing.record import sample_outcome, sample_plan, sample_window
 
 
 def test_a_bound_that_is_open_comes_back_as_infinity():

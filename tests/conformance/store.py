@@ -8,12 +8,7 @@ from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
-
-from httpdyno.errors import StoreError
-from httpdyno.model import Configuration, RequestSpec, Step
-from httpdyno.store import Store
-from httpdyno.store.protocol import LoadStore, StudyStore
-from httpdyno.testing.record import (
+from tests.conformance.record import (
     BEGAN_AT,
     sample_host,
     sample_load,
@@ -23,7 +18,12 @@ from httpdyno.testing.record import (
     sample_turns,
     sample_window,
 )
-from httpdyno.testing.store_under_way import UnderWayConformance
+from tests.conformance.store_under_way import UnderWayConformance
+
+from httpdyno.errors import StoreError
+from httpdyno.model import Configuration, RequestSpec, Step
+from httpdyno.store import Store
+from httpdyno.store.protocol import LoadStore, StudyStore
 
 
 class StudyStoreConformance:

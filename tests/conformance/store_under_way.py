@@ -4,6 +4,7 @@ import os
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.record import sample_outcome, sample_start, sample_window
 
 from httpdyno.errors import StoreError
 from httpdyno.model import (
@@ -18,7 +19,6 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.store import Store
-from httpdyno.testing.record import sample_outcome, sample_start, sample_window
 
 ARMS = tuple(Configuration(values={"workers": n}) for n in (1, 2))
 

@@ -1,6 +1,6 @@
 """A process that holds one server until it is killed: what a crashed httpdyno was before.
 
-Run as `python -m httpdyno.testing.server_holder MODULE:CLASS STUDY_FOLDER` with the server's spec
+Run as `python -m tests.conformance.server_holder MODULE:CLASS STUDY_FOLDER` with the server's spec
 and the configuration as JSON lines on standard input. When the server is ready it prints a `Held`
 as a JSON line, and waits for the end of its input.
 """

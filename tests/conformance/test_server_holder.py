@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.conformance.server_holder import Held
 
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.live_process import process_info
-from httpdyno.testing.server_holder import Held
 
 SERVED = ServerSpec(
     adapter="command",
@@ -21,7 +21,7 @@ SERVED = ServerSpec(
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped"])
 def test_a_test_that_is_interrupted_again_and_again_leaves_no_server(tmp_path, is_stopped):
-    command = [sys.executable, "-m", "httpdyno.testing.server_holder"]
+    command = [sys.executable, "-m", "tests.conformance.server_holder"]
     with subprocess.Popen(
         [*command, "httpdyno.servers.command:Command", str(tmp_path)],
         stdin=subprocess.PIPE,

@@ -6,11 +6,11 @@ answers, and `throughput_per_s`, the true throughput of each configuration.
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import Effect, FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Outcome, Plan, StartRecord
-from httpdyno.testing.bench import Effect, FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 _N_INTERRUPTIONS = 5
 _OVERTIME = 1.05

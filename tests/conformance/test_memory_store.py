@@ -1,7 +1,6 @@
 import pytest
-
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.store import LoadStoreConformance, StudyStoreConformance
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.store import LoadStoreConformance, StudyStoreConformance
 
 
 class TestMemoryStore(StudyStoreConformance, LoadStoreConformance):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.conformance.server_holder import Held
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import Logged, NotRunning, Place, Running, ServerAdapter
@@ -26,7 +27,6 @@ from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.live_process import ProcessInfo, members_of, process_info
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.log_tail import LogTail
-from httpdyno.testing.server_holder import Held
 
 READY_S = 20.0
 _DEADLINE_S = 10.0
@@ -269,8 +269,8 @@ class AdapterConformance:
 def _holder(case: AdapterCase) -> "Iterator[tuple[subprocess.Popen[bytes], Held]]":
     """Have a process of its own start the server and hold it."""
     kind = type(case.adapter)
-    command = [sys.executable, "-m", "httpdyno.testing.server_holder"]
-    with subprocess.Popen(  # noqa: S603 - our own program
+    command = [sys.executable, "-m", "tests.conformance.server_holder"]
+    with subprocess.Popen(
         [*command, f"{kind.__module__}:{kind.__qualname__}", str(case.study_folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
