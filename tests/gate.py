@@ -62,7 +62,6 @@ PRETENDING = (
     "tests/benches/test_fault_resumes.py",
     "tests/test_commands.py",
     "tests/test_gate.py",
-    "tests/benches/test_mutants.py",
     "tests/benches/test_power_calls.py",
     "tests/benches/test_power_simulated.py",
     *(f"tests/cli/test_{name}.py" for name in ("app", "book", "doctor", "history", "study")),

@@ -109,7 +109,9 @@ def test_the_documents_that_a_stranger_reads_first_are_there(name):
     text = (REPOSITORY / name).read_text()
     assert text.startswith("# ")
     # A path in backticks is a promise.
-    for path in re.findall(r"`((?:packaging|tests|crates|python|benches)/[\w./-]+)`", text):
+    for path in re.findall(
+        r"`((?:packaging|tests|crates|python|benches|research)/[\w./-]+)`", text
+    ):
         assert (REPOSITORY / path).exists(), path
 
 

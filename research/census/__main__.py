@@ -10,7 +10,7 @@ Fails where what is to have no call has one, or where not all requests took the 
 apache2 with mod_perl and strace; nginx and php-fpm for their line.
 
 Example:
-    .venv/bin/python -m benches.census
+    .venv/bin/python -m research.census
 """
 
 import argparse
@@ -179,7 +179,7 @@ def php_fpm(folder: Path, start: Start, n: int) -> Census:
 def parsed() -> argparse.Namespace:
     """Return what was asked for."""
     parser = argparse.ArgumentParser(
-        prog="python -m benches.census",
+        prog="python -m research.census",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from benches.duets.finding import CovariateRow, Findings, QuietRow, Row
-from benches.duets.record import METRICS, Head
-from benches.duets.way import SIZES
 from benches.engine.interval import Estimate
+from benches.power.work.record import METRICS
+from benches.power.work.way import SIZES
+from research.duets.finding import CovariateRow, Findings, QuietRow, Row
+from research.duets.record import Head
 
 _NAMES = {
     "cpu": "CPU per request",

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from benches.duets.known_work import Took, between, known_work
-from benches.duets.record import Window
-from benches.duets.servers import Accounts, Server
-from benches.duets.way import CONNECTIONS_OPEN, Way
+from benches.power.work.known_work import Took, between, known_work
+from benches.power.work.record import Window
+from benches.power.work.servers import Accounts, Server
+from benches.power.work.way import CONNECTIONS_OPEN, Way
 from msgspec import structs
 
 from httpdyno.experiment.window_choice import LEAD_IN, LEAST_TAIL_S, SPREAD

@@ -13,10 +13,10 @@ Benchmarking (ICPE 2020), ask of a duet that what disturbs hits both alike, and 
 and cores changes neither more than the other: `side`, `size` and `from alone` are about the latter.
 
 Example:
-    .venv/bin/python -m benches.duets
-    .venv/bin/python -m benches.duets --only turns --only duet --starts 5
-    .venv/bin/python -m benches.duets --server apache --save reports/duets-apache.jsonl
-    .venv/bin/python -m benches.duets --read --json reports/duets.json
+    .venv/bin/python -m research.duets
+    .venv/bin/python -m research.duets --only turns --only duet --starts 5
+    .venv/bin/python -m research.duets --server apache --save reports/duets-apache.jsonl
+    .venv/bin/python -m research.duets --read --json reports/duets.json
 """
 
 import argparse
@@ -29,15 +29,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from benches.duets.disturber import Disturber
-from benches.duets.finding import findings, others_cores
-from benches.duets.load import Cores
-from benches.duets.measuring import Key, Measuring, expected_s
-from benches.duets.record import Head, Start, append, lacking, read
-from benches.duets.servers import STUDIES, BenchError, ServerKind
-from benches.duets.told import text, truth_lines
-from benches.duets.truth import known_truth
-from benches.duets.way import SIZES, WAYS
+from benches.power.work.load import Cores
+from benches.power.work.servers import STUDIES, BenchError, ServerKind
+from benches.power.work.way import SIZES, WAYS
+from research.duets.disturber import Disturber
+from research.duets.finding import findings, others_cores
+from research.duets.measuring import Key, Measuring, expected_s
+from research.duets.record import Head, Start, append, lacking, read
+from research.duets.told import text, truth_lines
+from research.duets.truth import known_truth
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.interruption import take_signals
@@ -175,7 +175,7 @@ def parsed() -> argparse.Namespace:
     """Return what was asked for."""
     ways = "\n".join(f"  {way.name:<13} {way.about}" for way in WAYS.values())
     parser = argparse.ArgumentParser(
-        prog="python -m benches.duets",
+        prog="python -m research.duets",
         description=f"{__doc__}\nWays:\n{ways}\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
-from benches.duets.disturber import Disturber
-from benches.duets.load import BLOCKS, LEAD_IN_S, WINDOW_S, Cores, Job, Loaded, loaded
-from benches.duets.record import Head, Part, Start, Window
-from benches.duets.servers import Server, ServerKind
-from benches.duets.truth import ROUNDS as TRUTH_ROUNDS
-from benches.duets.truth import truths
-from benches.duets.way import CIRCUMSTANCES, SIZES, SPREAD, WAYS, Way
+from benches.power.work.load import (
+    BLOCKS,
+    LEAD_IN_S,
+    WINDOW_S,
+    Cores,
+    Job,
+    Loaded,
+    loaded,
+)
+from benches.power.work.record import Window
+from benches.power.work.servers import Server, ServerKind
+from benches.power.work.truth import ROUNDS as TRUTH_ROUNDS
+from benches.power.work.way import CIRCUMSTANCES, SIZES, SPREAD, WAYS, Way
+from research.duets.disturber import Disturber
+from research.duets.record import Head, Part, Start
+from research.duets.truth import truths
 
 from httpdyno.model import HistogramData
 from httpdyno.stats.histogram import merge, quantile_s

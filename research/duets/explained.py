@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from benches.duets.record import Part, Window
-from benches.duets.spread import FEWEST, spread_ratio
 from benches.engine.interval import Estimate, Floats
+from benches.power.work.record import Window
+from research.duets.record import Part
+from research.duets.spread import FEWEST, spread_ratio
 
 MAX_OTHERS_CORES = 0.3
 """A window in which others used more of the machine is left out by the rule, and so is its block:

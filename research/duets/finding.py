@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from benches.duets.explained import (
+from benches.engine.interval import Estimate
+from benches.power.work.record import METRICS
+from benches.power.work.way import SIZES, WAYS, Way
+from research.duets.explained import (
     SETS,
     Explained,
     covariates,
@@ -14,8 +17,8 @@ from benches.duets.explained import (
     kept_alone,
     quiet_blocks,
 )
-from benches.duets.record import METRICS, Part, Start
-from benches.duets.spread import (
+from research.duets.record import Part, Start
+from research.duets.spread import (
     Line,
     line,
     mean,
@@ -24,8 +27,6 @@ from benches.duets.spread import (
     toward_truth,
     within,
 )
-from benches.duets.way import SIZES, WAYS, Way
-from benches.engine.interval import Estimate
 
 WITH_COVARIATES = ("turns", "turns-apart")
 
