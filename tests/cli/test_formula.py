@@ -63,16 +63,21 @@ def test_the_list_can_be_had_as_json(capsys):
     assert {each["verdict"] for each in row["printed"]} == {"agrees", "wrong"}
 
 
-@pytest.mark.parametrize("formula", FORMULAS.values(), ids=lambda each: each.name)
-def test_the_example_of_each_help_works(capsys, formula):
-    document = json.loads(shown(capsys, f"{formula.example.removeprefix('httpdyno ')} --json -"))
-    assert document["formula"] == formula.name
-    assert document["answer"]
-    assert {each["name"] for each in document["figures"]} >= {each.name for each in formula.steps}
-    assert all(document[part] for part in ("working", "book", "caveats"))
-    run([*formula.example.split()[1:3], "--help"])
-    joined = capsys.readouterr().out.replace("\\\n", "")
-    assert " ".join(joined.split()).endswith(formula.example)
+def test_the_example_of_each_help_works(subtests, capsys):
+    for formula in FORMULAS.values():
+        with subtests.test(formula.name):
+            document = json.loads(
+                shown(capsys, f"{formula.example.removeprefix('httpdyno ')} --json -")
+            )
+            assert document["formula"] == formula.name
+            assert document["answer"]
+            assert {each["name"] for each in document["figures"]} >= {
+                each.name for each in formula.steps
+            }
+            assert all(document[part] for part in ("working", "book", "caveats"))
+            run([*formula.example.split()[1:3], "--help"])
+            joined = capsys.readouterr().out.replace("\\\n", "")
+            assert " ".join(joined.split()).endswith(formula.example)
 
 
 def test_the_figures_of_a_fit_are_null_where_nothing_is_bound(capsys):

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import dimension_of, work_out
 from httpdyno.advice.formula.expression import names
@@ -13,10 +11,6 @@ from httpdyno.advice.formula.reference import formula_reference
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "formulas.md"
 ALL = list(FORMULAS.values())
-
-
-def _id(formula):
-    return formula.name
 
 
 def _typed(formula):
@@ -29,69 +23,76 @@ def test_no_two_formulas_have_one_name():
     assert all(name == formula.name for name, formula in FORMULAS.items())
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
-def test_every_expression_has_the_dimension_of_what_it_gives(formula):
-    for step in formula.steps:
-        assert dimension_of(step.expression, formula) == DIMENSIONS[step.kind], step.name
-    for each in formula.printed:
-        if each.expression:
-            assert dimension_of(each.expression, formula) == DIMENSIONS[each.kind], each.source
-    for each in formula.inputs:
-        if each.otherwise:
-            assert dimension_of(each.otherwise, formula) == DIMENSIONS[each.kind], each.name
+def test_every_expression_has_the_dimension_of_what_it_gives(subtests):
+    for formula in ALL:
+        with subtests.test(formula.name):
+            for step in formula.steps:
+                assert dimension_of(step.expression, formula) == DIMENSIONS[step.kind], step.name
+            for each in formula.printed:
+                if each.expression:
+                    assert dimension_of(each.expression, formula) == DIMENSIONS[each.kind], (
+                        each.source
+                    )
+            for each in formula.inputs:
+                if each.otherwise:
+                    assert dimension_of(each.otherwise, formula) == DIMENSIONS[each.kind], each.name
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
-def test_an_expression_uses_what_is_known_before_it(formula):
-    known: set[str] = set()
-    for each in formula.inputs:
-        assert names(each.otherwise) <= known
-        known.add(each.name)
-    for requirement in formula.requires:
-        assert names(requirement.expression) <= known
-        assert requirement.blames in known
-    known |= {each.name for each in formula.fitted}
-    for step in formula.steps:
-        assert names(step.expression) <= known, step.name
-        assert step.name not in known
-        known.add(step.name)
-    assert set(re.findall(r"{(\w+)}", formula.answer)) <= known
-    assert all(names(each.expression) <= known for each in formula.printed)
+def test_an_expression_uses_what_is_known_before_it(subtests):
+    for formula in ALL:
+        with subtests.test(formula.name):
+            known: set[str] = set()
+            for each in formula.inputs:
+                assert names(each.otherwise) <= known
+                known.add(each.name)
+            for requirement in formula.requires:
+                assert names(requirement.expression) <= known
+                assert requirement.blames in known
+            known |= {each.name for each in formula.fitted}
+            for step in formula.steps:
+                assert names(step.expression) <= known, step.name
+                assert step.name not in known
+                known.add(step.name)
+            assert set(re.findall(r"{(\w+)}", formula.answer)) <= known
+            assert all(names(each.expression) <= known for each in formula.printed)
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
-def test_every_input_and_figure_is_used_and_explained(formula):
-    used = set(re.findall(r"{(\w+)}", formula.answer))
-    expressions = [each.expression for each in (*formula.steps, *formula.requires)]
-    expressions += [each.otherwise for each in formula.inputs]
-    used |= {name for text in expressions for name in names(text)}
-    for each in formula.inputs:
-        assert each.name in used or each.is_series, each.name
-        assert each.example or not each.is_required, each.name
-    for each in (*formula.inputs, *formula.steps, *formula.fitted):
-        assert each.meaning[0].isupper(), each.name
-        assert not each.meaning.endswith("."), each.name
-    assert formula.question.endswith("?")
-    assert formula.caveats
-    assert formula.printed
+def test_every_input_and_figure_is_used_and_explained(subtests):
+    for formula in ALL:
+        with subtests.test(formula.name):
+            used = set(re.findall(r"{(\w+)}", formula.answer))
+            expressions = [each.expression for each in (*formula.steps, *formula.requires)]
+            expressions += [each.otherwise for each in formula.inputs]
+            used |= {name for text in expressions for name in names(text)}
+            for each in formula.inputs:
+                assert each.name in used or each.is_series, each.name
+                assert each.example or not each.is_required, each.name
+            for each in (*formula.inputs, *formula.steps, *formula.fitted):
+                assert each.meaning[0].isupper(), each.name
+                assert not each.meaning.endswith("."), each.name
+            assert formula.question.endswith("?")
+            assert formula.caveats
+            assert formula.printed
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
-def test_what_was_wrong_with_a_document_is_said(formula):
-    for each in formula.printed:
-        assert each.remark or each.verdict == "agrees", each.text
-        assert not each.remark.endswith("."), each.text
+def test_what_was_wrong_with_a_document_is_said(subtests):
+    for formula in ALL:
+        with subtests.test(formula.name):
+            for each in formula.printed:
+                assert each.remark or each.verdict == "agrees", each.text
+                assert not each.remark.endswith("."), each.text
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
-def test_the_example_comes_to_an_answer(formula):
-    worked = work_out(formula, _typed(formula))
-    assert "{" not in worked.answer
-    assert len(worked.book) == len(formula.printed)
-    for step in formula.steps:
-        [line] = [each for each in worked.working if each.startswith(f"{step.name} = ")]
-        [figure] = [each for each in worked.figures if each.name == step.name]
-        assert line.endswith(f" = {figure.text}")
+def test_the_example_comes_to_an_answer(subtests):
+    for formula in ALL:
+        with subtests.test(formula.name):
+            worked = work_out(formula, _typed(formula))
+            assert "{" not in worked.answer
+            assert len(worked.book) == len(formula.printed)
+            for step in formula.steps:
+                [line] = [each for each in worked.working if each.startswith(f"{step.name} = ")]
+                [figure] = [each for each in worked.figures if each.name == step.name]
+                assert line.endswith(f" = {figure.text}")
 
 
 def test_the_page_of_formulas_is_as_they_are_declared_now():

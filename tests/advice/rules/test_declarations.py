@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.declaration import SEVERITIES, Rule, Seen
 from httpdyno.advice.rules.facts import Facts
@@ -19,30 +17,28 @@ REFERENCE = DOCS / "rules.md"
 HEADINGS = ("checks", "matters", "needs", "do", "risks", "wrong", "source")
 
 
-def _id(rule):
-    return rule.name
-
-
 def test_no_two_rules_have_one_name():
     assert len({each.name for each in RULES}) == len({each.checks for each in RULES}) == len(RULES)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=_id)
-def test_a_rule_has_all_its_headings(rule):
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
-    for heading in HEADINGS:
-        words = getattr(rule, heading)
-        assert words
-        assert words.endswith(".") is (heading in {"matters", "needs"}), heading
-    assert {each.kind for each in site_adapters()} >= set(rule.kinds)
+def test_a_rule_has_all_its_headings(subtests):
+    for rule in RULES:
+        with subtests.test(rule.name):
+            assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+            for heading in HEADINGS:
+                words = getattr(rule, heading)
+                assert words
+                assert words.endswith(".") is (heading in {"matters", "needs"}), heading
+            assert {each.kind for each in site_adapters()} >= set(rule.kinds)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=_id)
-def test_a_rule_says_nothing_of_a_server_of_which_nothing_is_known(rule):
-    for kind in rule.kinds:
-        for names in (None, ()):
-            facts = Facts(kind=kind, survey=Survey(version=""), environment_names=names)
-            assert list(rule.look(facts)) == []
+def test_a_rule_says_nothing_of_a_server_of_which_nothing_is_known(subtests):
+    for rule in RULES:
+        with subtests.test(rule.name):
+            for kind in rule.kinds:
+                for names in (None, ()):
+                    facts = Facts(kind=kind, survey=Survey(version=""), environment_names=names)
+                    assert list(rule.look(facts)) == []
 
 
 def test_the_page_is_up_to_date():

@@ -245,16 +245,21 @@ def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
         assert info.default != value
 
 
-@pytest.mark.parametrize("rule", [each for each in RULES if each.proposes], ids=lambda r: r.name)
-def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(rule):
-    for each in rule.proposes:
-        for kind in each.kinds or rule.kinds:
-            assert each.knob in TABLES[kind]
-            assert kind in rule.kinds
-            cases = (
-                found for name, facts, found in CASES if (name, facts.kind) == (rule.name, kind)
-            )
-            assert each.knob in {knob.partition("@")[0] for found in cases for knob, _ in found}
+def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(subtests):
+    for rule in [each for each in RULES if each.proposes]:
+        with subtests.test(rule.name):
+            for each in rule.proposes:
+                for kind in each.kinds or rule.kinds:
+                    assert each.knob in TABLES[kind]
+                    assert kind in rule.kinds
+                    cases = (
+                        found
+                        for name, facts, found in CASES
+                        if (name, facts.kind) == (rule.name, kind)
+                    )
+                    assert each.knob in {
+                        knob.partition("@")[0] for found in cases for knob, _ in found
+                    }
 
 
 def test_the_page_tells_what_is_tried_of_which_kind():
