@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -37,7 +38,7 @@ FEWEST_RUN = 35
 LONG_LIFE = 100_000
 """Requests of a process that no window has time for."""
 OF_STUDIES = Pair | Count | Said | Recipe | Raised | Clients
-BY_STUDY = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
+BY_STUDY: list[Any] = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
 RUN = [each for each in experiments() if each.way is not None]
 
 

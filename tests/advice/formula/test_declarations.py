@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import dimension_of, work_out
@@ -10,7 +11,7 @@ from httpdyno.advice.formula.quantity import DIMENSIONS
 from httpdyno.advice.formula.reference import formula_reference
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "formulas.md"
-ALL = list(FORMULAS.values())
+ALL: list[Any] = list(FORMULAS.values())
 
 
 def _typed(formula):
