@@ -41,19 +41,12 @@ class Smallest:
 
 
 BENCHES = {
-    "blocks": Smallest(words="10", limit_s=90),
     "bottlenecks": Smallest(
         words="--only cpu lock --healthy 1 --seconds 1", limit_s=90, found=r"^healthy: "
     ),
     "cell": Smallest(words="--rounds 2", limit_s=60, found=r"^a cell is to add"),
-    "census": Smallest(words="--requests 10", limit_s=90),
     "contained": Smallest(words="", limit_s=120),
     "coverage": Smallest(words="--runs 20 --real-runs 1 --jobs 2", limit_s=120, found=r"^wanted: "),
-    "duets": Smallest(
-        words="--only turns --condition quiet --size +3 --starts 2 --truth-starts 2"
-        " --save {new}/duets.jsonl",
-        limit_s=120,
-    ),
     "engine": Smallest(words="--quick --only 3,5,11 --json {new}/engine.json", limit_s=180),
     "eyes": Smallest(words="--quick", limit_s=120, found=r"not shown"),
     "faults": Smallest(words="--quick --only inputs,permissions", limit_s=120),
@@ -64,12 +57,9 @@ BENCHES = {
     ),
     "hints": Smallest(words="--only gunicorn --count 1", limit_s=180, found=r"^\d of 1 "),
     "layouts": Smallest(words="--only stock --isolation wall", limit_s=120),
-    "lead-in": Smallest(words="--users 20000", limit_s=60),
     "memory": Smallest(
         words="--only gunicorn:plain --limit 160", limit_s=120, found=r"^\d of 1 predictions"
     ),
-    "mutants": Smallest(words="--no-control --only schedule", limit_s=300),
-    "networks": Smallest(words="--rounds 4", limit_s=60),
     "own_sites": Smallest(
         words="--only node --budget 30s", limit_s=120, found=r"^\d of 1 sites have"
     ),
@@ -78,9 +68,7 @@ BENCHES = {
         limit_s=180,
         found=r"^ +(met|missed) so far",
     ),
-    "sequences": Smallest(words="", limit_s=60),
     "untouched": Smallest(words="--kills 2 --below /etc", limit_s=120),
-    "warmups": Smallest(words="--runs 40 --jobs 2", limit_s=60),
     "windows": Smallest(words="--pair 110,90 --budget 40s", limit_s=60),
 }
 """By the name of their folder or file, in the order in which they run."""

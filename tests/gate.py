@@ -62,7 +62,6 @@ PRETENDING = (
     "tests/benches/test_fault_resumes.py",
     "tests/test_commands.py",
     "tests/test_gate.py",
-    "tests/benches/test_mutants.py",
     "tests/benches/test_power_calls.py",
     "tests/benches/test_power_simulated.py",
     *(f"tests/cli/test_{name}.py" for name in ("app", "book", "doctor", "history", "study")),
@@ -81,7 +80,7 @@ SERVING = (
         for name in ("leftovers", "pattern", "process", "ready", "template", "unit", "views")
     ),
     *(f"tests/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
-    *("tests/testing/test_server_holder.py", "tests/packaging"),
+    *("tests/conformance/test_server_holder.py", "tests/packaging"),
     *(f"tests/cli/load/test_{name}.py" for name in ("arguments", "habit", "nonsense", "traffic")),
     *(
         f"tests/cli/test_{name}.py"

@@ -1,6 +1,6 @@
 """Servers that misbehave, one script for each kind, and what must be said of each.
 
-Each is run by `httpdyno.testing.script_server` with its port, a level and a token on its command
+Each is run by `tests.conformance.script_server` with its port, a level and a token on its command
 line; whatever it starts keeps the token there, so that what is left can be found.
 """
 

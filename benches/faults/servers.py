@@ -11,12 +11,12 @@ from pathlib import Path
 
 from benches.faults.family import Count
 from benches.faults.misbehaving import KINDS, PRELUDE, UP, Kind
+from tests.conformance.script_server import ScriptServer
 
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.testing.script_server import ScriptServer
 
 SLACK_S = 20.0
 """Beyond what a kind is waited for: the bounds of a stop together, on a busy machine."""

@@ -1,9 +1,8 @@
 """What part of a request is planted work, as servers tell that are asked for two amounts of it.
 
 Two processes of one configuration differ, and what `httpdyno` says of two is what is to be judged.
-So one process is asked for both amounts in turn (`benches.duets.truth`): what differs is the work.
-It is measured as comparisons are, in a closed loop with nothing pinned; CPU is what the kernel
-counts.
+So one process is asked for both amounts in turn (`work/truth.py`): what differs is the work. It is
+measured as comparisons are, in a closed loop with nothing pinned; CPU is what the kernel counts.
 As a program this measures some servers, and prints a line of JSON for each.
 """
 
@@ -17,15 +16,15 @@ from statistics import fmean, stdev
 from typing import Literal
 
 import msgspec
-from benches.duets.load import Cores
-from benches.duets.servers import BenchError as ServerError
-from benches.duets.servers import ServerKind
-from benches.duets.truth import server_truth
-from benches.duets.way import CIRCUMSTANCES
 from benches.engine.process import BenchError
 from benches.engine.setting import REPOSITORY
 from benches.power.figure import SPREAD, Setting
 from benches.power.program import run
+from benches.power.work.load import Cores
+from benches.power.work.servers import BenchError as ServerError
+from benches.power.work.servers import ServerKind
+from benches.power.work.truth import server_truth
+from benches.power.work.way import CIRCUMSTANCES
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.interruption import take_signals
@@ -33,7 +32,7 @@ from httpdyno.servers.run_folder import new_run_root
 
 CPU, THROUGHPUT = "cpu_s_per_request", "throughput_per_s"
 Worker = Literal["gunicorn", "apache"]
-"""A server of `benches.duets` whose requests work as much as they are told."""
+"""A server of `benches.power.work` whose requests work as much as they are told."""
 UNITS = 10_000
 """Of a request: about half a millisecond."""
 MOST_UNITS = 2**15

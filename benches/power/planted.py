@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import msgspec
-from benches.duets.servers import STUDIES
 from benches.engine.setting import REPOSITORY
 from benches.power.figure import Case, Interval, Setting, Shown, drawn
 from benches.power.known import CPU, SAME, THROUGHPUT, UNITS, Worker, known
 from benches.power.program import call, first_ready_s
+from benches.power.work.servers import STUDIES
 
 _POOL = REPOSITORY / "python" / "httpdyno" / "studies" / "maxclients"
 SITES = {
-    **{name: REPOSITORY / "benches" / "duets" / folder for name, folder in STUDIES.items()},
+    **{
+        name: REPOSITORY / "benches" / "power" / "work" / folder for name, folder in STUDIES.items()
+    },
     "pool": _POOL,
 }
 """Of all but the pool `known` knows what a unit costs."""

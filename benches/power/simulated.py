@@ -29,6 +29,8 @@ from benches.power.known import THROUGHPUT
 from benches.power.planted import CLAIMS
 from benches.power.program import end
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.event import Event
@@ -48,8 +50,6 @@ from httpdyno.model import (
 )
 from httpdyno.model.workload import second_metric_of
 from httpdyno.telemetry.host import steal_s
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 N_SEQUENCES = 4_000
 """Of each shape."""

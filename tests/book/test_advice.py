@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from msgspec import structs
 
 from httpdyno.book.advice import all_advice, other_studies
@@ -28,13 +27,14 @@ def test_no_advice_goes_by_the_name_of_an_experiment():
     assert not {each.name for each in all_advice()} & {each.name for each in experiments()}
 
 
-@pytest.mark.parametrize("each", all_advice(), ids=lambda each: each.name)
-def test_each_says_something_of_a_document_and_is_of_a_change_that_its_study_has(each):
-    works = {one.chapter.partition(",")[0] for one in experiments()}
-    assert all(part.strip().partition(",")[0] in works for part in each.chapter.split(";"))
-    assert each.says
-    assert each.says[-1] not in ".;"
-    change = change_of(each, open_study(each.study))
-    assert each.claim in {"", change.label}
-    first = change_of(structs.replace(each, claim=""), open_study(each.study))
-    assert not each.claim or first.label != change.label, "what is first needs not be named"
+def test_each_says_something_of_a_document_and_is_of_a_change_that_its_study_has(subtests):
+    for each in all_advice():
+        with subtests.test(each.name):
+            works = {one.chapter.partition(",")[0] for one in experiments()}
+            assert all(part.strip().partition(",")[0] in works for part in each.chapter.split(";"))
+            assert each.says
+            assert each.says[-1] not in ".;"
+            change = change_of(each, open_study(each.study))
+            assert each.claim in {"", change.label}
+            first = change_of(structs.replace(each, claim=""), open_study(each.study))
+            assert not each.claim or first.label != change.label, "what is first needs not be named"

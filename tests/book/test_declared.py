@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -37,7 +38,7 @@ FEWEST_RUN = 35
 LONG_LIFE = 100_000
 """Requests of a process that no window has time for."""
 OF_STUDIES = Pair | Count | Said | Recipe | Raised | Clients
-BY_STUDY = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
+BY_STUDY: list[Any] = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
 RUN = [each for each in experiments() if each.way is not None]
 
 
@@ -73,27 +74,28 @@ def test_nearly_all_can_be_run_and_the_others_say_why_not():
         assert one.same_as == "", "what stands for others stands for itself"
 
 
-@pytest.mark.parametrize("each", BY_STUDY, ids=lambda each: each.name)
-def test_each_is_of_a_study_that_there_is_and_of_levels_of_its_knobs(each):
-    way = each.way
-    assert way.study in bundled_studies()
-    study = open_study(way.study)
-    sides = [way.a, way.b, way.beside] if isinstance(way, Pair) else [way.at]
-    if isinstance(way, Count):
-        sides += [each.at for each in way.beside]
-    start = study.start_configuration()
-    for side in sides:
-        for name, level in side.items():
-            knob = study.knob(name)
-            assert isinstance(level, type(knob.start)), name
-            known = {knob.start, *knob.levels}
-            known |= {each.values[name] for each in study.candidates if name in each.values}
-            # A number may be any, a word is one that the study knows.
-            assert not isinstance(level, str) or level in known or (knob.of == "load"), name
-    if isinstance(way, Pair):
-        assert start.with_values(way.a) != start.with_values(way.b)
-        assert (way.metric == CALL_METRIC) == (study.fragments is not None)
-        assert way.metric == CALL_METRIC or workload_for(way.metric, study.workload) == ""
+def test_each_is_of_a_study_that_there_is_and_of_levels_of_its_knobs(subtests):
+    for each in BY_STUDY:
+        with subtests.test(each.name):
+            way = each.way
+            assert way.study in bundled_studies()
+            study = open_study(way.study)
+            sides = [way.a, way.b, way.beside] if isinstance(way, Pair) else [way.at]
+            if isinstance(way, Count):
+                sides += [each.at for each in way.beside]
+            start = study.start_configuration()
+            for side in sides:
+                for name, level in side.items():
+                    knob = study.knob(name)
+                    assert isinstance(level, type(knob.start)), name
+                    known = {knob.start, *knob.levels}
+                    known |= {each.values[name] for each in study.candidates if name in each.values}
+                    # A number may be any, a word is one that the study knows.
+                    assert not isinstance(level, str) or level in known or (knob.of == "load"), name
+            if isinstance(way, Pair):
+                assert start.with_values(way.a) != start.with_values(way.b)
+                assert (way.metric == CALL_METRIC) == (study.fragments is not None)
+                assert way.metric == CALL_METRIC or workload_for(way.metric, study.workload) == ""
 
 
 def test_a_pair_may_be_of_any_metric_that_there_is_and_of_no_other():
@@ -104,25 +106,26 @@ def test_a_pair_may_be_of_any_metric_that_there_is_and_of_no_other():
         msgspec.toml.decode('kind = "pair"\nstudy = "bookmarks"\nmetric = "speed"', type=Pair)
 
 
-@pytest.mark.parametrize("each", experiments(), ids=lambda each: each.name)
-def test_what_was_found_then_can_be_judged(each):
-    then = each.then
-    assert then.says
-    assert (then.ratio is None) != (then.count is None)
-    if then.ratio is not None:
-        assert then.ratio > 0
-        assert list(borders(then)) == sorted({*borders(then)})
-        # An effect, or that there is none.
-        assert then.is_flat or abs(math.log(then.ratio)) > 0.005
-    if way_of(each).way is not None and not each.same_as:
-        assert bool(each.because) != bool(each.footing)
-        assert bool(each.footing) <= (then.count is not None)
-        assert each.explains
-        assert "cannot tell" not in each.explains
-        # What was seen instead explains an absence, and is known of nothing else.
-        assert bool(each.artefact) >= ("was an artefact" in each.explains)
-        # Where an artefact is known an absence is called by that word, so this one never comes.
-        assert not (each.artefact and "no longer" in each.explains)
+def test_what_was_found_then_can_be_judged(subtests):
+    for each in experiments():
+        with subtests.test(each.name):
+            then = each.then
+            assert then.says
+            assert (then.ratio is None) != (then.count is None)
+            if then.ratio is not None:
+                assert then.ratio > 0
+                assert list(borders(then)) == sorted({*borders(then)})
+                # An effect, or that there is none.
+                assert then.is_flat or abs(math.log(then.ratio)) > 0.005
+            if way_of(each).way is not None and not each.same_as:
+                assert bool(each.because) != bool(each.footing)
+                assert bool(each.footing) <= (then.count is not None)
+                assert each.explains
+                assert "cannot tell" not in each.explains
+                # What was seen instead explains an absence, and is known of nothing else.
+                assert bool(each.artefact) >= ("was an artefact" in each.explains)
+                # Where an artefact is known an absence is called by that word: this never comes.
+                assert not (each.artefact and "no longer" in each.explains)
 
 
 def test_what_explains_that_nothing_moved_has_a_figure_that_stayed():
@@ -159,13 +162,18 @@ def test_a_sentence_on_a_number_that_is_counted_is_of_one_word():
             assert len(each.explains) == 1, each.name
 
 
-@pytest.mark.parametrize("each", BY_STUDY, ids=lambda each: each.name)
-def test_the_study_s_readme_leads_to_it(each):
-    readme = (Path(open_study(each.way.study).folder) / "README.md").read_text(encoding="utf-8")
-    asked = [line.split() for line in readme.replace("\\\n", "").splitlines()]
-    named = [words for words in asked if words[:3] == ["httpdyno", "book", "run"]]
-    assert any(each.name in words for words in named)
-    assert {name for words in named for name in words[3:]} <= {one.name for one in experiments()}
+def test_the_study_s_readme_leads_to_it(subtests):
+    for each in BY_STUDY:
+        with subtests.test(each.name):
+            readme = (Path(open_study(each.way.study).folder) / "README.md").read_text(
+                encoding="utf-8"
+            )
+            asked = [line.split() for line in readme.replace("\\\n", "").splitlines()]
+            named = [words for words in asked if words[:3] == ["httpdyno", "book", "run"]]
+            assert any(each.name in words for words in named)
+            assert {name for words in named for name in words[3:]} <= {
+                one.name for one in experiments()
+            }
 
 
 def test_formulas_give_what_was_printed():

@@ -8,10 +8,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from tests.conformance.record import sample_load
 
 from httpdyno.cli.app import run
 from httpdyno.store import Store
-from httpdyno.testing.record import sample_load
 
 SHELLS = ("bash", "zsh", "fish")
 NO_DETECTION = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}

@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.record import sample_host, sample_plan, sample_start, sample_window
 from tests.report.sample import ladder
 from tests.report.sample_trouble import own_site
 
@@ -14,7 +15,6 @@ from httpdyno.foreign_text import kept_text
 from httpdyno.model import Configuration
 from httpdyno.store import Store
 from httpdyno.store.location import store_location
-from httpdyno.testing.record import sample_host, sample_plan, sample_start, sample_window
 
 
 @pytest.fixture

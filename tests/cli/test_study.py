@@ -40,17 +40,19 @@ def test_the_bundled_studies_are_listed(capsys):
     assert all(row["title"] and row["budget_s"] > 0 for row in rows)
 
 
-@pytest.mark.parametrize("name", bundled_studies())
-def test_a_study_can_be_shown_at_80_columns(capsys, monkeypatch, name):
+@pytest.mark.timeout(300)
+def test_a_study_can_be_shown_at_80_columns(subtests, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert run(["study", "show", name]) == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    study = open_study(name)
-    assert all(knob.name in out.replace("\n", "") for knob in study.knobs[:1])
-    sets = (Configuration(values=each.values).label() for each in study.candidates)
-    parts = {part for each in sets for part in each.split(", ") if " " not in part}
-    assert parts <= set(re.split(r"[\s,]+", out)), "a number that is cut is another one"
+    for name in bundled_studies():
+        with subtests.test(name):
+            assert run(["study", "show", name]) == 0
+            out = capsys.readouterr().out
+            assert max(map(len, out.splitlines())) <= 80
+            study = open_study(name)
+            assert all(knob.name in out.replace("\n", "") for knob in study.knobs[:1])
+            sets = (Configuration(values=each.values).label() for each in study.candidates)
+            parts = {part for each in sets for part in each.split(", ") if " " not in part}
+            assert parts <= set(re.split(r"[\s,]+", out)), "a number that is cut is another one"
 
 
 def test_a_study_is_shown_with_its_hard_limits_and_no_unit_of_no_levels(capsys):
@@ -68,10 +70,12 @@ def test_a_study_is_shown_with_its_phases_and_which_of_them_decides(capsys):
     assert "`first second` decides" in shown
 
 
-@pytest.mark.parametrize("name", bundled_studies())
-def test_a_study_can_be_shown_as_json(capsys, name):
-    assert run(["study", "show", name, "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == name
+@pytest.mark.timeout(300)
+def test_a_study_can_be_shown_as_json(subtests, capsys):
+    for name in bundled_studies():
+        with subtests.test(name):
+            assert run(["study", "show", name, "--json", "-"]) == 0
+            assert json.loads(capsys.readouterr().out)["name"] == name
 
 
 def test_the_schema_is_one_of_objects(capsys):
@@ -80,17 +84,19 @@ def test_the_schema_is_one_of_objects(capsys):
     assert "$ref" in schema or schema["type"] == "object"
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", [["tune"], ["study", "run"]])
-@pytest.mark.parametrize("name", bundled_studies())
-def test_a_dry_run_says_what_it_would_do_and_does_nothing(plans, capsys, command, name):
-    assert run([*command, name, "--dry-run", "--seed", "7"]) == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    assert name in out
-    assert "seed 7" in out
-    assert plans == []
-    with Store.open() as store:
-        assert store.runs() == []
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(subtests, plans, capsys, command):
+    for name in bundled_studies():
+        with subtests.test(name):
+            assert run([*command, name, "--dry-run", "--seed", "7"]) == 0
+            out = capsys.readouterr().out
+            assert max(map(len, out.splitlines())) <= 80
+            assert name in out
+            assert "seed 7" in out
+            assert plans == []
+            with Store.open() as store:
+                assert store.runs() == []
 
 
 def test_a_dry_run_can_be_json(capsys):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.record import sample_load, sample_turns
 from tests.load.site import serving
 
 from httpdyno.cli import waiting
@@ -11,7 +12,6 @@ from httpdyno.cli.app import run
 from httpdyno.data_folder import data_folder
 from httpdyno.model import RequestSpec, Workload
 from httpdyno.store import Store
-from httpdyno.testing.record import sample_load, sample_turns
 
 SECRET = (("Authorization", "Bearer hush"),)
 

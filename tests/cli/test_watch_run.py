@@ -8,19 +8,19 @@ import sys
 import pytest
 from msgspec.structs import replace
 from tests.cli.test_history import kill
-from tests.telemetry.burner import burners
-
-from httpdyno.cli.app import run
-from httpdyno.experiment.start_servers import keeping_servers
-from httpdyno.model import Configuration
-from httpdyno.store import Store
-from httpdyno.testing.record import (
+from tests.conformance.record import (
     sample_host,
     sample_outcome,
     sample_plan,
     sample_start,
     sample_window,
 )
+from tests.telemetry.burner import burners
+
+from httpdyno.cli.app import run
+from httpdyno.experiment.start_servers import keeping_servers
+from httpdyno.model import Configuration
+from httpdyno.store import Store
 
 DEADLINE_S = 20.0
 ARMS = tuple(Configuration(values={"workers": n}) for n in (1, 2))

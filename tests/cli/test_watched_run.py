@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import pytest
 from rich.console import Console
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.cli.progress import RunProgress
 from httpdyno.experiment.event import StartDone, StartsBegun, WindowDone
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective, ServerSpec, Study, Workload
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 COLUMNS = 80
 EVERY_WINDOWS = 16

@@ -144,7 +144,7 @@ def test_what_a_bench_found_is_no_failure_of_it(status, output, is_right):
         ("`python -m benches.cell\n--rounds 20`", ["-m", "benches.cell", "--rounds", "20"]),
         ("```\n.venv/bin/python -m benches.cell  # all\n```", ["-m", "benches.cell"]),
         ("`make bench-eyes BENCH_ARGS='--quick'`", ["-m", "benches.eyes", "--quick"]),
-        ("`benches/blocks 400`", [str(FOLDER / "blocks"), "400"]),
+        ("`benches/windows --budget 9s`", [str(FOLDER / "windows"), "--budget", "9s"]),
         ("`benches/power`", None),
     ],
 )

@@ -68,40 +68,45 @@ def test_help_is_as_it_was_read_and_fits_80_columns(path, golden):
     golden(f"help/{'-'.join(path)}.txt", text)
 
 
-@pytest.mark.parametrize("path", LEAVES, ids=ids)
-def test_every_command_has_an_example_that_parses(path):
-    lines = examples(path)
-    assert lines
-    for line in lines:
-        words = shlex.split(line.partition(" > ")[0])
-        assert tuple(words[: len(path)]) == path
-        command, context = at(path)
-        with command.make_context(path[-1], words[len(path) :], parent=context.parent):
-            pass
+def test_every_command_has_an_example_that_parses(subtests):
+    for path in LEAVES:
+        with subtests.test(ids(path)):
+            lines = examples(path)
+            assert lines
+            for line in lines:
+                words = shlex.split(line.partition(" > ")[0])
+                assert tuple(words[: len(path)]) == path
+                command, context = at(path)
+                with command.make_context(path[-1], words[len(path) :], parent=context.parent):
+                    pass
 
 
-@pytest.mark.parametrize("path", PATHS, ids=ids)
-def test_every_option_is_explained(path):
-    command, _ = at(path)
-    assert all(parameter.help for parameter in command.params if parameter.name != "help")
+def test_every_option_is_explained(subtests):
+    for path in PATHS:
+        with subtests.test(ids(path)):
+            command, _ = at(path)
+            assert all(parameter.help for parameter in command.params if parameter.name != "help")
 
 
-@pytest.mark.parametrize("path", PATHS[1:], ids=ids)
-def test_every_command_begins_with_one_sentence(path):
-    first = at(path)[0].help.strip().splitlines()[0]
-    assert first.endswith(".")
-    assert first.count(". ") == 0
+def test_every_command_begins_with_one_sentence(subtests):
+    for path in PATHS[1:]:
+        with subtests.test(ids(path)):
+            first = at(path)[0].help.strip().splitlines()[0]
+            assert first.endswith(".")
+            assert first.count(". ") == 0
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_overview_has_the_sentence_of_the_command(name):
-    first = at(("httpdyno", name))[0].help.strip().splitlines()[0]
-    assert first == COMMANDS[name]
+def test_the_overview_has_the_sentence_of_the_command(subtests):
+    for name in COMMANDS:
+        with subtests.test(name):
+            first = at(("httpdyno", name))[0].help.strip().splitlines()[0]
+            assert first == COMMANDS[name]
 
 
-@pytest.mark.parametrize("path", LEAVES, ids=ids)
-def test_every_command_can_write_json(path):
-    if path[-1] == "schema":
-        return  # prints nothing but JSON
-    options = {option for parameter in at(path)[0].params for option in parameter.opts}
-    assert "--json" in options
+def test_every_command_can_write_json(subtests):
+    for path in LEAVES:
+        with subtests.test(ids(path)):
+            if path[-1] == "schema":
+                continue  # prints nothing but JSON
+            options = {option for parameter in at(path)[0].params for option in parameter.opts}
+            assert "--json" in options

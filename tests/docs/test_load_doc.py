@@ -149,13 +149,14 @@ def load_options() -> list[str]:
     return [max(each.opts, key=len) for each in options if each.name != "help"]
 
 
-@pytest.mark.parametrize("option", load_options())
-def test_every_option_is_in_the_manual(option):
-    command: Any = typer.main.get_command(app_with(["load"])).commands["load"]  # type: ignore[attr-defined]
-    [parameter] = [each for each in command.params if option in each.opts]
-    names = "|".join(map(re.escape, parameter.opts))
-    where = MANUAL if option == NOT_RUN else "\n".join(commands())
-    assert re.search(rf"(?<![\w-])({names})(?![\w-])", where), option
+def test_every_option_is_in_the_manual(subtests):
+    for option in load_options():
+        with subtests.test(option):
+            command: Any = typer.main.get_command(app_with(["load"])).commands["load"]  # type: ignore[attr-defined]
+            [parameter] = [each for each in command.params if option in each.opts]
+            names = "|".join(map(re.escape, parameter.opts))
+            where = MANUAL if option == NOT_RUN else "\n".join(commands())
+            assert re.search(rf"(?<![\w-])({names})(?![\w-])", where), option
 
 
 def test_the_readme_shows_the_way_to_the_manual():

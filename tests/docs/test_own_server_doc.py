@@ -36,17 +36,18 @@ REQUIRED: dict[str, dict[str, Any]] = {
 """What tables must have besides what the page shows."""
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_every_command_parses(line):
-    words = shlex.split(line)[1:]
-    command, context = ROOT, typer.Context(ROOT, info_name="httpdyno")
-    while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words.pop(0)]
-        context = typer.Context(command, info_name=command.name, parent=context)
-    assert command is not ROOT
-    if words:
-        with command.make_context(command.name, words, parent=context.parent):
-            pass
+def test_every_command_parses(subtests):
+    for line in LINES:
+        with subtests.test(line):
+            words = shlex.split(line)[1:]
+            command, context = ROOT, typer.Context(ROOT, info_name="httpdyno")
+            while words and words[0] in getattr(command, "commands", {}):
+                command = command.commands[words.pop(0)]
+                context = typer.Context(command, info_name=command.name, parent=context)
+            assert command is not ROOT
+            if words:
+                with command.make_context(command.name, words, parent=context.parent):
+                    pass
 
 
 @pytest.mark.parametrize("text", TABLES)

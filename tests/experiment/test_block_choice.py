@@ -4,6 +4,9 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.record import sample_start
 
 from httpdyno.experiment.block_choice import (
     StartTimes,
@@ -15,9 +18,6 @@ from httpdyno.experiment.block_choice import (
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Configuration, Objective, StartRecord
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.record import sample_start
 
 TIMES = StartTimes(overhead_s=0.25, block_s=0.15)
 

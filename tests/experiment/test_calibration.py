@@ -5,10 +5,10 @@ import math
 import pytest
 from msgspec import structs
 from scipy import stats
+from tests.conformance.record import sample_start, sample_window
 
 from httpdyno.experiment.calibration import _spread_at_most, calibration_words, start_cost
 from httpdyno.model import Objective, SystemCalls
-from httpdyno.testing.record import sample_start, sample_window
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 12])

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.method import MethodConformance
 
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Candidate, Knob, Outcome, Plan, Step
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.method import MethodConformance
 
 
 def _only_together(values):

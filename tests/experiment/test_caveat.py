@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.conformance.record import sample_host, sample_start, sample_window
 
 import httpdyno
 from httpdyno.experiment import caveat
 from httpdyno.model import Caveat, Effective, Method, Phase, Site, SystemCalls
-from httpdyno.testing.record import sample_host, sample_start, sample_window
 
 PACKAGE = Path(httpdyno.__file__).parent
 

@@ -1,6 +1,7 @@
 """Whole runs of studies about code, on programs whose truth is known."""
 
 import pytest
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.code import CodeBench, FakeProgram, code_study
 
 from httpdyno.errors import TargetError
@@ -8,7 +9,6 @@ from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.testing.memory_store import MemoryStore
 
 COSTS = {"function": 40.0, "method": 60.0, "alias": 40.0, "join": 20.0, "nothing": 0.05}
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
 
 from httpdyno.experiment.claim import Claim, Terms, claim
@@ -19,8 +21,6 @@ from httpdyno.experiment.comparison import (
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.session import Session
 from httpdyno.model import Cycles, Method, Objective
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 START_S = 2.5
 """What a start of these takes: two windows of half a second and their lead-in for each arm."""

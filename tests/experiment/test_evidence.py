@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec import structs
+from tests.conformance.record import sample_start, sample_window
 from tests.experiment.cycles import start_of
 
 from httpdyno.experiment import evidence
@@ -20,7 +21,6 @@ from httpdyno.model import (
 )
 from httpdyno.model.measurement import Evidence
 from httpdyno.stats.histogram import merge
-from httpdyno.testing.record import sample_start, sample_window
 
 
 def test_each_look_merges_only_what_is_new(monkeypatch):

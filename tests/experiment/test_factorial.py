@@ -4,6 +4,8 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
@@ -15,8 +17,6 @@ from httpdyno.model import Cycles, Knob, SystemCalls
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import os
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.report.sample_figures import HOST
 
 from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
@@ -21,8 +23,6 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.servers.own_network import opened
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 READ = {
     "study.toml": "a study",

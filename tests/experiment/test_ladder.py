@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.event import Event, FinalDone, StartDone, StepDone
 from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.run import run_plan
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
 

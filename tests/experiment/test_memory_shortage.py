@@ -2,10 +2,10 @@
 
 import pytest
 from msgspec import structs
+from tests.conformance.record import sample_start, sample_window
 
 from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.memory_shortage import blamed, is_short, memory_seen
-from httpdyno.testing.record import sample_start, sample_window
 
 MIB = 1 << 20
 N_WINDOWS = 4

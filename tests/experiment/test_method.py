@@ -4,6 +4,10 @@ from math import log
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.method import MethodConformance, answered
+from tests.conformance.record import sample_start
 
 from httpdyno.experiment import method
 from httpdyno.experiment.calibration import calibrate
@@ -12,10 +16,6 @@ from httpdyno.experiment.final import final_comparison, withdrawn
 from httpdyno.experiment.planning import STEPS, compare_plan, make_plan
 from httpdyno.experiment.session import Session
 from httpdyno.model import Configuration, Knob, Method
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.method import MethodConformance, answered
-from httpdyno.testing.record import sample_start
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
 

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.event import Event, StepDone
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 def test_an_equivalent_step_goes_on_while_its_tie_breaker_is_open(study):

@@ -4,6 +4,8 @@ from functools import cache
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.other_sizes import _sets_workers, judged_by_sizes
 from httpdyno.experiment.planning import make_plan
@@ -20,8 +22,6 @@ from httpdyno.model import (
     Study,
     Workload,
 )
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 TRUTH: dict[Level, float] = {1: 100.0, 2: 198.0, 4: 380.0, 8: 400.0, 16: 401.0, 32: 399.0}
 CLIENTS = 20.0

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from tests.conformance.collector import TOLD
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.limit import limit_broken
@@ -22,7 +23,6 @@ from httpdyno.model import (
     PhaseSeen,
     Telemetry,
 )
-from httpdyno.testing.collector import TOLD
 
 EMPTY = ("rm", "-rf", "{run}/cache")
 RESTART = ("kill", "-USR1", "1")

@@ -69,11 +69,13 @@ def rehearsed(study):
     return rehearse(make_plan(study, seed=1), load_adapter("gunicorn"))
 
 
-@pytest.mark.parametrize("name", bundled_studies())
-def test_every_level_of_the_bundled_studies_does_something(name):
-    found = open_study(name)
-    notes = rehearse(make_plan(found, seed=1), load_target(found))
-    assert all("cannot run here" in note for note in notes)
+@pytest.mark.timeout(300)
+def test_every_level_of_the_bundled_studies_does_something(subtests):
+    for name in bundled_studies():
+        with subtests.test(name):
+            found = open_study(name)
+            notes = rehearse(make_plan(found, seed=1), load_target(found))
+            assert all("cannot run here" in note for note in notes)
 
 
 def test_a_study_that_asks_something_is_let_through(study):

@@ -7,12 +7,12 @@ might decide what the run did not.
 from dataclasses import dataclass
 
 import pytest
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.event import Event, StartDone
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 @dataclass(kw_only=True)

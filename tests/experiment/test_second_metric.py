@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 from scipy.stats import binom
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
 
 from httpdyno.experiment.claim import Terms, claim, comparison
@@ -22,8 +24,6 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.stats.sequence import half_width_factor
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 RATE, CPU, P99 = "throughput_per_s", "cpu_s_per_request", "latency_p99_s"
 ARMS = Configuration(values={"k": 1}), Configuration(values={"k": 2})

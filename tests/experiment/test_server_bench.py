@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.conformance.record import sample_window
 from tests.experiment.started import Server, Up, measured
 
 from httpdyno.errors import AdapterError, TargetError
@@ -34,7 +35,6 @@ from httpdyno.model import (
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.telemetry.host import host_facts
-from httpdyno.testing.record import sample_window
 
 DEADLINE_S = 10.0
 ROOM = Room(memory_bytes=1600.0, n_processes=1000.0, n_descriptors=1000.0)

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.event import Stage
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Cycles, Knob, Level, Method
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 class _Watched(FakeBench):

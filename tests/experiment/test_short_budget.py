@@ -4,6 +4,8 @@ import re
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, make_plan, versus_plan, with_budget
@@ -11,8 +13,6 @@ from httpdyno.experiment.rehearsal import check_budget, least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.short_budget import Ahead, require_time, starts_ahead, time_to_type
 from httpdyno.model import Knob, Method
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 from httpdyno.units import duration_s
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.event import Event, Notice
@@ -11,8 +13,6 @@ from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Method, Objective, RequestSpec, Workload
 from httpdyno.model.knob import Knob
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 class Failing(FakeBench):

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.event import Event, Notice, StartDone
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 @dataclass(kw_only=True)

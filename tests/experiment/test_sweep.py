@@ -1,5 +1,7 @@
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
@@ -8,8 +10,6 @@ from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Constant, Cycles, Knob, Level, Method, SystemCalls
 from httpdyno.report.study.text import outcome_text
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 TRUTH: dict[Level, float] = {1: 200.0, 2: 390.0, 4: 700.0, 8: 800.0, 16: 796.0, 64: 500.0}
 

@@ -5,6 +5,8 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
 from httpdyno.errors import TargetError
@@ -19,8 +21,6 @@ from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.model.system_calls import calls_together
 from httpdyno.store.payload import from_text, to_text
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 CALLS, OPENS = "calls_per_request", "calls_per_request of open"
 

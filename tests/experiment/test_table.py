@@ -2,6 +2,8 @@
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.experiment.looks_to_take import LooksToTake
@@ -11,8 +13,6 @@ from httpdyno.experiment.run import run_plan
 from httpdyno.model import Candidate, Knob
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -6,6 +6,9 @@ from statistics import fmean, stdev
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.record import sample_start, sample_window
 
 from httpdyno.experiment.claim import Claim, Terms, claim
 from httpdyno.experiment.comparison import is_within_reach
@@ -15,9 +18,6 @@ from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.short_budget import CLOSING_RATIO
 from httpdyno.model import Objective
 from httpdyno.stats.sequence import half_width_factor
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.record import sample_start, sample_window
 
 
 @dataclass(kw_only=True)

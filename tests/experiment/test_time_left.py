@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.claim import Claim
 from httpdyno.experiment.event import Event, Stage, StartDone, StartsBegun, WindowDone
@@ -13,8 +15,6 @@ from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.time_left import Course, decides_in_s, time_left_s
 from httpdyno.model import Method, RatioInterval
 from httpdyno.stats.sequence import half_width_factor, starts_needed
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 INTERVAL = RatioInterval(ratio=1.1, low=0.9, high=1.3, confidence=0.95)
 OPEN = Claim(verdict="inconclusive", reason="", n_starts=16, interval=INTERVAL, starts_needed=25)

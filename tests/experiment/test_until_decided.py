@@ -4,6 +4,9 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.method import MethodConformance
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.claim import Claim, Terms
@@ -12,9 +15,6 @@ from httpdyno.experiment.event import Event, Notice, Stage, StartDone
 from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines, with_budget
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.method import MethodConformance
 
 QUICK = Method(window_s=0.5, lead_in_s=0.1, blocks_per_start=2)
 

@@ -4,6 +4,9 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
+from tests.conformance.method import MethodConformance
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.event import Event, StepDone
@@ -18,9 +21,6 @@ from httpdyno.experiment.planning import (
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.stats.sequence import ratio_interval
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.method import MethodConformance
 
 
 def _throughput(values):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.conformance.bench import FakeBench
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_header_count import of, turn_taken
 from tests.experiment.test_header_plan import PHASED
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
@@ -27,8 +29,6 @@ from httpdyno.model import HeaderWords, Knob, Method, Objective
 from httpdyno.report.study.json import outcome_json
 from httpdyno.study.also import metrics_of, metrics_text, with_also
 from httpdyno.study.decides import decided_by
-from httpdyno.testing.bench import FakeBench
-from httpdyno.testing.memory_store import MemoryStore
 
 HITS, MISSES = "answers_ratio of HIT", "answers_ratio of MISS"
 BARE = HeaderWords(name="X-Cache", n_without=200)

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
@@ -14,7 +15,6 @@ from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.telemetry.status_text import status
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.real_server("apache2")
 

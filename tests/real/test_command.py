@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 NODE = """
 const http = require("http");

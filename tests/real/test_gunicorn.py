@@ -5,12 +5,12 @@ import json
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.real_server
 

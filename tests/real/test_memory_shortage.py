@@ -6,11 +6,11 @@ import time
 from importlib import import_module
 
 import pytest
+from tests.conformance.collector import TOLD
 
 from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.shortage import pressure_files
-from httpdyno.testing.collector import TOLD
 
 memory_group = import_module("benches.memory.group").memory_group
 

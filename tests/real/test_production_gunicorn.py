@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.real_server
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import figure
@@ -18,7 +19,6 @@ from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import load_study
 from httpdyno.telemetry.process_tree import ProcessTree
-from httpdyno.testing.memory_store import MemoryStore
 
 pytestmark = pytest.mark.real_server
 

@@ -4,12 +4,12 @@ import importlib.util
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.uvicorn import Uvicorn
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = [
     pytest.mark.real_server,

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
@@ -32,7 +33,6 @@ from httpdyno.servers.companions.server import WithCompanions
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 SCRIPT = """
 import http.server, json, sys, urllib.request

@@ -1,10 +1,10 @@
 """What every adapter must do, on servers that listen at a port, at a unix socket, and at both."""
 
 import pytest
+from tests.conformance.adapter import AdapterCase, AdapterConformance
+from tests.conformance.script_server import ScriptServer
 
 from httpdyno.model import Configuration, ServerSpec
-from httpdyno.testing.adapter import AdapterCase, AdapterConformance
-from httpdyno.testing.script_server import ScriptServer
 
 SCRIPT = """
 import os, selectors, socket, sys

@@ -44,7 +44,7 @@ def _counts(values):
 
 
 # AR(1) with 0, 0.5 and 0.9 from interval to interval: memories of 0, 1.44 and 9.5 intervals. Of
-# 4,000 such runs `benches/warmups` counts the false cuts.
+# 4,000 such runs `research/warmups` counts the false cuts.
 @pytest.mark.parametrize(("rho", "most"), [(0.0, 0.02), (0.5, 0.03), (0.9, 0.05)])
 def test_steady_runs_seldom_lose_anything_and_never_more_than_the_most(rho, most):
     rng = _seed()

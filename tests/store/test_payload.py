@@ -2,6 +2,7 @@ import math
 
 import pytest
 from msgspec import structs
+from tests.conformance.record import sample_outcome, sample_plan
 
 from httpdyno.errors import StoreError
 from httpdyno.model import (
@@ -11,7 +12,6 @@ from httpdyno.model import (
     SecondClaim,
 )
 from httpdyno.store.payload import from_text, to_text
-from httpdyno.testing.record import sample_outcome, sample_plan
 
 
 def test_a_bound_that_is_open_comes_back_as_infinity():

@@ -14,14 +14,14 @@ import psutil
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as dialect
+from tests.conformance.record import sample_host, sample_plan
+from tests.conformance.store import StoreConformance
 from tests.conftest import SKIPPED
 from tests.store.postgresql import engine_of, postgresql
 
 from httpdyno.errors import StoreError
 from httpdyno.store import Store
 from httpdyno.store.schema import metadata
-from httpdyno.testing.record import sample_host, sample_plan
-from httpdyno.testing.store import StoreConformance
 
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 30.0

@@ -8,6 +8,16 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
+from tests.conformance.record import (
+    sample_host,
+    sample_load,
+    sample_outcome,
+    sample_plan,
+    sample_start,
+    sample_turns,
+    sample_window,
+)
+from tests.conformance.store import StoreConformance
 
 from httpdyno import private_file
 from httpdyno.errors import StoreError
@@ -23,16 +33,6 @@ from httpdyno.private_file import locked
 from httpdyno.store import Store, database
 from httpdyno.store.payload import from_text
 from httpdyno.store.schema import HEAD, starts
-from httpdyno.testing.record import (
-    sample_host,
-    sample_load,
-    sample_outcome,
-    sample_plan,
-    sample_start,
-    sample_turns,
-    sample_window,
-)
-from httpdyno.testing.store import StoreConformance
 
 SERVERS = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))
 
@@ -138,7 +138,7 @@ def test_a_window_of_no_run_is_refused_by_the_database_itself(store):
 
 def test_a_run_whose_process_died_reads_as_interrupted_and_can_be_taken_over(file):
     script = (
-        "import sys; from httpdyno.store import Store; from httpdyno.testing.record import *\n"
+        "import sys; from httpdyno.store import Store; from tests.conformance.record import *\n"
         "store = Store.open(sys.argv[1]); store.create_run(sample_plan(), sample_host())\n"
         "store.save_window('1', sample_window())"
     )
@@ -334,7 +334,7 @@ def test_a_database_that_may_not_be_written_is_named(own_folders):
     # Root may write everywhere; the modules have to be there before it steps down.
     script = (
         "import os, sys; from httpdyno.store import Store; from httpdyno.errors import StoreError\n"
-        "from httpdyno.testing.record import sample_host, sample_plan\n"
+        "from tests.conformance.record import sample_host, sample_plan\n"
         "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "try: Store.open(sys.argv[1]).create_run(sample_plan(), sample_host())\n"
         "except StoreError as error: print(error, error.hint, sep='|')\n"

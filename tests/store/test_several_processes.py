@@ -6,10 +6,10 @@ import sys
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from tests.conformance.record import sample_host, sample_plan, sample_start, sample_window
 
 from httpdyno.errors import StoreError
 from httpdyno.store import Store
-from httpdyno.testing.record import sample_host, sample_plan, sample_start, sample_window
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ waits for one on standard input before it begins, so that several begin at the s
 import sys
 from collections.abc import Callable
 
+from tests.conformance.record import sample_host, sample_plan, sample_start, sample_window
+
 from httpdyno.store import Store
 from httpdyno.store.database import Database
 from httpdyno.store.schema import windows
-from httpdyno.testing.record import sample_host, sample_plan, sample_start, sample_window
 
 
 def write_run(url: str, n_starts: str) -> None:

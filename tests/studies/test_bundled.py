@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ NAMES = sorted(file.parent.name for file in STUDIES.glob("*/study.toml"))
 PROGRAMS = {"apache": ("apache2",), "command": (), "gunicorn": ()}
 
 
+@cache
 def study_of(name):
     return load_study(STUDIES / name, lambda adapter: load_adapter(adapter).knobs())
 
@@ -35,44 +37,52 @@ def test_the_page_of_studies_lists_every_study():
     assert sorted(listed) == [(name, f"{folder}/{name}/README.md") for name in NAMES]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_study_can_be_read_and_is_called_like_its_folder(name):
-    assert study_of(name).name == name
+def test_a_study_can_be_read_and_is_called_like_its_folder(subtests):
+    for name in NAMES:
+        with subtests.test(name):
+            assert study_of(name).name == name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_readme_names_every_knob_with_its_start_and_says_how_to_run(name):
-    text = (STUDIES / name / "README.md").read_text("utf-8")
-
-    assert f"httpdyno study run {name}" in text
-    for knob in study_of(name).knobs:
-        assert re.search(rf"\| `{knob.name}` \| {level_text(knob.start)} \|", text), knob.name
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_commands_of_the_readme_can_be_typed(name, capsys):
-    text = (STUDIES / name / "README.md").read_text("utf-8")
-    commands = re.findall(r"^ {4,}httpdyno ((?:study run|compare) .*)$", text, re.MULTILINE)
-    assert commands
-    # Those within sentences may be broken into lines.
-    commands += re.findall(r"`httpdyno\s+((?:study\s+run|compare)\s[^`]*)`", text)
-    for command in dict.fromkeys(" ".join(each.split()) for each in commands):
-        assert run([*shlex.split(command), "--dry-run"]) == 0, (command, capsys.readouterr().err)
+def test_the_readme_names_every_knob_with_its_start_and_says_how_to_run(subtests):
+    for name in NAMES:
+        with subtests.test(name):
+            text = (STUDIES / name / "README.md").read_text("utf-8")
+            assert f"httpdyno study run {name}" in text
+            for knob in study_of(name).knobs:
+                row = rf"\| `{knob.name}` \| {level_text(knob.start)} \|"
+                assert re.search(row, text), knob.name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_knob_says_why_it_should_help(name):
-    assert all(knob.why and knob.title for knob in study_of(name).knobs)
+@pytest.mark.timeout(300)
+def test_the_commands_of_the_readme_can_be_typed(subtests, capsys):
+    for name in NAMES:
+        with subtests.test(name):
+            text = (STUDIES / name / "README.md").read_text("utf-8")
+            commands = re.findall(r"^ {4,}httpdyno ((?:study run|compare) .*)$", text, re.MULTILINE)
+            assert commands
+            # Those within sentences may be broken into lines.
+            commands += re.findall(r"`httpdyno\s+((?:study\s+run|compare)\s[^`]*)`", text)
+            for command in dict.fromkeys(" ".join(each.split()) for each in commands):
+                code = run([*shlex.split(command), "--dry-run"])
+                assert code == 0, (command, capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_configuration_renders_and_the_plan_names_every_step(name, capsys):
-    study = study_of(name)
-    assert run(["study", "run", name, "--dry-run"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert ("cannot run here" in said) == bool(load_target(study).missing(study.server))
-    for step in make_plan(study, seed=1).steps:
-        assert (f"{step.to:g}" if study.method.kind == "sweep" else step.label) in said
+def test_every_knob_says_why_it_should_help(subtests):
+    for name in NAMES:
+        with subtests.test(name):
+            assert all(knob.why and knob.title for knob in study_of(name).knobs)
+
+
+@pytest.mark.timeout(300)
+def test_every_configuration_renders_and_the_plan_names_every_step(subtests, capsys):
+    for name in NAMES:
+        with subtests.test(name):
+            study = study_of(name)
+            assert run(["study", "run", name, "--dry-run"]) == 0
+            said = " ".join(capsys.readouterr().out.split())
+            assert ("cannot run here" in said) == bool(load_target(study).missing(study.server))
+            for step in make_plan(study, seed=1).steps:
+                assert (f"{step.to:g}" if study.method.kind == "sweep" else step.label) in said
 
 
 @pytest.mark.parametrize("is_far_end", [False, True], ids=["start", "far-end"])

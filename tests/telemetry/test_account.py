@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.conformance.collector import TOLD, CollectorCase, CollectorConformance
 from tests.telemetry.burner import BURNED_S, burners, ended, worked
 from tests.telemetry.test_process_tree import TICKS_S, agree, read_beside, told
 
@@ -30,7 +31,6 @@ from httpdyno.telemetry.account import (
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.process_tree import Memory, ProcessTree, Usage
 from httpdyno.telemetry.watched import Watcher
-from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
 has_groups = pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
 FIGURES = frozenset(

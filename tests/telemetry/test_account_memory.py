@@ -1,12 +1,12 @@
 """Major faults and memory of a server's processes, by what /proc says of two of them."""
 
 import pytest
+from tests.conformance.collector import TOLD
 
 from httpdyno import procfs
 from httpdyno.telemetry import proc_file, process_tree, worker
 from httpdyno.telemetry.account import AccountCollector, GroupAccount, TreeAccount
 from httpdyno.telemetry.process_tree import Usage
-from httpdyno.testing.collector import TOLD
 
 
 @pytest.fixture

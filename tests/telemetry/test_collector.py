@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.conformance.collector import TOLD, CollectorCase, CollectorConformance
 from tests.telemetry.burner import burners, ended, worked
 
 from httpdyno.model import LimitValues, Telemetry
@@ -14,7 +15,6 @@ from httpdyno.telemetry.host import HostCollector
 from httpdyno.telemetry.lookups import LookupCollector
 from httpdyno.telemetry.process_tree import Memory, Usage
 from httpdyno.telemetry.shortage import ShortageCollector
-from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
 POOL, FRONT = Path("/cg/pool"), Path("/cg/front")
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.conformance.collector import TOLD, CollectorCase, CollectorConformance
 
 from httpdyno.telemetry.limit import LimitCollector, throttling
-from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
 
 @dataclass

@@ -5,7 +5,7 @@ windows do, or where so little is left open that the fewest starts decide it any
 blocks decide sooner. Both spreads are known from the starts that ended; the choice is made before
 the next ones begin, so each of them is a fair draw whatever was chosen.
 
-More blocks than the default four never paid (`benches/blocks`): while starts are few, another one
+More blocks than the default four never paid (`research/blocks`): while starts are few, another one
 narrows the interval by more than what it measures, because it tells the spread too; and starts of
 many blocks beside those of few count no more than they.
 """

@@ -3,7 +3,7 @@
 A method begins comparisons one after the other (`Session.begin`), each chosen by what those before
 found, and notes what it finds as it goes. It knows no more of the future than its plan says, and
 what it does follows from plan and evidence alone: so a run that goes on does the same again on what
-is stored, and then measures. `httpdyno.testing.method` has what every method must do.
+is stored, and then measures. `tests.conformance.method` has what every method must do.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ SPREAD = 1.0
 
 LEAD_IN = 2.0
 """They load for so many more before anything is measured. Bias of the credit over a window of four
-lengths then (`benches/lead-in`, two seeds, to 0.1 %): none for constant cycles, up to 0.2 % for
+lengths then (`research/lead-in`, two seeds, to 0.1 %): none for constant cycles, up to 0.2 % for
 exponential ones, 0.6 % for lognormal ones of σ = 1, 0.1 % for one in five that takes six times as
 long as the others, 0.9 % for one in twenty that takes 21 times as long. With a lead-in of 1 it
 is 1.0 % for the lognormal and −1.6 % for the last ones. The two arms of a ratio have most of it in

@@ -10,7 +10,7 @@ not to be.
 What others do, and why not so. MSER-5 (White, Simulation 69, 1997; White, Cobb and Spratt, Winter
 Simulation Conference 2000) cuts where the remaining mean's nominal standard error is least: an
 estimator, not a test. It cuts something from every third steady run, and where intervals hang
-together (AR(1) with 0.9), more than 30 % from every tenth (`benches/warmups`). Schruben's test
+together (AR(1) with 0.9), more than 30 % from every tenth (`research/warmups`). Schruben's test
 (Operations Research 30, 1982) and Heidelberger and Welch's use of it (Operations Research 31,
 1983) do test, but against trends over the whole run, with a variance from its end that is taken
 as known; a short warm-up hardly shows in them. Geweke's (1992) holds the first tenth against the

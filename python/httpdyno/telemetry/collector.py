@@ -2,7 +2,7 @@
 
 A collector reads counters of one kind at both edges of a window, when no request is in flight: what
 happened in between, happened for the window's requests, all of them and no others. A further kind
-is a class of its own and a line in `server_collectors`; `httpdyno.testing.collector` has what all
+is a class of its own and a line in `server_collectors`; `tests.conformance.collector` has what all
 of them must do. What works or asks the server while it is loaded is none: it would be measured too.
 """
 

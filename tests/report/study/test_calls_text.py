@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from tests.conformance.memory_store import MemoryStore
 from tests.experiment.code import CodeBench, code_study
 from tests.report.page import embedded
 from tests.report.plain import plain_text
@@ -15,7 +16,6 @@ from httpdyno.report.study.calls_text import call_time, count_text
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-from httpdyno.testing.memory_store import MemoryStore
 
 COSTS = {"function": 40.0, "method": 60.0, "join": 20.0, "slow": 5_000.0, "nothing": 0.05}
 OF_REQUESTS = ("request", "connection", "throughput", "latency", "p99", "load client")

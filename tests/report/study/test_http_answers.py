@@ -1,6 +1,7 @@
 """What became of the requests is shown wherever a study is."""
 
 from msgspec import structs
+from tests.conformance.record import sample_start
 from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
@@ -11,7 +12,6 @@ from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-from httpdyno.testing.record import sample_start
 
 
 def test_an_arm_sums_up_the_answers_and_errors_of_its_windows() -> None:

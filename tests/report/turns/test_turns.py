@@ -6,6 +6,7 @@ import random
 
 import pytest
 from msgspec.structs import replace
+from tests.conformance.record import sample_host
 from tests.report.plain import plain_text
 from tests.report.sample_figures import latency_data
 
@@ -28,7 +29,6 @@ from httpdyno.report.turns.html import turns_html
 from httpdyno.report.turns.json import turns_json
 from httpdyno.report.turns.text import turns_text
 from httpdyno.report.turns.words import interval_text
-from httpdyno.testing.record import sample_host
 
 SECRET = "Bearer canary"
 

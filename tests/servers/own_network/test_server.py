@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec import structs
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from tests.servers.own_network.test_resolver import wait_for
 
 from httpdyno.errors import AdapterError
@@ -37,7 +38,6 @@ from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.run_record import read_record
-from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
 
@@ -301,7 +301,7 @@ def test_a_machine_without_such_networks_says_why(tmp_path, monkeypatch):
 
 def test_the_resolver_and_the_namespaces_end_when_httpdyno_is_killed(tmp_path):
     words = [f"{CommandInNetwork.__module__}:{CommandInNetwork.__qualname__}", str(tmp_path)]
-    command = [sys.executable, "-m", "httpdyno.testing.server_holder", *words]
+    command = [sys.executable, "-m", "tests.conformance.server_holder", *words]
     asked = b"\n".join(map(msgspec.json.encode, (spec_of(tmp_path), START, "")))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdin is not None

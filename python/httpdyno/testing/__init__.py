@@ -1,1 +1,0 @@
-"""Fakes and conformance suites for plug-in authors and our own tests."""
