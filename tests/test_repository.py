@@ -149,8 +149,8 @@ STARTS = re.compile(
     r"create_subprocess\w*|from subprocess import)"
 )
 MAY_START = {
-    "runnable.py": "the door itself",
-    "only_read.py": "names what it refuses",
+    "host/runnable.py": "the door itself",
+    "host/only_read.py": "names what it refuses",
     "servers/process.py": "a keeper: this Python",
     "servers/becoming.py": "what a keeper or a seat starts, as whom it was told to",
     "servers/user_namespace.py": "this very command",

@@ -26,7 +26,7 @@ from unittest import mock
 from httpdyno.cli import app, launch
 from httpdyno.cli.find_study import bundled_studies
 from httpdyno.errors import UsageError
-from httpdyno.foreign_text import visible
+from httpdyno.host.foreign_text import visible
 
 LONGEST_S = 10.0
 """CPU time of this process for one input; one that is read well takes milliseconds."""

@@ -3,7 +3,7 @@
 So long do the modules of the command line take to load, and Ctrl-C meanwhile ends it as later.
 """
 
-from httpdyno.interruption import end_at_once
+from httpdyno.host.interruption import end_at_once
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from research.duets.told import text, truth_lines
 from research.duets.truth import known_truth
 
 from httpdyno.errors import HttpdynoError
-from httpdyno.interruption import take_signals
+from httpdyno.host.interruption import take_signals
 from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.telemetry.host import host_facts

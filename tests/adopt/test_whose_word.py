@@ -13,8 +13,8 @@ from msgspec import structs
 
 from httpdyno.adopt.behind import Behind
 from httpdyno.errors import AdapterError
+from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member
-from httpdyno.process_identity import has_gained_rights
 from httpdyno.servers.site.environment import own_variables
 from httpdyno.servers.source.find import find, of_this_machine, sole
 from httpdyno.servers.source.machine import this_machine

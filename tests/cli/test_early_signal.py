@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from httpdyno.interruption import end_at_once
+from httpdyno.host.interruption import end_at_once
 
 COMMAND = (sys.executable, "-X", "importtime", "-m", "httpdyno", "inspect", "--rules")
 

@@ -11,7 +11,7 @@ from tests.report.sample import ladder
 from tests.report.sample_trouble import own_site
 
 from httpdyno.cli.app import run
-from httpdyno.foreign_text import kept_text
+from httpdyno.host.foreign_text import kept_text
 from httpdyno.model import Configuration
 from httpdyno.store import Store
 from httpdyno.store.location import store_location

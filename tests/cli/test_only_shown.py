@@ -15,7 +15,7 @@ from httpdyno.cli.app import run
 from httpdyno.cli.find_study import open_study
 from httpdyno.cli.option import knob_levels
 from httpdyno.errors import NotRunError
-from httpdyno.only_read import only_reading
+from httpdyno.host.only_read import only_reading
 from httpdyno.study.uses import uses_of
 
 KNOB = """

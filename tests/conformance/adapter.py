@@ -20,8 +20,8 @@ import msgspec
 import pytest
 from tests.conformance.server_holder import Held
 
+from httpdyno.host.procfs import ProcessStat, stat_of
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.procfs import ProcessStat, stat_of
 from httpdyno.servers.adapter import Logged, NotRunning, Place, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.leftovers import reap_leftovers

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from httpdyno.interruption import take_signals
+from httpdyno.host.interruption import take_signals
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, ServerAdapter
 from httpdyno.servers.run_folder import new_run_root

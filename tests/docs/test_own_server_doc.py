@@ -6,13 +6,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import typer
 
 from httpdyno.advice.proposal import ASKED_FOR
 from httpdyno.cli.app import COMMANDS, app_with
-from httpdyno.study.table import StudyFile
+from httpdyno.study.complaint import typed_study
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "own-server.md").read_text(encoding="utf-8")
@@ -58,7 +57,7 @@ def test_every_table_has_keys_that_a_study_has(text):
             raw[name] = {**needed, **raw[name]}
     for member in raw.get("site", {}).get("members", ()):
         member |= {"name": "front", "kind": "nginx", **member}
-    msgspec.convert({**WHOLE, **raw}, StudyFile)
+    assert typed_study({**WHOLE, **raw}, Path("study.toml"))
 
 
 def test_every_option_that_the_page_names_is_one():

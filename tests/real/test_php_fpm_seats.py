@@ -11,8 +11,8 @@ import pytest
 from msgspec import structs
 from tests.servers.cell.test_ordinary_user import NOBODY, as_nobody, interpreter
 
+from httpdyno.host.process_identity import process_users
 from httpdyno.model import Configuration, Edit, Effective, Level, Member, Survey
-from httpdyno.process_identity import process_users
 from httpdyno.servers.cell import landlock
 from httpdyno.servers.cell.possible import cell_complaint, possible
 from httpdyno.servers.cell.seat import CellSeat, open_cell

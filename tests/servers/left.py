@@ -5,7 +5,7 @@ import json
 import msgspec
 from msgspec.structs import replace
 
-from httpdyno.process_identity import ProcessIdentity
+from httpdyno.host.process_identity import ProcessIdentity
 from httpdyno.servers.live_process import process_info
 from httpdyno.servers.root_folder import disk_root
 

@@ -15,7 +15,7 @@ import pytest
 from tests.servers.left import KEY, left_by, owned_by, session_of
 
 from httpdyno.errors import AdapterError
-from httpdyno.process_identity import Life
+from httpdyno.host.process_identity import Life
 from httpdyno.servers import ownership, removal, root_folder
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.leftovers import doubtful_folders, reap_leftovers
@@ -228,7 +228,7 @@ def test_of_an_owner_who_cannot_be_looked_for_nothing_is_ended_or_removed(
 ):
     # Root of the machine could see that there is no such pid namespace.
     monkeypatch.setattr(os, "geteuid", os.getuid)
-    monkeypatch.setattr("httpdyno.process_identity._FIRST_PID_NAMESPACE", "not ours")
+    monkeypatch.setattr("httpdyno.host.process_identity._FIRST_PID_NAMESPACE", "not ours")
     if "boot" in change:
         change = change | {"host": "elsewhere"}
     with somebody() as bystander:

@@ -2,7 +2,7 @@ import os
 import signal
 import subprocess
 
-from httpdyno.procfs import ProcessStat
+from httpdyno.host.procfs import ProcessStat
 from httpdyno.servers.live_process import end_all, process_info, send, session_members
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
+from httpdyno.host.data_folder import data_folder
 from httpdyno.store import database
 from httpdyno.store.location import Location, store_location
 

@@ -3,8 +3,8 @@ import socket
 import pytest
 from msgspec.structs import replace
 
-from httpdyno import process_identity
-from httpdyno.process_identity import ProcessIdentity
+from httpdyno.host import process_identity
+from httpdyno.host.process_identity import ProcessIdentity
 from httpdyno.store.owner import may_be_at_it, refusal
 
 ME = ProcessIdentity.me()

@@ -19,8 +19,9 @@ from tests.conformance.record import (
 )
 from tests.conformance.store import StoreConformance
 
-from httpdyno import private_file
 from httpdyno.errors import StoreError
+from httpdyno.host import private_file
+from httpdyno.host.private_file import locked
 from httpdyno.model import (
     Configuration,
     LatencySoFar,
@@ -29,7 +30,6 @@ from httpdyno.model import (
     StartServers,
     Telemetry,
 )
-from httpdyno.private_file import locked
 from httpdyno.store import Store, database
 from httpdyno.store.payload import from_text
 from httpdyno.store.schema import HEAD, starts

@@ -14,8 +14,8 @@ from tests.conformance.collector import TOLD, CollectorCase, CollectorConformanc
 from tests.telemetry.burner import BURNED_S, burners, ended, worked
 from tests.telemetry.test_process_tree import TICKS_S, agree, read_beside, told
 
+from httpdyno.host.procfs import ignores_children
 from httpdyno.model import Telemetry
-from httpdyno.procfs import ignores_children
 from httpdyno.servers import process as server_process
 from httpdyno.servers.control_group import make_group, parent_group, remove_group
 from httpdyno.servers.process import ServerProcess

@@ -3,7 +3,7 @@
 import pytest
 from tests.conformance.collector import TOLD
 
-from httpdyno import procfs
+from httpdyno.host import procfs
 from httpdyno.telemetry import proc_file, process_tree, worker
 from httpdyno.telemetry.account import AccountCollector, GroupAccount, TreeAccount
 from httpdyno.telemetry.process_tree import Usage

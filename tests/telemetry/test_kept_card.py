@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.data_folder import data_folder
+from httpdyno.host.data_folder import data_folder
 from httpdyno.model import MachineCard
 from httpdyno.telemetry import kept_card
 from httpdyno.telemetry.kept_card import card_of_boot, fresh_card, known_card

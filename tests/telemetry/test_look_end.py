@@ -3,7 +3,7 @@
 from tests.telemetry.waiting_server import PARENT, looked_at, waiting
 
 from httpdyno.errors import AdapterError
-from httpdyno.sock_diag import Diagnosis
+from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.telemetry.look import end
 from httpdyno.telemetry.look.end import Ends
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.procfs import ProcessStat
+from httpdyno.host.procfs import ProcessStat
 from httpdyno.telemetry.look.allowance import cpus, hits, quota_of, quotas
 from httpdyno.telemetry.look.ledger import (
     Account,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.procfs import ProcessStat
+from httpdyno.host.procfs import ProcessStat
 from httpdyno.telemetry.look import roster
 from httpdyno.telemetry.look.roster import TURNS, Roster
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.telemetry.forked import forked
 
-from httpdyno.procfs import ZOMBIE
+from httpdyno.host.procfs import ZOMBIE
 from httpdyno.telemetry.memory_bound import AVAILABLE, CONTROL_GROUP, memory_bound
 from httpdyno.telemetry.pool import change, pool
 from httpdyno.telemetry.worker import Memory, Sample, Worker, WorkerSampler

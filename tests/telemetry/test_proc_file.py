@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.procfs import content, readable
+from httpdyno.host.procfs import content, readable
 from httpdyno.telemetry.proc_file import KeptFiles, descriptors_to_keep
 
 DEADLINE_S = 10.0

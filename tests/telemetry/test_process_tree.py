@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from httpdyno import procfs
+from httpdyno.host import procfs
 from httpdyno.telemetry.process_tree import ProcessTree, Usage
 
 DEADLINE_S = 20

@@ -7,7 +7,7 @@ import pytest
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 from tests.telemetry.waiting_server import await_true
 
-from httpdyno.procfs import content
+from httpdyno.host.procfs import content
 from httpdyno.telemetry import disk
 from httpdyno.telemetry.status_slots import served_by_pid
 from httpdyno.telemetry.under_load import BY_CPU, BY_ONE, BY_STATUS, LoadedPool

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 
-from httpdyno import procfs
+from httpdyno.host import procfs
 from httpdyno.telemetry import worker as module
 from httpdyno.telemetry.observed import observed
 from httpdyno.telemetry.pool import pool

@@ -9,8 +9,8 @@ from msgspec import structs
 from tests.telemetry.forked import forked
 from tests.telemetry.test_pool import MIB, worker
 
+from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import OfWorkers
-from httpdyno.procfs import ZOMBIE
 from httpdyno.telemetry.memory_bound import memory_bound
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.process_tree import memory_of

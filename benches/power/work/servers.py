@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.cli.find_study import open_study
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.model import Study
 from httpdyno.registry import load_adapter
 from httpdyno.servers.adapter import NotRunning, Running

@@ -19,9 +19,9 @@ from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.new_folder import new_folder
 from httpdyno.model import ServerSpec, SideCommand, Site, Workload
-from httpdyno.new_folder import new_folder
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker

@@ -15,11 +15,11 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Burst, Measurement, Workload
 from httpdyno.servers.site.running import SiteRunning
-from httpdyno.sock_diag import Diagnosis
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions

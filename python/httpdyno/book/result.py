@@ -9,11 +9,11 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.book.experiment import Word
-from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
-from httpdyno.foreign_text import reason
+from httpdyno.host.data_folder import data_folder
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.private_file import HeldError, locked
 from httpdyno.model import Record
-from httpdyno.private_file import HeldError, locked
 
 _FILE = "book.json"
 _LOCK = "book.lock"

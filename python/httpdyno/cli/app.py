@@ -29,7 +29,7 @@ from httpdyno.cli.standard_streams import (
     tell_hint,
 )
 from httpdyno.errors import AdapterError, HttpdynoError, OutputError
-from httpdyno.interruption import let_no_signal_change_the_end, take_signals
+from httpdyno.host.interruption import let_no_signal_change_the_end, take_signals
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from httpdyno.cli.find_study import open_study
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.one_start import Up, one_server
+from httpdyno.host.runnable import own_program
 from httpdyno.model import Level, RatioInterval, Study
 from httpdyno.registry import load_target
-from httpdyno.runnable import own_program
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.stats.verdict import holds_border
 from httpdyno.units import format_number

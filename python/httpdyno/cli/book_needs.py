@@ -6,9 +6,9 @@ from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import Arithmetic, Clients, Count, Experiment, Stat
 from httpdyno.cli.find_study import open_study
 from httpdyno.errors import AdapterError
+from httpdyno.host.runnable import said_by
 from httpdyno.model import Study
 from httpdyno.registry import load_target
-from httpdyno.runnable import said_by
 from httpdyno.servers.limit_group import limits_complaint
 from httpdyno.servers.staging import clean_environment
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from httpdyno.foreign_text import visible
+from httpdyno.host.foreign_text import visible
 
 
 class SafeConsole(Console):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign_text import is_there, is_whole_url
+from httpdyno.host.foreign_text import is_there, is_whole_url
+from httpdyno.host.only_read import only_reading
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
-from httpdyno.only_read import only_reading
 from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 

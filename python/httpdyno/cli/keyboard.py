@@ -9,7 +9,7 @@ import tty
 from types import TracebackType
 from typing import Any, Self
 
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 
 _CONTROLS = 6
 """Where `termios.tcgetattr` has the control characters."""

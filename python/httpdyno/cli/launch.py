@@ -19,8 +19,8 @@ from httpdyno.cli.trusted_study import open_to_run, to_go_on
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
 from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, Study
-from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.site.isolation import enter_for

@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 
 _FRAMES_PER_S = 4.0
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -12,7 +12,7 @@ from httpdyno.cli.option import ForceOption, HtmlOption, JsonOption, VerboseOpti
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import StoreError, UsageError
-from httpdyno.foreign_text import kept_bytes
+from httpdyno.host.foreign_text import kept_bytes
 from httpdyno.model import RunUnderWay
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.their_files import is_proven, patch_text

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 
 from httpdyno.errors import OutputError
-from httpdyno.foreign_text import reason, visible
+from httpdyno.host.foreign_text import reason, visible
 
 _STANDARD = (0, 1, 2)
 _RED, _CYAN = 31, 36

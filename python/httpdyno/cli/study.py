@@ -40,8 +40,8 @@ from httpdyno.cli.standard_streams import say
 from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import NotRunError
 from httpdyno.experiment.phase_words import phases_words
+from httpdyno.host.only_read import only_reading
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
-from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values

@@ -31,8 +31,8 @@ from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.experiment.short_budget import enough_words
 from httpdyno.experiment.usable_start import arm_trouble
+from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
-from httpdyno.only_read import only_reading
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import calls_table

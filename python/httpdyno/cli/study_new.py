@@ -12,7 +12,7 @@ from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import OutputError, UsageError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.registry import load_adapter
 from httpdyno.study.starter import STARTERS, Wish, starter
 

@@ -17,7 +17,7 @@ from httpdyno.cli.find_study import bundled_studies, open_study, study_path
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import Study
 from httpdyno.study.trust.held import Held, changed_files, held
 from httpdyno.study.trust.owner import doubt_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.foreign_text import visible
+from httpdyno.host.foreign_text import visible
 from httpdyno.study.uses import Use
 
 

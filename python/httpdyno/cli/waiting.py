@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.cli.standard_streams import tell
-from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.host.data_folder import data_folder
+from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.private_file import opened_own
 from httpdyno.model import LoadOutcome
-from httpdyno.private_file import opened_own
 from httpdyno.secret import with_digests
 
 MOST_FILES = 100

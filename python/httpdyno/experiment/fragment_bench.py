@@ -11,7 +11,7 @@ from typing import Self
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.fragment_start import FragmentStart, Seat
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.model import (
     Configuration,
     HostFacts,

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from httpdyno import _native
 from httpdyno.errors import EngineError, UsageError
-from httpdyno.foreign_text import opened_regular, reason
+from httpdyno.host.foreign_text import opened_regular, reason
 from httpdyno.load.message import spec_message
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import RateStage, Replay, RequestSpec, Stages, Workload

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from httpdyno import __version__, _native
 from httpdyno.errors import UsageError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.host.foreign_text import read_regular, reason
 from httpdyno.load.access_log import Recording
 from httpdyno.model import RequestSpec, TlsSpec, VisitStep, Workload
 

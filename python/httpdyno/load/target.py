@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, urlsplit
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.foreign_text import is_whole_url
+from httpdyno.host.foreign_text import is_whole_url
 
 _PORTS = {"http": 80, "https": 443}
 _SUCH = "such as `http://localhost:8000/path`"

@@ -7,7 +7,7 @@ import os
 from _signal import pidfd_send_signal
 from types import TracebackType
 
-from httpdyno.procfs import children_now, walk
+from httpdyno.host.procfs import children_now, walk
 
 _AT_ONCE = 200
 """As many are signalled together: each is held by a descriptor, and those are few."""

@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.group_folder import group_folders
-from httpdyno.procfs import ProcessStat
+from httpdyno.host.group_folder import group_folders
+from httpdyno.host.procfs import ProcessStat
 from httpdyno.servers.live_process import process_info
 from httpdyno.servers.root_folder import is_own_folder
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from httpdyno.interruption import cleaning
-from httpdyno.process_identity import Life
-from httpdyno.procfs import ProcessStat
+from httpdyno.host.interruption import cleaning
+from httpdyno.host.process_identity import Life
+from httpdyno.host.procfs import ProcessStat
 from httpdyno.servers.control_group import (
     end_group,
     group_members,

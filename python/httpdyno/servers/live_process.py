@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.process_identity import sees_own_processes
-from httpdyno.procfs import ProcessStat, children_among, children_now, stat_of, walk
+from httpdyno.host.process_identity import sees_own_processes
+from httpdyno.host.procfs import ProcessStat, children_among, children_now, stat_of, walk
 
 MARK = "HTTPDYNO_INSTANCE"
 """Environment variable with a path in the instance's folder, different for each session, and the

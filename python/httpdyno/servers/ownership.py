@@ -22,10 +22,10 @@ from typing import Any
 
 import msgspec
 
-from httpdyno.boot import boot_id
-from httpdyno.foreign_text import reason
-from httpdyno.private_file import opened_own, taken
-from httpdyno.process_identity import Life, ProcessIdentity
+from httpdyno.host.boot import boot_id
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.private_file import opened_own, taken
+from httpdyno.host.process_identity import Life, ProcessIdentity
 
 _LINE_BYTES = 16 << 10
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -18,9 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, RevertError
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
+from httpdyno.host.procfs import ProcessStat
 from httpdyno.model import LimitValues
-from httpdyno.procfs import ProcessStat
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import (

@@ -33,7 +33,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.host.foreign_text import read_regular, reason
 from httpdyno.model import (
     Configuration,
     Level,

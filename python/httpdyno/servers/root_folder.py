@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
-from httpdyno.private_file import HeldError, locked
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.private_file import HeldError, locked
+from httpdyno.host.writers import held
 from httpdyno.servers.user_namespace import outside_ids
-from httpdyno.writers import held
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 MEMORY_VARIABLE = "HTTPDYNO_MEMORY_DIR"

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from httpdyno.errors import AdapterError
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.model import ServerSpec, SideCommand
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.render import Variables, is_shared, rendered_commands

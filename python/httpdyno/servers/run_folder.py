@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Self
 
 from httpdyno.errors import AdapterError, RevertError
-from httpdyno.foreign_text import reason
-from httpdyno.interruption import cleaning
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.interruption import cleaning
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.leftovers import clear_run
 from httpdyno.servers.live_process import process_info

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
-from httpdyno.private_file import opened_own
-from httpdyno.process_identity import ProcessIdentity
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.private_file import opened_own
+from httpdyno.host.process_identity import ProcessIdentity
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.live_process import Mark, process_info
 from httpdyno.servers.ownership import is_trusted, owner_of, ownership

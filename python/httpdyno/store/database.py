@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
-from httpdyno.private_file import HeldError, locked
+from httpdyno.host.data_folder import data_folder
+from httpdyno.host.private_file import HeldError, locked
 from httpdyno.store.location import Location, store_location
 from httpdyno.store.schema import HEAD
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
-from httpdyno.data_folder import data_folder, expanded
 from httpdyno.errors import StoreError
-from httpdyno.foreign_text import is_whole_url
+from httpdyno.host.data_folder import data_folder, expanded
+from httpdyno.host.foreign_text import is_whole_url
 
 FILE_NAME = "httpdyno.db"
 _SQLITE = "sqlite:///"

@@ -2,7 +2,7 @@
 
 import socket
 
-from httpdyno.process_identity import Life, ProcessIdentity
+from httpdyno.host.process_identity import Life, ProcessIdentity
 
 
 def may_be_at_it(owner: ProcessIdentity, *, is_shared: bool = False) -> bool:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
+from httpdyno.host.process_identity import ProcessIdentity
 from httpdyno.model import (
     HostFacts,
     LoadOutcome,
@@ -27,7 +28,6 @@ from httpdyno.model import (
     TurnsOutcome,
     WindowRecord,
 )
-from httpdyno.process_identity import ProcessIdentity
 from httpdyno.secret import with_digests, workload_without_values
 from httpdyno.store.database import Database
 from httpdyno.store.owner import may_be_at_it, refusal

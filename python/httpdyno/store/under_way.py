@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from httpdyno.host.process_identity import ProcessIdentity
 from httpdyno.model import (
     ArmUnderWay,
     PoolMemory,
@@ -19,7 +20,6 @@ from httpdyno.model import (
     StartServers,
     StartUnderWay,
 )
-from httpdyno.process_identity import ProcessIdentity
 from httpdyno.store.payload import from_text
 from httpdyno.store.query import key_of, of_same_start, summaries
 from httpdyno.store.schema import runs, starts, windows

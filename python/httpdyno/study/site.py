@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError
-from httpdyno.foreign_text import is_there
+from httpdyno.host.foreign_text import is_there
 from httpdyno.model.knob import KnobInfo
 from httpdyno.model.side_command import SideCommand
 from httpdyno.model.site import Member, Site

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign_text import is_there
+from httpdyno.host.foreign_text import is_there
 from httpdyno.load.check import PLACEHOLDERS
 from httpdyno.load.traffic import workload_from
 from httpdyno.load.traffic_table import FirstTable, RequestTable, WorkloadTable

@@ -29,9 +29,9 @@ from typing import Protocol
 
 from msgspec import structs
 
-from httpdyno.group_folder import group_folders
+from httpdyno.host.group_folder import group_folders
+from httpdyno.host.procfs import content
 from httpdyno.model import Telemetry
-from httpdyno.procfs import content
 from httpdyno.telemetry.kernel_text import counters
 from httpdyno.telemetry.process_tree import (
     Memory,

@@ -16,7 +16,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from httpdyno.procfs import readable
+from httpdyno.host.procfs import readable
 from httpdyno.telemetry.look.ledger import Account, Identity, Transfers, moved, settled, transferred
 from httpdyno.telemetry.worker import Sample, Worker, not_visible
 

@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
-from httpdyno.procfs import readable
+from httpdyno.host.procfs import readable
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _ENTRY_BYTES = 8

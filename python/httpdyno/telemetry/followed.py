@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from httpdyno.host.procfs import stat_of
 from httpdyno.model import RootProcess
-from httpdyno.procfs import stat_of
 from httpdyno.telemetry.account import account_found
 
 Roots = tuple[RootProcess, ...]

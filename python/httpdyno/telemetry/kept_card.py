@@ -12,9 +12,9 @@ from typing import TypedDict
 import msgspec
 
 import httpdyno
-from httpdyno.boot import boot_id
-from httpdyno.data_folder import data_folder
-from httpdyno.foreign_text import reason
+from httpdyno.host.boot import boot_id
+from httpdyno.host.data_folder import data_folder
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import MachineCard, Record
 from httpdyno.telemetry.machine_card import machine_card
 

@@ -7,7 +7,7 @@ Documentation/networking/snmp_counter.rst.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from httpdyno.group_folder import group_folders
+from httpdyno.host.group_folder import group_folders
 
 _TCP_EXTENSIONS = "TcpExt:"
 

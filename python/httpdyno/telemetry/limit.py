@@ -15,8 +15,8 @@ from typing import Protocol
 
 from msgspec import structs
 
+from httpdyno.host.procfs import content
 from httpdyno.model import Telemetry
-from httpdyno.procfs import content
 from httpdyno.telemetry.kernel_text import counters
 from httpdyno.telemetry.look.allowance import hits
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from msgspec import structs
 
-from httpdyno.foreign_text import visible
+from httpdyno.host.foreign_text import visible
 from httpdyno.model import LogKind, LogLevel, LogLines
 from httpdyno.secret import without_passwords
 

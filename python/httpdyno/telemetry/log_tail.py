@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from httpdyno.foreign_folder import ForeignFolder
+from httpdyno.host.foreign_folder import ForeignFolder
 from httpdyno.model import LogLines
 from httpdyno.telemetry.log_line import log_lines
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from httpdyno.procfs import content
+from httpdyno.host.procfs import content
 from httpdyno.telemetry.memory_bound import MemoryBound, memory_bound
 from httpdyno.telemetry.pool import Pool, pool
 from httpdyno.telemetry.server_sockets import ServerSockets

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Container
 from contextlib import suppress
 
-from httpdyno.procfs import readable
+from httpdyno.host.procfs import readable
 
 BESIDE_A_LOAD = 0.1
 """Of the files that a process may open, where a load's connections are among them."""

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from httpdyno.procfs import (
+from httpdyno.host.procfs import (
     DEAD,
     ProcessStat,
     children_now,

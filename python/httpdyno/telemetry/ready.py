@@ -4,7 +4,7 @@
 Source: the kernel's Documentation/scheduler/sched-stats.rst.
 """
 
-from httpdyno.procfs import of_process, thread_ids
+from httpdyno.host.procfs import of_process, thread_ids
 from httpdyno.telemetry.account import Account
 
 

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Collection, Mapping
 
 from httpdyno.errors import AdapterError
-from httpdyno.procfs import content
-from httpdyno.sock_diag import Diagnosis
+from httpdyno.host.procfs import content
+from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.telemetry.kernel_text import tcp_extensions
 from httpdyno.telemetry.surroundings import ListenQueue, Sockets
 from httpdyno.telemetry.worker import not_visible

@@ -7,7 +7,7 @@ and then only other windows can say whose fault it is.
 Pages that came back from swap are those of the whole machine, as no cheap file has them by process;
 on a machine without swap nobody asks. An edge takes 4 to 5 µs, and 11 µs more where there is swap:
 
-    python -m timeit -s 'from httpdyno.procfs import content' \
+    python -m timeit -s 'from httpdyno.host.procfs import content' \
         'content(b"/proc/vmstat")'
 
 Source: the kernel's Documentation/accounting/psi.rst and Documentation/admin-guide/cgroup-v2.rst.
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from msgspec import structs
 
+from httpdyno.host.procfs import content
 from httpdyno.model import Telemetry
-from httpdyno.procfs import content
 
 _MACHINE = b"/proc/pressure/memory"
 _SWAP_INS = b"\npswpin "

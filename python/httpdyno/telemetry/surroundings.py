@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpdyno.procfs import content
+from httpdyno.host.procfs import content
 from httpdyno.telemetry.kernel_text import (
     Pressure,
     counters,

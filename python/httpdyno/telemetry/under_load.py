@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpdyno.procfs import content
+from httpdyno.host.procfs import content
 from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.disk import Disk, DiskTransfers
 from httpdyno.telemetry.pool import pool

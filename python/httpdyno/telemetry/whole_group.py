@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from httpdyno.group_folder import group_folders
+from httpdyno.host.group_folder import group_folders
 from httpdyno.telemetry.account import group_cpu_s, members
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from httpdyno.procfs import (
+from httpdyno.host.procfs import (
     DEAD,
     ZOMBIE,
     ProcessStat,

@@ -15,6 +15,7 @@ from httpdyno.experiment.answer.rehearsed import (
     not_rehearsed,
     rehearsed_of,
 )
+from httpdyno.host.new_folder import new_folder
 from httpdyno.model import (
     Door,
     Member,
@@ -29,7 +30,6 @@ from httpdyno.model import (
     Users,
     Workload,
 )
-from httpdyno.new_folder import new_folder
 
 SITE = Site(members=(Member(name="front", kind="toy", main="/srv/a.toy"),), host="a.example")
 LOAD = Workload(requests=(RequestSpec(path="/x", headers=(("Accept-Encoding", "gzip"),)),))

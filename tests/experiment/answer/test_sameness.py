@@ -13,6 +13,7 @@ from httpdyno.experiment.answer.ask import Answer, Question
 from httpdyno.experiment.answer.rehearsed import Asked, UnlikeRehearsalError
 from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.start_arm import Arm
+from httpdyno.host.new_folder import new_folder
 from httpdyno.model import (
     Configuration,
     Effective,
@@ -26,7 +27,6 @@ from httpdyno.model import (
     Users,
     Workload,
 )
-from httpdyno.new_folder import new_folder
 
 START, OTHER = Configuration(values={"n": 0}), Configuration(values={"n": 1})
 STUDY = Study(

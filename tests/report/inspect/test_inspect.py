@@ -11,8 +11,8 @@ from tests.report.plain import plain_text
 
 from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules.facts import Measured
+from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
-from httpdyno.procfs import ZOMBIE
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
 from httpdyno.report.inspect.json import inspect_json

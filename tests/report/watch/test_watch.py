@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from tests.report.plain import WIDTH, plain_text
 
+from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Behind
-from httpdyno.procfs import ZOMBIE
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View

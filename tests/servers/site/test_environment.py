@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.procfs import stat_of
 from httpdyno.model import Member
-from httpdyno.procfs import stat_of
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.site.environment import (
     member_environment,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from httpdyno.host.runnable import NotOursError
 from httpdyno.model import Member
-from httpdyno.runnable import NotOursError
 from httpdyno.servers.site.member_user import as_own_user, own_user
 from httpdyno.servers.unit import variable_files
 

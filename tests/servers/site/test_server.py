@@ -11,7 +11,7 @@ import pytest
 from tests.servers.site.toy import Toy
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import kept_bytes
+from httpdyno.host.foreign_text import kept_bytes
 from httpdyno.model import Configuration, Effective, Member, ServerLimits, ServerSpec, Site
 from httpdyno.report.study.their_files import patch_text
 from httpdyno.servers.adapter import NotRunning

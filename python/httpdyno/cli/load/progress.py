@@ -16,7 +16,7 @@ from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.errors import EngineError, TargetError
-from httpdyno.interruption import ENDS
+from httpdyno.host.interruption import ENDS
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import LiveLoad, Measurement, Workload
 from httpdyno.report.shared.phrase import plural

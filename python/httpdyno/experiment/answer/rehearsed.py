@@ -27,7 +27,8 @@ from httpdyno.experiment.answer.ask import (
 from httpdyno.experiment.answer.coding import MOST_BYTES, decoded
 from httpdyno.experiment.answer.likeness import Likeness
 from httpdyno.experiment.answer.reading import readings
-from httpdyno.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.new_folder import NewFolder
 from httpdyno.model import (
     Record,
     RequestSpec,
@@ -37,7 +38,6 @@ from httpdyno.model import (
     Study,
     Workload,
 )
-from httpdyno.new_folder import NewFolder
 
 ANSWERS = "rehearsal-answers.json"
 """In the study's folder."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from httpdyno.foreign_text import readable
+from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report.shared.phrase import NOTHING, plural

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from httpdyno.foreign_text import readable
+from httpdyno.host.foreign_text import readable
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.report.study.verdict_text import (
     bounds_text,

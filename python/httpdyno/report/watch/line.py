@@ -1,6 +1,6 @@
 """A look at a server in one line, for a log."""
 
-from httpdyno.foreign_text import visible
+from httpdyno.host.foreign_text import visible
 from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.watch.phrase import (

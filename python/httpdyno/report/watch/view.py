@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.foreign_text import visible
+from httpdyno.host.foreign_text import visible
 from httpdyno.model import Behind
 from httpdyno.report.inspect.pool_text import age
 from httpdyno.report.shared.log_text import log_texts

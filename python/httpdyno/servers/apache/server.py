@@ -11,8 +11,8 @@ takes seconds. `apache2 -k stop` is never used: it reads a pid file, and pid fil
 from collections.abc import Mapping
 from pathlib import Path
 
+from httpdyno.host.runnable import NotOursError
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec
-from httpdyno.runnable import NotOursError
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.apache import in_force
 from httpdyno.servers.apache.as_read import absent_perl_modules, installation

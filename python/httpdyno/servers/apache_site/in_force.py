@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
+from httpdyno.host.sock_diag import ListeningSocket
 from httpdyno.model import KnobInfo, Level, Reading, Survey, level_text
 from httpdyno.servers.apache.in_force import adjustments
 from httpdyno.servers.apache_site.dump import Dump, parsed_dump
@@ -33,7 +34,6 @@ from httpdyno.servers.apache_site.setting import (
     said_text,
 )
 from httpdyno.servers.apache_site.spare import FOUND, spare_names, spare_values
-from httpdyno.sock_diag import ListeningSocket
 
 _EVERYWHERE = ("0.0.0.0:", "[::]:")
 _KEPT = re.compile(r"changing (\w+) to \d+ from original value of (\d+) not allowed")

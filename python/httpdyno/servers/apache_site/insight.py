@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.sock_diag import listening_sockets
 from httpdyno.model import Effective, KnobInfo, Level, Survey, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import in_force as study
@@ -23,7 +24,6 @@ from httpdyno.servers.site.adapter import Seat
 from httpdyno.servers.site.listener import reached_at
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import HttpStatusPage, StatusPage
-from httpdyno.sock_diag import listening_sockets
 
 DUMP = "apache-dump.txt"
 _DUMP_BYTES = 1 << 25

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.runnable import own_program
 from httpdyno.model import Member
-from httpdyno.runnable import own_program
 from httpdyno.servers.apache.installation import MODULE_FOLDERS, find_binary
 from httpdyno.servers.apache_site.environment import sourced_variables
 from httpdyno.servers.apache_site.walk import Walked

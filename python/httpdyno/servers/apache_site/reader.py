@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import Member
 from httpdyno.servers.apache_site.directive import Directive
 from httpdyno.servers.apache_site.environment import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.servers.apache_site.directive import TRANSPARENT, Directive, Section
 from httpdyno.servers.apache_site.environment import filled, resolved
 from httpdyno.servers.apache_site.include import Files, included, is_pattern

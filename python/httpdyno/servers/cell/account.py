@@ -4,7 +4,7 @@ import resource
 from collections.abc import Mapping
 
 from httpdyno.errors import AdapterError
-from httpdyno.runnable import account
+from httpdyno.host.runnable import account
 
 Limits = Mapping[str, tuple[int, int]]
 """Name as in `NOFILE` → what is in force and up to what it may be raised, as `setrlimit` has it."""

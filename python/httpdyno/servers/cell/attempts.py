@@ -19,7 +19,7 @@ from contextlib import ExitStack, closing, suppress
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
-from httpdyno.foreign_text import kept_text, readable, visible
+from httpdyno.host.foreign_text import kept_text, readable, visible
 from httpdyno.servers.address import place_of
 from httpdyno.servers.calls import listener as calls
 from httpdyno.servers.calls import refusal

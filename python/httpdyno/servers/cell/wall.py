@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_path import folders_below
-from httpdyno.foreign_text import Rights
+from httpdyno.host.foreign_path import folders_below
+from httpdyno.host.foreign_text import Rights
 from httpdyno.model import Door, LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.address import SOCKET_PATH_BYTES

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpdyno.foreign_text import Rights
+from httpdyno.host.foreign_text import Rights
 from httpdyno.model import Door
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import opened_regular
-from httpdyno.runnable import NotOursError, said_by
+from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.runnable import NotOursError, said_by
 from httpdyno.servers.command.site_knob import GLIBC, GO, NODE, PHP
 
 _HEAD_BYTES = 256

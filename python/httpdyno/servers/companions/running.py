@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
 from httpdyno.servers.adapter import Acting, Limited, Logged, NotRunning, Prepared, Running
 from httpdyno.servers.companions.names import SEPARATOR, SERVER

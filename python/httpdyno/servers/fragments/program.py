@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from httpdyno.errors import AdapterError
-from httpdyno.procfs import process_clock, stat_of
+from httpdyno.host.procfs import process_clock, stat_of
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import remove_place

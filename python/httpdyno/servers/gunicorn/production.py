@@ -5,8 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.runnable import NotOursError
 from httpdyno.model import Level, ServerSpec
-from httpdyno.runnable import NotOursError
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.gunicorn.overlay import flags, overlay, own_places
 from httpdyno.servers.python_program import python_environment, python_of

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, TargetError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.servers.listening import address_text, socket_inodes
 from httpdyno.servers.network import network_of, within
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import opened_regular
-from httpdyno.runnable import PATH, own_program, said_by
+from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.runnable import PATH, own_program, said_by
 
 _PROGRAMS = ("nginx", "openresty", "angie")
 _FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/usr/local/openresty/bin")

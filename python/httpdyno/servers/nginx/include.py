@@ -13,7 +13,7 @@ from dataclasses import replace
 from fnmatch import translate
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.servers.nginx.tree import DEEPEST, Directive, parsed, walk
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.site.their_files import TheirFiles

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.sock_diag import ListeningSocket, listening_sockets
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.link import seen_file
@@ -30,7 +31,6 @@ from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage
-from httpdyno.sock_diag import ListeningSocket, listening_sockets
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import Edit, Survey
 from httpdyno.servers.link import led
 from httpdyno.servers.nginx.backend import default_port, with_port

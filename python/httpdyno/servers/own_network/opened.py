@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.servers.adapter import Enclosure, Place
 from httpdyno.servers.cell.making import STEPS, made, namespaces_of, network_held
 from httpdyno.servers.cell.step import Step, packed

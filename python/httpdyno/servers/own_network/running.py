@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
 from httpdyno.servers.adapter import (
     Accompanied,

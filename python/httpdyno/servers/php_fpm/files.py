@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import Member
 from httpdyno.servers.link import is_kernels
 from httpdyno.servers.php_fpm.configuration import (

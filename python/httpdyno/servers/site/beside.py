@@ -16,8 +16,8 @@ from typing import Literal
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.runnable import account
 from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
-from httpdyno.runnable import account
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.own_folder import held_own, let_through
 from httpdyno.servers.render import (

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular, reason
+from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.process_identity import has_gained_rights, process_users
+from httpdyno.host.procfs import stat_of
 from httpdyno.model import Member
-from httpdyno.process_identity import has_gained_rights, process_users
-from httpdyno.procfs import stat_of
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.staging import INHERITED
 from httpdyno.servers.unit import variable_files, variables_of

@@ -16,13 +16,13 @@ from pathlib import PurePosixPath
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_path import names_in
-from httpdyno.foreign_text import opened_regular, reason
+from httpdyno.host.foreign_path import names_in
+from httpdyno.host.foreign_text import opened_regular, reason
+from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.runnable import PATH, account, user_name, whom, writers_of
+from httpdyno.host.writers import writers_at
 from httpdyno.model import Member
-from httpdyno.own_ids import is_root_of_the_machine
-from httpdyno.runnable import PATH, account, user_name, whom, writers_of
 from httpdyno.servers.site.environment import environment_sources, readable_variables
-from httpdyno.writers import writers_at
 
 _ENVVARS = "envvars"
 """What a shell reads beside Debian's main file of Apache, before each start."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.runnable import PATH, NotOursError, own_program, said_by
+from httpdyno.host.runnable import PATH, NotOursError, own_program, said_by
 
 _DAYS = "3650"
 _TIME_LIMIT_S = 60.0

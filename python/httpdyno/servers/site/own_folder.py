@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from httpdyno.host.runnable import account
 from httpdyno.model import Member
-from httpdyno.runnable import account
 from httpdyno.servers.own_folder import held_own, let_through
 from httpdyno.servers.seat import Seat
 

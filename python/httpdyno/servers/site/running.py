@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpdyno.interruption import cleaning
+from httpdyno.host.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
 from httpdyno.servers.address import held_socket, unix_address

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError, HttpdynoError
-from httpdyno.foreign_text import Rights, kept_text
+from httpdyno.host.foreign_text import Rights, kept_text
 from httpdyno.model import (
     ChangeSet,
     Configuration,

@@ -17,10 +17,10 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.errors import StudyFileError
-from httpdyno.foreign_folder import ForeignFolder
-from httpdyno.foreign_text import Rights, read_regular, reason
+from httpdyno.host.foreign_folder import ForeignFolder
+from httpdyno.host.foreign_text import Rights, read_regular, reason
+from httpdyno.host.new_folder import NewFolder
 from httpdyno.model import Member, Record, Survey
-from httpdyno.new_folder import NewFolder
 from httpdyno.servers.site.adapter import MemberFiles
 
 RECORD = "snapshot.json"

@@ -11,10 +11,10 @@ import stat
 from contextlib import suppress
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_path import held, names_in
-from httpdyno.foreign_text import Rights, read_file
-from httpdyno.reading_as import reading_as
-from httpdyno.runnable import account
+from httpdyno.host.foreign_path import held, names_in
+from httpdyno.host.foreign_text import Rights, read_file
+from httpdyno.host.reading_as import reading_as
+from httpdyno.host.runnable import account
 from httpdyno.servers.link import is_kernels
 
 _LARGEST_BYTES = 16 << 20

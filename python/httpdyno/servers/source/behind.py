@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.sock_diag import Connection, Diagnosis
 from httpdyno.model import Backend, Behind
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import Inspected, serving
 from httpdyno.servers.source.machine import Machine
-from httpdyno.sock_diag import Connection, Diagnosis
 
 _UNKNOWN_KIND = "command"
 

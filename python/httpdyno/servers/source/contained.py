@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TypeVar
 
 from httpdyno.errors import AdapterError, HttpdynoError
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_text import reason
 
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)

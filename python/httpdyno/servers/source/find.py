@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, HttpdynoError, UsageError
-from httpdyno.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member
-from httpdyno.process_identity import has_gained_rights
 from httpdyno.servers.site.environment import is_setting, process_source
 from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.source.activation import activated, is_handed

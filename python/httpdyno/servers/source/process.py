@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.procfs import children_among, content, stat_of, status_words, walk
+from httpdyno.host.procfs import children_among, content, stat_of, status_words, walk
 
 PROC = Path("/proc")
 

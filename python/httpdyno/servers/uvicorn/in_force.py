@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from httpdyno.host.sock_diag import listening_sockets
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.seen import process_texts
@@ -10,7 +11,6 @@ from httpdyno.servers.listening import accepting
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.uvicorn.knob import KNOBS, told
-from httpdyno.sock_diag import listening_sockets
 
 SOURCE = "its processes, the kernel and its command line"
 _REFUSES = frozenset({1, 2, 3})

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.runnable import NotOursError
 from httpdyno.model import Configuration, KnobInfo, ServerSpec
-from httpdyno.runnable import NotOursError
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.server import COMMAND_LINE, own_user, run_folder

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import StudyFileError
-from httpdyno.foreign_path import held as held_path
-from httpdyno.foreign_text import reason
+from httpdyno.host.foreign_path import held as held_path
+from httpdyno.host.foreign_text import reason
 from httpdyno.study.trust.links import Names, written_link
 from httpdyno.study.trust.named import named_outside
 from httpdyno.units import format_bytes

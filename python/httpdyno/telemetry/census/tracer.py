@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, RevertError, TargetError
-from httpdyno.interruption import cleaning
-from httpdyno.procfs import (
+from httpdyno.host.interruption import cleaning
+from httpdyno.host.procfs import (
     children_now,
     content,
     of_process,
@@ -26,7 +26,7 @@ from httpdyno.procfs import (
     thread_ids,
     walk,
 )
-from httpdyno.runnable import own_program
+from httpdyno.host.runnable import own_program
 
 _ATTACH_S = 10.0
 _DETACH_S = 5.0

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from httpdyno.group_folder import group_folders
+from httpdyno.host.group_folder import group_folders
 from httpdyno.telemetry.kernel_text import counters
 
 

@@ -11,7 +11,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from httpdyno.errors import AdapterError
-from httpdyno.sock_diag import Connection, Diagnosis, ListeningSocket
+from httpdyno.host.sock_diag import Connection, Diagnosis, ListeningSocket
 
 _SOCKET, _PIPE, _EVENTS = "socket:[", "pipe:[", "anon_inode:"
 

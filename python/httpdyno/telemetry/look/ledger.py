@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from httpdyno.procfs import ProcessStat, content, context_switches, ignores_children, readable
+from httpdyno.host.procfs import ProcessStat, content, context_switches, ignores_children, readable
 from httpdyno.telemetry.look.roster import Member
 from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 

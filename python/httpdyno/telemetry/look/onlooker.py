@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 
+from httpdyno.host.procfs import content
 from httpdyno.model.look import CompanionSeen, Doing, Look, QueueSeen
-from httpdyno.procfs import content
 from httpdyno.telemetry.account import Account, account_found
 from httpdyno.telemetry.kernel_text import running_threads
 from httpdyno.telemetry.look.allowance import cpus

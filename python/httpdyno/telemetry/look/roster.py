@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from httpdyno.procfs import (
+from httpdyno.host.procfs import (
     DEAD,
     KERNEL_LISTS_CHILDREN,
     ZOMBIE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from httpdyno.procfs import DEAD, content, status_words, thread_state
+from httpdyno.host.procfs import DEAD, content, status_words, thread_state
 from httpdyno.telemetry.look import file_lock
 from httpdyno.telemetry.look.call import Call, call, kinds
 from httpdyno.telemetry.look.end import End, Ends

@@ -107,7 +107,7 @@ def opened_regular(path: Path | str) -> BinaryIO:
         OSError: It cannot be opened, is none, or another user's link leads there to what is not
             his; the reason is its `strerror`.
     """
-    from httpdyno.foreign_path import held  # noqa: PLC0415 - help prints, and opens nothing
+    from httpdyno.host.foreign_path import held  # noqa: PLC0415 - help prints, and opens nothing
 
     with held(path) as found:
         # What is none is not even opened: of some devices that alone does something.
@@ -131,7 +131,7 @@ def read_file(path: Path | str, *, limit_bytes: int) -> ReadFile:
     Raises:
         OSError: As `read_regular`.
     """
-    from httpdyno.foreign_path import held  # noqa: PLC0415 - as above
+    from httpdyno.host.foreign_path import held  # noqa: PLC0415 - as above
 
     with held(path) as found:
         _refuse_irregular(found.info().st_mode, path)

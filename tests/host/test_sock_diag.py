@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from httpdyno import sock_diag
 from httpdyno.errors import AdapterError
-from httpdyno.sock_diag import (
+from httpdyno.host import sock_diag
+from httpdyno.host.sock_diag import (
     UNNAMED,
     Diagnosis,
     connection_states,

@@ -13,8 +13,15 @@ from pathlib import Path
 import pytest
 
 import httpdyno
-from httpdyno.foreign_path import folders_below, held, names_in, opened_anew, real_path, real_paths
-from httpdyno.foreign_text import Rights, opened_regular, read_file, read_regular, reason
+from httpdyno.host.foreign_path import (
+    folders_below,
+    held,
+    names_in,
+    opened_anew,
+    real_path,
+    real_paths,
+)
+from httpdyno.host.foreign_text import Rights, opened_regular, read_file, read_regular, reason
 
 SOMEBODY, ANOTHER = 40_001, 40_002
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from httpdyno.foreign_path import Walk, split_root
+from httpdyno.host.foreign_path import Walk, split_root
 
 ANYBODY = -1
 """Stands among writers for all users, and for those of a group that nobody can list."""

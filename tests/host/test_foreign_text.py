@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.foreign_text import (
+from httpdyno.host.foreign_text import (
     kept_bytes,
     kept_text,
     opened_regular,

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from httpdyno.boot import boot_id
-from httpdyno.procfs import content, stat_of, status_words
+from httpdyno.host.boot import boot_id
+from httpdyno.host.procfs import content, stat_of, status_words
 
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own, which sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""

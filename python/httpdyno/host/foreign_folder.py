@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from httpdyno.foreign_path import held, held_below
-from httpdyno.foreign_text import regular
+from httpdyno.host.foreign_path import held, held_below
+from httpdyno.host.foreign_text import regular
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

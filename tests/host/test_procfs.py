@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import httpdyno
-from httpdyno import procfs
-from httpdyno.procfs import (
+from httpdyno.host import procfs
+from httpdyno.host.procfs import (
     ProcessStat,
     children_among,
     children_now,
@@ -168,8 +168,8 @@ def test_a_root_is_asked_for_when_all_before_is_seen():
 
 
 PROCESSES = {
-    "httpdyno.procfs",
-    "httpdyno.process_identity",
+    "httpdyno.host.procfs",
+    "httpdyno.host.process_identity",
     "httpdyno.servers.live_process",
     "httpdyno.servers.source.process",
     "httpdyno.telemetry.worker",
@@ -216,7 +216,7 @@ def is_walk(loop):
 def test_one_place_takes_apart_what_a_process_s_stat_says():
     found = modules_with("stat[\"']|children[\"']")
     takes = {path for path, tree in found.items() if any(map(names_file, ast.walk(tree)))}
-    assert takes == {"procfs.py"}
+    assert takes == {"host/procfs.py"}
 
 
 def test_one_place_walks_trees_of_processes():
@@ -225,7 +225,7 @@ def test_one_place_walks_trees_of_processes():
     knows = {path: tree for path, tree in found.items() if imported(tree) - {"content", "readable"}}
     knows |= modules_with("class ProcessStat")
     walks = {path: sum(map(is_walk, ast.walk(tree))) for path, tree in knows.items()}
-    assert {path: n for path, n in walks.items() if n} == {"procfs.py": 1}
+    assert {path: n for path, n in walks.items() if n} == {"host/procfs.py": 1}
 
 
 def imported(tree):

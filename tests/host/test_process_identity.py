@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from httpdyno import boot, process_identity
-from httpdyno.process_identity import Life, ProcessIdentity
+from httpdyno.host import boot, process_identity
+from httpdyno.host.process_identity import Life, ProcessIdentity
 
 
 def test_the_calling_process_is_alive():
@@ -26,7 +26,7 @@ def test_a_later_process_with_the_same_number_is_another(change):
 
 
 def test_a_process_that_ended_is_gone_before_anybody_waited_for_it():
-    said = "from httpdyno.process_identity import *; print(ProcessIdentity.me().start_ticks)"
+    said = "from httpdyno.host.process_identity import *; print(ProcessIdentity.me().start_ticks)"
     with subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         ticks = int(process.stdout.read())

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from httpdyno.own_ids import is_root_of_the_machine
+from httpdyno.host.own_ids import is_root_of_the_machine
 
 _SETGROUPS = {"x86_64": 116, "aarch64": 159}
 """The call itself: the C library's would change all threads."""

@@ -27,10 +27,10 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import read_regular, reason
-from httpdyno.only_read import check_may_start
-from httpdyno.own_ids import is_root_of_the_machine
-from httpdyno.writers import ANYBODY, Held, held, writers_at, writers_below
+from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.only_read import check_may_start
+from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.writers import ANYBODY, Held, held, writers_at, writers_below
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign_text import reason
-from httpdyno.netlink import answers
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.netlink import answers
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY, _TCPDIAG_GETSOCK = 20, 18

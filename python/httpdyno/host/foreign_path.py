@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.own_ids import is_root_of_the_machine
-from httpdyno.reading_as import may_read
+from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.reading_as import may_read
 
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -1,0 +1,1 @@
+"""What the kernel and the file system are asked: paths, processes, sockets, owners."""
