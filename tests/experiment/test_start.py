@@ -123,15 +123,6 @@ def test_stored_starts_of_other_configurations_are_not_taken_for_these(plan, stu
         _run(other, _failing(lambda _r, s: s), store)
 
 
-def test_stored_starts_that_do_not_say_their_configurations_are_taken(plan):
-    store, bench = MemoryStore(), _failing(lambda _r, s: s)
-    _run(plan, bench, store)
-    store.complete = [structs.replace(start, configurations=()) for start in store.complete]
-    n_measured = bench.starts_measured
-    assert _run(plan, bench, store).final.verdict == "better"
-    assert bench.starts_measured == n_measured
-
-
 @pytest.fixture
 def failing_study(study):
     """Half of what is asked for is answered with 500."""

@@ -21,7 +21,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
 from httpdyno.host.foreign_text import reason
 from httpdyno.host.new_folder import new_folder
-from httpdyno.model import ServerSpec, SideCommand, Site, Workload
+from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
@@ -137,6 +137,7 @@ def adopt(
         tls=request.offer.is_tls,
         ready=request.ready_path,
         ready_status=request.ready_status,
+        prepare=tuple(SiteCommand(**msgspec.structs.asdict(each)) for each in request.before),
     )
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
     spec = ServerSpec(
