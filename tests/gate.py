@@ -79,7 +79,7 @@ SERVING = (
         f"tests/servers/test_{name}.py"
         for name in ("leftovers", "pattern", "process", "ready", "template", "unit", "views")
     ),
-    *(f"tests/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
+    *(f"tests/host/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
     *("tests/conformance/test_server_holder.py", "tests/packaging"),
     *(f"tests/cli/load/test_{name}.py" for name in ("arguments", "habit", "nonsense", "traffic")),
     *(
