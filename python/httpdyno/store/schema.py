@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0001"
+HEAD = "0005"
 """The newest migration: the schema that this version of httpdyno reads and writes."""
 
 metadata = MetaData()

@@ -1,9 +1,9 @@
-"""The first tables: runs, their starts, their windows."""
+"""The first tables: runs, their starts, their windows. What was tried before had 0001 to 0004."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0005"
 down_revision = None
 
 _REAL: sa.Double[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
