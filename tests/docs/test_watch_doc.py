@@ -44,4 +44,4 @@ def test_every_option_is_named():
 
 
 def test_the_time_for_reading_processes_is_what_it_says():
-    assert f"leaves of {EACH_SECOND_S * 1000:g} ms of CPU time" in " ".join(MANUAL.split())
+    assert f"at most {EACH_SECOND_S * 1000:g} ms of CPU time a second" in " ".join(MANUAL.split())
