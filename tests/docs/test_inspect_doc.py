@@ -24,7 +24,7 @@ SOURCES = re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", MANUAL
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_parses(line):
     command: Any = typer.main.get_command(app_with(["inspect"]))
-    words = shlex.split(line)[2:]
+    words = shlex.split(line.partition(" | ")[0], comments=True)[2:]
     inspect = command.commands["inspect"]
     with inspect.make_context("inspect", words) as context:
         if given := context.params["source"]:

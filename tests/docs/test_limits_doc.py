@@ -42,7 +42,7 @@ FIGURES: dict[str, list[str | float]] = {
     "backend": [worker_pool._OF_WAITING],
     "cpu": [verdict._MUCH, verdict._BOTH, verdict._PART],
     "too_many_workers": [f"{verdict._CROWD} or more", verdict._TAKEN_OFF],
-    "unknown": [f"Fewer than {LEAST_SAMPLES} looks"],
+    "unknown": [f"Fewer than {LEAST_SAMPLES} samples"],
 }
 IN_WORDS = {2.0: "twice"}
 
@@ -63,10 +63,10 @@ def test_each_limit_has_a_part_under_the_word_that_reports_say():
 @pytest.mark.parametrize("limit", get_args(Limit))
 def test_each_part_says_what_it_means_and_by_what_it_is_named(limit):
     text = prose(SECTIONS[limit])
-    parts = ["- **It means:**", "- **Evidence:**"]
+    parts = ["- **Means:**", "- **Evidence:**"]
     if limit != "unknown":
-        parts += ["- **What may help:**"]
-        assert "**Wrong** " in text or "**Not told** " in text
+        parts += ["- **Do:**"]
+        assert "**Wrong** " in text or "**Not named** " in text
     assert [part for part in parts if part not in text] == []
 
 
@@ -80,7 +80,7 @@ def test_what_all_parts_rest_on_has_its_figures():
     text = prose(PAGE.partition("## What each word rests on")[0])
     for figure in (facts._ALL_BUSY, facts._FULL, facts._LEFT):
         assert format_percent(figure) in text
-    assert f"it lasts some {LOOK_S * (1 - _SETTLED):g} s" in text
+    assert f"lasts {LOOK_S * (1 - _SETTLED):g} s" in text
 
 
 def test_what_another_number_of_workers_tells_has_its_figures():
