@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from tests import commands, gate, rust
@@ -150,5 +151,7 @@ def test_pytest_counts_what_it_ran(tmp_path):
         check=False,
         capture_output=True,
     )
-    assert Counts.read(file) == Counts(passed=1, failed=2, skipped=1)
+    # Whether one was tried again is this machine's doing.
+    counts = replace(Counts.read(file), tried_again=0)
+    assert counts == Counts(passed=1, failed=2, skipped=1)
     assert Counts.read(tmp_path / "nothing") == Counts()
