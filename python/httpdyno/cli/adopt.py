@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder of the study.  [default: its name]",
+            help="Folder of the study.  [default: named after host or server]",
             show_default=False,
         ),
     ] = None,
@@ -129,7 +129,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             "--with",
             metavar="SOURCE",
-            help="Backend server to copy too; quote a command. Repeatable.",
+            help="Backend server to copy too. Put a command in quotes. Repeatable.",
         ),
     ] = None,
     knob: Annotated[

@@ -37,7 +37,7 @@ GROUPS = {
     "Measure": {
         "load": "Load an HTTP server and report throughput, latency and errors.",
         "machine": "Benchmark this machine's system calls, forks, copies and loopback.",
-        "book": "Measure the experiments of the tuning books, beside their published results.",
+        "book": "Repeat the experiments of the tuning books and compare the results.",
     },
     "Compare and tune": {
         "demo": "Tune the bundled application and write a report of what helped.",
@@ -66,8 +66,10 @@ COMMANDS = {name: sentence for group in GROUPS.values() for name, sentence in gr
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
 
 
-_EXIT_CODES = """Exit codes: 0 success · 1 threshold failed or result rejected · 2 usage error ·
-3 server, host or store unavailable · 4 cleanup incomplete · 70 internal error · 130 interrupted"""
+_EXIT_CODES = """\b
+Exit codes: 0 success · 1 threshold failed or result rejected ·
+2 usage error · 3 server, host or store unavailable ·
+4 cleanup incomplete · 70 internal error · 130 interrupted"""
 
 _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
 

@@ -66,7 +66,7 @@ app = typer.Typer(
 def overview(
     context: typer.Context, *, json: JsonOption = None, force: ForceOption = False
 ) -> None:
-    """Measure the experiments of the tuning books, beside their published results.
+    """Repeat the experiments of the tuning books and compare the results.
 
     Below the experiments it lists advice without figures, with the verdict of a study here.
     `run` measures. The last result of each is kept.
@@ -119,7 +119,7 @@ def show(
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Show an experiment or an advice: published result, method, result here."""
+    """Show an experiment or advice: method, published and local result."""
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     each = named(name)
@@ -243,7 +243,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
 """,
 )
 def report(*, html: HtmlOption = None, json: JsonOption = None, force: ForceOption = False) -> int:
-    """Write one page of all experiments: published beside measured results."""
+    """Write one page of all experiments: published and local results."""
     outputs = Outputs(json=json, html=html, is_forced=force)
     outputs.check()
     if outputs.html is None and outputs.json is None:

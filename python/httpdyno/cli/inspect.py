@@ -123,7 +123,7 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--respawn",
             metavar="N=RATE|run:ID",
-            help="With --load: rates by MaxConnectionsPerChild, or a run's, for the cost of "
+            help="With --load: rates measured by MaxConnectionsPerChild, or run:ID, to price worker "
             "recycling.",
         ),
     ] = None,

@@ -147,8 +147,8 @@ UntilDecidedOption = Annotated[
     bool,
     typer.Option(
         "--until-decided",
-        help="Instead of --budget: run until each comparison is decided. May take hours. Ctrl-C "
-        "keeps results.",
+        help="Run until each comparison is decided (at most 400 starts). Can take hours. Replaces "
+        "--budget.",
     ),
 ]
 

@@ -114,7 +114,7 @@ def list_studies(json: JsonOption = None, force: ForceOption = False) -> int:
 """,
 )
 def show(study: StudyArgument, json: JsonOption = None, force: ForceOption = False) -> int:
-    """Show a study and everything it would run or touch, without running it."""
+    """Show everything that a study would run or touch; run nothing."""
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     opened = open_study(study)

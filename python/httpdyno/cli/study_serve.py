@@ -48,9 +48,9 @@ def serve(
 ) -> int:
     """Start a study's server and keep it until Ctrl-C.
 
-    It runs as in a measurement: on loopback, prepared, in a temporary folder. httpdyno prints its
-    address and, if the study has a network of its own, the command that enters it. From a script,
-    end it with TERM.
+    It runs as in a measurement: on loopback, prepared, in a temporary folder. httpdyno prints the
+    address and, if the study has a network of its own, the command that enters it. `--json` adds
+    the processes and the settings in effect. From a script, end it with TERM.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
