@@ -123,8 +123,8 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--respawn",
             metavar="N=RATE|run:ID",
-            help="With --load: rates measured by MaxConnectionsPerChild, or run:ID, to price worker "
-            "recycling.",
+            help="With --load: rates measured by MaxConnectionsPerChild, or run:ID, to price "
+            "worker recycling.",
         ),
     ] = None,
     rules: Annotated[

@@ -39,7 +39,8 @@ class ConnectionOptions:
             "--page-connections",
             parser=whole_number("--page-connections"),
             metavar="N",
-            help=f"Connections per user for a page's objects.  [default: {Workload().connections_per_page}]",
+            help="Connections per user for a page's objects.  "
+            f"[default: {Workload().connections_per_page}]",
             show_default=False,
         ),
     ] = None
