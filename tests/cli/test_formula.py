@@ -97,12 +97,16 @@ def test_the_page_can_be_printed(capsys):
     [
         ("max-client", "no formula is called `max-client`", "did you mean `max-clients`?"),
         ("zzz", "no formula is called `zzz`", "`httpdyno formula` lists them"),
-        ("max-clients --ram 500MB", "`--child` is missing: the largest child", "is an example"),
+        (
+            "max-clients --ram 500MB",
+            "`--child` is missing: RSS of the largest child",
+            "is an example",
+        ),
         ("max-clients --ram lots --child 1MB", "`--ram`: `lots` is not a size", "give bytes"),
         (
             "max-clients --ram 0 --child 1MB",
             "`--ram 0` makes no sense; expected more than 0",
-            "is ",
+            "it means: ",
         ),
         (
             "max-clients --ram 500MB --child 10MB --shared 10MB",
@@ -119,9 +123,17 @@ def test_the_page_can_be_printed(capsys):
             "`--parent` makes no sense: a parent of 1 GB leaves nothing of 500 MB",
             "is an example",
         ),
-        ("workers --rate 5 --held 1s --busy 101%", "more than 0 and at most 100 %", "it is the"),
+        (
+            "workers --rate 5 --held 1s --busy 101%",
+            "more than 0 and at most 100 %",
+            "it means: share of workers",
+        ),
         ("workers --rate 5 --held 1", "`--held`: `1` is not a duration", "number and a unit"),
-        ("per-day --rate 5 --peak 0.5x", "expected 1 × or more", "it is how many times"),
+        (
+            "per-day --rate 5 --peak 0.5x",
+            "expected 1 × or more",
+            "it means: rate of the busiest time",
+        ),
         ("ram-for-load --rate 1 --held 1s --child 1MB --free 100%", "no memory left", "example"),
         ("respawn --seen 5=30,10=20", "the rate does not rise", "measure further apart"),
         ("respawn --seen 5=3,10=5 --loss 100%", "a loss of 100 % leaves nothing", "example"),

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,9 +146,11 @@ def test_a_plan_that_decisions_end_says_so(capsys):
     assert json.loads(capsys.readouterr().out)["study"]["budget_s"] is None
 
 
-def test_the_help_has_the_most_starts(capsys):
+def test_the_help_and_the_page_have_the_most_starts(capsys):
     assert run(["compare", "--help"]) == 0
-    assert f"{MAX_STARTS} starts" in " ".join(capsys.readouterr().out.split())
+    page = Path(__file__).parents[2] / "docs" / "proof.md"
+    for text in (capsys.readouterr().out, page.read_text()):
+        assert f"{MAX_STARTS} starts" in " ".join(text.split())
 
 
 def test_a_sweep_is_not_ended_by_decisions(plans, capsys):

@@ -12,6 +12,8 @@ from typer.core import TyperGroup
 from httpdyno.cli.app import COMMANDS, app_with
 
 COLUMNS = 80
+MOST_WORDS = 15
+"""Of an option's help, its default apart; the style is in CONTRIBUTING.md."""
 ROOT = typer.main.get_command(app_with(COMMANDS))
 
 
@@ -86,6 +88,14 @@ def test_every_option_is_explained(subtests):
         with subtests.test(ids(path)):
             command, _ = at(path)
             assert all(parameter.help for parameter in command.params if parameter.name != "help")
+
+
+def test_no_option_tells_a_story(subtests):
+    for path in PATHS:
+        for parameter in at(path)[0].params:
+            with subtests.test(ids(path), parameter=parameter.name):
+                words = re.sub(r"\[default: [^]]*\]", "", parameter.help or "").split()
+                assert len(words) <= MOST_WORDS
 
 
 def test_every_command_begins_with_one_sentence(subtests):

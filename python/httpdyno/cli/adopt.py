@@ -65,8 +65,8 @@ SourceArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SOURCE",
-        help="nginx, apache, php-fpm …; a configuration file; unit:NAME, cgroup:PATH, pid:N, "
-        ":PORT; or a command after `--`.",
+        help="Server (nginx, apache, …), configuration file, unit:NAME, cgroup:PATH, pid:N, "
+        ":PORT, or `-- COMMAND`.",
     ),
 ]
 
@@ -80,22 +80,22 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "--output",
             "-o",
             metavar="DIR",
-            help="The study's folder.  [default: its name]",
+            help="Folder of the study.  [default: named after host or server]",
             show_default=False,
         ),
     ] = None,
     get: Annotated[
         list[str] | None,
-        typer.Option("--get", metavar="PATH", help="What clients ask for; give it again for more."),
+        typer.Option("--get", metavar="PATH", help="Path to request. Repeatable."),
     ] = None,
     urls: Annotated[
         str | None,
-        typer.Option("--urls", metavar="FILE", help="What clients ask for, a path to a line."),
+        typer.Option("--urls", metavar="FILE", help="File with paths to request, one per line."),
     ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
-            "-H", "--header", metavar="'NAME: VALUE'", help="Ask with this too; may be repeated."
+            "-H", "--header", metavar="'NAME: VALUE'", help="Send this header. Repeatable."
         ),
     ] = None,
     connections: Annotated[
@@ -104,96 +104,103 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "--connections",
             "-c",
             metavar="N",
-            help="Clients at a time.  [default: 16]",
+            help="Concurrent clients.  [default: 16]",
             show_default=False,
         ),
     ] = None,
     listener: Annotated[
         str,
         typer.Option(
-            "--listener", metavar="PORT", help="Which listener is loaded.", show_default=False
+            "--listener", metavar="PORT", help="Listening port to load.", show_default=False
         ),
     ] = "",
     host: Annotated[
         str,
-        typer.Option("--host", metavar="NAME", help="Which host is asked for.", show_default=False),
+        typer.Option("--host", metavar="NAME", help="Host name to request.", show_default=False),
     ] = "",
     ready: Annotated[
-        str, typer.Option("--ready", metavar="PATH[=STATUS]", help="What answers once it is up.")
+        str,
+        typer.Option(
+            "--ready", metavar="PATH[=STATUS]", help="Path that responds once the server is up."
+        ),
     ] = "/",
     with_member: Annotated[
         list[str] | None,
         typer.Option(
             "--with",
             metavar="SOURCE",
-            help="A further server behind it, its backend; a command in quotes.",
+            help="Backend server to copy too. Put a command in quotes. Repeatable.",
         ),
     ] = None,
     knob: Annotated[
         list[str] | None,
-        typer.Option("--knob", metavar="NAME=L1,L2", help="Try a knob with these levels."),
+        typer.Option(
+            "--knob", metavar="NAME=L1,L2", help="Try a knob with these levels. Repeatable."
+        ),
     ] = None,
     not_knob: Annotated[
-        list[str] | None, typer.Option("--not-knob", metavar="NAME", help="Leave a knob out.")
+        list[str] | None,
+        typer.Option("--not-knob", metavar="NAME", help="Exclude a knob. Repeatable."),
     ] = None,
     allow: Annotated[
         str,
         typer.Option(
             "--allow",
             metavar="stale,loss,inline,links",
-            help="Propose knobs with which answers may be stale, log lines be lost, `.htaccess` "
-            "files be written into the configuration, or links be followed.",
+            help="Allow knobs that risk stale responses, lost log lines, inlined `.htaccess` or "
+            "followed links.",
             show_default=False,
         ),
     ] = "",
     door: Annotated[
         list[str] | None,
-        typer.Option("--door", metavar="unix:/PATH", help="What the copy may reach outside."),
+        typer.Option(
+            "--door",
+            metavar="unix:/PATH",
+            help="Socket outside that the copy may reach. Repeatable.",
+        ),
     ] = None,
     prepare: Annotated[
         list[str] | None,
         typer.Option(
             "--prepare",
             metavar="COMMAND",
-            help="Run in each copy before its start, for test data; again for more.",
+            help="Run this in each copy before its start, for test data. Repeatable.",
         ),
     ] = None,
     ask_running: Annotated[
         bool,
         typer.Option(
             "--ask-running",
-            help="Ask your running server each request twice, and refuse a copy that answers "
-            "otherwise.",
+            help="Send each request twice to your running server. Refuse a copy that answers "
+            "differently.",
         ),
     ] = False,
     start_timeout: Annotated[
         str,
-        typer.Option(
-            "--start-timeout", metavar="TIME", help="How long each copy may take to start."
-        ),
+        typer.Option("--start-timeout", metavar="TIME", help="Timeout for each copy's start."),
     ] = _START,
     isolation: Annotated[
         str,
         typer.Option(
             "--isolation",
             metavar="|".join(_ISOLATIONS),
-            help="How a copy is kept apart: `auto` is a cell where one can be had, else a wall; "
-            "`open` keeps nothing from it.",
+            help="Sandbox of a copy: `cell` (namespaces), `wall` (Landlock), `open` (none), "
+            "`auto` (cell, else wall).",
         ),
     ] = "auto",
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="The time that `tune` may take.")
+        str, typer.Option("--budget", metavar="TIME", help="Time budget for `tune`.")
     ] = _BUDGET,
     dry_run: DryRunOption = False,
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Make a study of your own server, to tune a copy of it.
+    """Make a study of your own server, to tune a private copy.
 
-    Its configuration is copied, and a private copy of it is started once. Nothing of yours is
-    changed or signalled, nor asked without `--ask-running`. In a cell the copy reaches nothing
-    outside; what a wall lets out, `httpdyno doctor` says. Exit code 1 when an answer is not the
-    right one.
+    httpdyno copies the configuration, starts a private copy once and checks its responses. Your
+    server is not changed or signalled, and only `--ask-running` sends it requests. Exit code 1 if
+    a response is wrong.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

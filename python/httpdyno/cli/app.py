@@ -35,29 +35,29 @@ logger = logging.getLogger(__name__)
 
 GROUPS = {
     "Measure": {
-        "load": "Load an HTTP server and say what it did, request by request.",
-        "machine": "Say what system calls, processes, copies and requests take here.",
-        "book": "List and measure the experiments of the books on tuning.",
+        "load": "Load an HTTP server and report throughput, latency and errors.",
+        "machine": "Benchmark this machine's system calls, forks, copies and loopback.",
+        "book": "Repeat the experiments of the tuning books and compare the results.",
     },
     "Compare and tune": {
         "demo": "Tune the bundled application and write a report of what helped.",
-        "study": "List, show and run studies of a server and its knobs.",
-        "adopt": "Make a study of your own server, to tune a copy of it.",
+        "study": "Write, check, show and run studies of a server and its knobs.",
+        "adopt": "Make a study of your own server, to tune a private copy.",
         "compare": "Compare configurations of a study's server, or running servers.",
-        "tune": "Tune a study's server, keeping each change that is proven.",
+        "tune": "Tune a server, one setting at a time, and keep proven changes.",
     },
     "Look inside": {
-        "inspect": "Say what runs here and what it is set to, without touching it.",
-        "watch": "Show what a server that runs does and occupies, once a second.",
-        "doctor": "Check what is installed here, the limits, cores and noise.",
+        "inspect": "Report running servers: settings, workers, memory and problems.",
+        "watch": "Live view of a running server: workers, CPU, memory, queues.",
+        "doctor": "Check this machine: installed servers, limits, cores and noise.",
     },
     "Results": {
-        "report": "Show a stored run again, or write it as HTML or JSON.",
-        "history": "List the runs that are stored, newest first.",
+        "report": "Show a stored run, or write it as HTML, JSON or a patch.",
+        "history": "List the stored runs, newest first.",
     },
     "Reference": {
-        "knobs": "List what can be set of a server: values, default, cost and risk.",
-        "formula": "Work out a formula of the books on tuning, put right.",
+        "knobs": "List a server's settings: values, default, cost and risk.",
+        "formula": "Calculate with the formulas of the tuning books, corrected.",
     },
 }
 """The commands under the headings of help, each with its sentence."""
@@ -66,9 +66,10 @@ COMMANDS = {name: sentence for group in GROUPS.values() for name, sentence in gr
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
 
 
-_EXIT_CODES = """Exit codes: 0 done; 1 done, and the answer is no; 2 the request is wrong; 3 the
-server, the host or the store cannot be used; 4 something was not put back as it was; 70 a bug;
-130 interrupted."""
+_EXIT_CODES = """\b
+Exit codes: 0 success · 1 threshold failed or result rejected ·
+2 usage error · 3 server, host or store unavailable ·
+4 cleanup incomplete · 70 internal error · 130 interrupted"""
 
 _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
 
@@ -97,9 +98,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit code.
 
-    0 done · 1 done, and the answer is no · 2 the request is wrong · 3 server, host or store
-    cannot be used · 4 something was not put back · 70 a bug · 130 interrupted · 141 nobody reads
-    what is printed any more.
+    0 success · 1 threshold failed or result rejected · 2 usage error · 3 server, host or store
+    unavailable · 4 cleanup incomplete · 70 internal error · 130 interrupted · 141 nobody reads
+    stdout any more.
     """
     try:
         code = _run(arguments)

@@ -66,11 +66,10 @@ app = typer.Typer(
 def overview(
     context: typer.Context, *, json: JsonOption = None, force: ForceOption = False
 ) -> None:
-    """List and measure the experiments of the books on tuning.
+    """Repeat the experiments of the tuning books and compare the results.
 
-    Each is a table or a measurement that is printed there: what was found then stands beside what
-    is found here. Below them is what the books advise and have no figures of, with what a study
-    says of it here. `run` measures; the last result of each is kept.
+    Below the experiments it lists advice without figures, with the verdict of a study here.
+    `run` measures. The last result of each is kept.
     """
     if context.invoked_subcommand is not None:
         if json is not None:
@@ -113,14 +112,14 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="An experiment or an advice, as `httpdyno book` lists it."
+            metavar="NAME", help="An experiment or an advice that `httpdyno book` lists."
         ),
     ],
     *,
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Show an experiment or an advice: then, how it is run, and now."""
+    """Show an experiment or advice: method, published and local result."""
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     each = named(name)
@@ -154,28 +153,30 @@ def run(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Experiments and advice, as `httpdyno book` lists them.",
+            help="Experiments and advice that `httpdyno book` lists.",
             show_default=False,
         ),
     ] = None,
     *,
     run_all: Annotated[
-        bool, typer.Option("--all", help="Every experiment that can run here.")
+        bool, typer.Option("--all", help="Run every experiment that can run here.")
     ] = False,
     with_advice: Annotated[
         bool,
-        typer.Option("--advice", help="With `--all`: the advice without figures as well; hours."),
+        typer.Option(
+            "--advice", help="With --all: also check the advice without figures. Takes hours."
+        ),
     ] = False,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="With `--all`: go on where the last one was broken off."),
+        typer.Option("--resume", help="With --all: continue the last interrupted run."),
     ] = False,
     budget: Annotated[
         str | None,
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="The time for all that is asked for.  [default: what each may take]",
+            help="Time budget for all experiments together.  [default: each one's own]",
             show_default=False,
         ),
     ] = None,
@@ -184,10 +185,10 @@ def run(  # noqa: PLR0913 - one parameter for each option
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Measure experiments of the book here, and keep what comes out.
+    """Measure experiments here and keep their results.
 
-    Each is a comparison with an interval, a count, or load tests, as `show` says; of an advice
-    its whole study is run, and stored. It ends with exit code 1 where one could not be measured.
+    `httpdyno book show` names the method: a comparison, a count or load tests. An advice runs and
+    stores its whole study. Exit code 1 if one could not be measured.
     """
     outputs = Outputs(html=html, json=json, is_forced=force)
     outputs.check()
@@ -242,7 +243,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
 """,
 )
 def report(*, html: HtmlOption = None, json: JsonOption = None, force: ForceOption = False) -> int:
-    """Write one page of all experiments: then beside now."""
+    """Write one page of all experiments: published and local results."""
     outputs = Outputs(json=json, html=html, is_forced=force)
     outputs.check()
     if outputs.html is None and outputs.json is None:

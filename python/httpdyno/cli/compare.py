@@ -67,8 +67,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Argument(
             metavar="STUDY",
             autocompletion=bundled_names,
-            help="A bundled study's name, a study file, or a folder with study.toml; not needed "
-            "with --url.",
+            help="Bundled study, study file, or folder with study.toml. Omit with --url.",
             show_default=False,
         ),
     ] = None,
@@ -79,8 +78,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "--b",
             metavar="KNOB=VALUE,…",
             autocompletion=knob_levels,
-            help="A candidate, all its knobs in one, or the name of one of the study's; several "
-            "are each compared with a.",
+            help="Candidate: all its knobs, or the name of a candidate of the study. Repeatable.",
         ),
     ] = None,
     a: Annotated[
@@ -89,20 +87,22 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "--a",
             metavar="KNOB=VALUE,…",
             autocompletion=knob_levels,
-            help="The reference.  [default: the study's start]",
+            help="Reference configuration.  [default: the study's start]",
             show_default=False,
         ),
     ] = None,
     same: Annotated[
         bool,
-        typer.Option("--same", help="Allow a configuration against itself, to try the method."),
+        typer.Option(
+            "--same", help="Allow comparing a configuration with itself, to check the method."
+        ),
     ] = False,
     budget: Annotated[
         str | None,
         typer.Option(
             "--budget",
             metavar="TIME",
-            help=f"The time that it may take.  [default: {_BUDGET} for each --b]",
+            help=f"Time budget.  [default: {_BUDGET} per --b]",
             show_default=False,
         ),
     ] = None,
@@ -128,9 +128,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Compare configurations of a study's server, or running servers.
 
-    Knobs that are not named keep the value that the study starts from. Both sides run at the same
-    time and are loaded in turns, so that what else happens on the machine hits both. Several
-    candidates are each compared with a, and share the budget and the risk of a wrong word.
+    Both servers run at once and are loaded in turns, so disturbances hit both. Each candidate is
+    compared with A; candidates share the time budget and the error rate. A knob that you do not
+    name keeps the study's start value.
     """
     outputs = Outputs(
         json=json,

@@ -45,8 +45,8 @@ UrlOption = Annotated[
     typer.Option(
         "--url",
         metavar="URL",
-        help="Instead of a study: a server that runs already; two or more, each against the "
-        "first. The claim is about these instances only.",
+        help="Running server to compare, instead of a study. Repeat it: the first is the "
+        "reference.",
     ),
 ]
 ConnectionsOption = Annotated[
@@ -56,7 +56,7 @@ ConnectionsOption = Annotated[
         "--connections",
         parser=whole_number("-c"),
         metavar="N",
-        help=f"Of --url: users, each with a connection.  [default: {DEFAULT_CONNECTIONS}]",
+        help=f"With --url: users, one connection each.  [default: {DEFAULT_CONNECTIONS}]",
         show_default=False,
     ),
 ]
@@ -66,7 +66,7 @@ DurationOption = Annotated[
         "-d",
         "--duration",
         metavar="TIME",
-        help=f"Of --url: how long to load, all in all.  [default: {DEFAULT_DURATION}]",
+        help=f"With --url: total duration of the load.  [default: {DEFAULT_DURATION}]",
         show_default=False,
     ),
 ]
@@ -75,20 +75,23 @@ RateOption = Annotated[
     typer.Option(
         "--rate",
         metavar="RATE",
-        help="Of --url: send at this rate, such as `500/s`; then latency decides, else throughput.",
+        help="With --url: send at this rate, such as `500/s`. Latency then decides, not "
+        "throughput.",
         show_default=False,
     ),
 ]
 HeaderOption = Annotated[
     list[str] | None,
-    typer.Option("-H", "--header", metavar="'NAME: VALUE'", help="Of --url: send this too."),
+    typer.Option(
+        "-H", "--header", metavar="'NAME: VALUE'", help="With --url: send this header. Repeatable."
+    ),
 ]
 ExpectStatusOption = Annotated[
     str | None,
     typer.Option(
         "--expect-status",
         metavar="STATUS",
-        help="Of --url: the right answer's status; `ok` is any 2xx or 3xx.  [default: 200]",
+        help="With --url: expected status. `ok` is any 2xx or 3xx.  [default: 200]",
         show_default=False,
     ),
 ]
@@ -97,7 +100,7 @@ PermissionOption = Annotated[
     typer.Option(
         "--yes-i-may-load",
         metavar="HOST",
-        help="Of --url: allow a host that is neither this machine nor in a private network.",
+        help="With --url: allow a host that is neither local nor in a private network.",
     ),
 ]
 

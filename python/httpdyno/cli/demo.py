@@ -24,7 +24,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             "--budget",
             metavar="TIME",
-            help=f"The time that the whole may take.  [default: {_BUDGET}]",
+            help=f"Time budget for the whole demo.  [default: {_BUDGET}]",
             show_default=False,
         ),
     ] = None,
@@ -32,16 +32,16 @@ def command(  # noqa: PLR0913 - one parameter for each option
     seed: SeedOption = None,
     html: Annotated[
         str,
-        typer.Option("--html", metavar="FILE", help="The report; `{id}` is the run's id."),
+        typer.Option("--html", metavar="FILE", help="Report file. `{id}` is the run's id."),
     ] = "httpdyno-bookmarks-{id}.html",
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
     """Tune the bundled application and write a report of what helped.
 
-    A small bookmarks application runs under gunicorn with a careless but ordinary
-    configuration; each change that is proven to help is kept. The report is written into this
-    folder; nothing else outside a private one is touched.
+    A small bookmarks application runs under gunicorn with a careless configuration. httpdyno keeps
+    each change that is proven to help. It writes the report into this folder and touches nothing
+    else outside a private one.
     """
     if budget is None and not until_decided:
         budget = _BUDGET

@@ -48,10 +48,9 @@ _TOOLS = {"strace": "shows a server's system calls; `apt-get install strace`"}
 
 
 def command(json: JsonOption = None, force: ForceOption = False) -> int:
-    """Check what is installed here, the limits, cores and noise.
+    """Check this machine: installed servers, limits, cores and noise.
 
-    Exit code 0 when every bundled study can run here, 1 when one cannot; what to install for it
-    is said.
+    Exit code 1 if a bundled study cannot run here. The output lists what to install.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

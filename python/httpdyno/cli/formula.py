@@ -66,14 +66,14 @@ def overview(
     context: typer.Context,
     *,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="All of them as a page to read, in Markdown.")
+        bool, typer.Option("--markdown", help="Print all formulas as a Markdown page.")
     ] = False,
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Work out a formula of the books on tuning, put right.
+    """Calculate with the formulas of the tuning books, corrected.
 
-    It says what they printed and whether that agrees. Without a formula it lists them.
+    The result names the published figures and whether they agree. Without a formula it lists all.
     """
     if context.invoked_subcommand is not None:
         if markdown or json is not None:

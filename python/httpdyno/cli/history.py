@@ -33,11 +33,11 @@ def command(
             "--limit",
             min=1,
             metavar="N",
-            help="List no more than so many.",
+            help="Maximum number of runs to list.",
         ),
     ] = MOST_RUNS,
 ) -> int:
-    """List the runs that are stored, newest first."""
+    """List the stored runs, newest first."""
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     with Store.open() as store:

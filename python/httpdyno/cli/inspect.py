@@ -53,9 +53,8 @@ def command(  # noqa: PLR0913 - an option each
         list[str] | None,
         typer.Argument(
             metavar="SOURCE",
-            help="`nginx`, a configuration file, `unit:shop.service`, `cgroup:PATH`, `pid:1234`, "
-            "`:8080` for whoever listens there, a Procfile, or a command after `--`.  [default: "
-            "all that run, else what is configured]",
+            help="Server (nginx, …), configuration file, Procfile, unit:NAME, cgroup:PATH, "
+            "pid:N, :PORT, or `-- COMMAND`.  [default: all running, else configured servers]",
             show_default=False,
         ),
     ] = None,
@@ -68,8 +67,8 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--census",
             metavar="URL",
-            help="Ask for this URL, one request at a time, and count the server's system calls "
-            "by `strace`; the server is slower meanwhile.",
+            help="Request this URL serially and count system calls with `strace`. Slows the "
+            "server.",
         ),
     ] = None,
     census_requests: Annotated[
@@ -79,7 +78,7 @@ def command(  # noqa: PLR0913 - an option each
             metavar="N",
             min=2,
             max=1000,
-            help="So many requests are counted; some come before, so that the server is warm.",
+            help="Number of requests to count, after a warm-up.",
         ),
     ] = N_REQUESTS,
     load: Annotated[
@@ -87,9 +86,7 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--load",
             metavar="URL",
-            help="Load this and look at the server's processes meanwhile: how they grow, whether "
-            "they leak. May be repeated: then also what each URL alone leaves in them. It is "
-            "sent to this machine or a private network only.",
+            help="Load this local or private URL and report how workers grow or leak. Repeatable.",
         ),
     ] = None,
     duration: Annotated[
@@ -97,7 +94,7 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--for",
             metavar="TIME",
-            help="Of --load: how long.  [default: 20s]",
+            help="With --load: duration.  [default: 20s]",
             show_default=False,
         ),
     ] = None,
@@ -108,7 +105,7 @@ def command(  # noqa: PLR0913 - an option each
             "--connections",
             parser=whole_number("-c"),
             metavar="N",
-            help="Of --load: users, each with a connection.  [default: 4]",
+            help="With --load: users, one connection each.  [default: 4]",
             show_default=False,
         ),
     ] = None,
@@ -117,10 +114,8 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--status",
             metavar="URL",
-            help="Apache's `server-status` or php-fpm's status page with `?full`, asked how many "
-            "requests each worker has served, for --json, and Apache's for two seconds what its "
-            "workers are at; with --load once a second, where else requests are shared out by CPU "
-            "time.",
+            help="Status page of Apache (`server-status`) or php-fpm (`?full`), for requests per "
+            "worker.",
         ),
     ] = None,
     respawn: Annotated[
@@ -128,22 +123,21 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--respawn",
             metavar="N=RATE|run:ID",
-            help="Of --load: rates measured at some MaxConnectionsPerChild, as `httpdyno formula "
-            "respawn` takes them, or a stored run that swept it, for what a shorter life costs.",
+            help="With --load: rates measured by MaxConnectionsPerChild, or run:ID, to price "
+            "worker recycling.",
         ),
     ] = None,
     rules: Annotated[
         bool,
-        typer.Option("--rules", help="Look at nothing; print all that is looked for, in Markdown."),
+        typer.Option("--rules", help="Print all rules as Markdown, and exit."),
     ] = False,
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Say what runs here and what it is set to, without touching it.
+    """Report running servers: settings, workers, memory and problems.
 
-    Nothing is sent to a server, signalled or changed, unless --load, --census or --status
-    names a URL. Of its programs only `nginx -V` is run, which says how it was built and writes
-    nothing.
+    It only reads, and sends nothing to a server unless --load, --census or --status names a URL.
+    The only program that it runs is `nginx -V`, which prints build options.
     """
     if rules:
         say(rule_reference().rstrip("\n"))

@@ -50,16 +50,18 @@ class Listed:
 def command(
     server: Annotated[
         str | None,
-        typer.Argument(metavar="SERVER", help="Such as gunicorn.  [default: all, by name]"),
+        typer.Argument(
+            metavar="SERVER", help="Kind of server, such as gunicorn.  [default: all, by name]"
+        ),
     ] = None,
     *,
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """List what can be set of a server: values, default, cost and risk.
+    """List a server's settings: values, default, cost and risk.
 
-    For a server that studies make, these are all that its adapter knows; for one that is configured
-    on this machine, those of its own files, with the values found there as defaults.
+    For a server of studies: all knobs that its adapter knows. For a server configured on this
+    machine: the settings of its own files, with their values as defaults.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

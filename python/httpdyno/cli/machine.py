@@ -19,11 +19,10 @@ EXAMPLE = """Example:
 
 
 def command(*, json: JsonOption = None, force: ForceOption = False) -> int:
-    """Say what system calls, processes, copies and requests take here.
+    """Benchmark this machine's system calls, forks, copies and loopback.
 
-    It takes about a second. Figures swing with what else the machine does: they are there to be
-    compared with another machine's, by their sizes. Each run of a study has those that were taken
-    last since the machine was booted.
+    It takes about a second. Figures vary with the machine's other work: compare magnitudes between
+    machines. Each run of a study records the last figures since boot.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

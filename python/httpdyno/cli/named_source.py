@@ -14,13 +14,18 @@ from httpdyno.servers.source.words import (
     parse_source,
 )
 
-PidOption = Annotated[int | None, typer.Option("--pid", metavar="N", help="The same as `pid:N`.")]
+PidOption = Annotated[
+    int | None, typer.Option("--pid", metavar="N", help="Process id, instead of SOURCE.")
+]
 ServerOption = Annotated[
     str | None,
-    typer.Option("--server", metavar="KIND", help="The same as a kind, such as `apache`."),
+    typer.Option(
+        "--server", metavar="KIND", help="Kind of server, instead of SOURCE, such as `apache`."
+    ),
 ]
 ConfigOption = Annotated[
-    str | None, typer.Option("--config", metavar="FILE", help="The same as the file.")
+    str | None,
+    typer.Option("--config", metavar="FILE", help="Configuration file, instead of SOURCE."),
 ]
 
 

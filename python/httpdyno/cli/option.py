@@ -10,20 +10,20 @@ from httpdyno.model import level_text
 JsonOption = Annotated[
     str | None,
     typer.Option(
-        "--json", metavar="FILE|-", help="Write the result as JSON; `-` is stdout, without text."
+        "--json", metavar="FILE|-", help="Write the result as JSON. `-` is stdout, without text."
     ),
 ]
 
 HtmlOption = Annotated[
     str | None,
     typer.Option(
-        "--html", metavar="FILE", help="Write a report in one HTML file; `{id}` is the run's id."
+        "--html", metavar="FILE", help="Write an HTML report in one file. `{id}` is the run's id."
     ),
 ]
 
 ForceOption = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite also what httpdyno did not write."),
+    typer.Option("--force", help="Overwrite files that httpdyno did not write."),
 ]
 
 
@@ -87,7 +87,7 @@ StudyArgument = Annotated[
     typer.Argument(
         metavar="STUDY",
         autocompletion=bundled_names,
-        help="A bundled study's name, a study file, or a folder with study.toml.",
+        help="Bundled study, study file, or folder with study.toml.",
     ),
 ]
 
@@ -96,8 +96,7 @@ ResumableStudyArgument = Annotated[
     typer.Argument(
         metavar="STUDY",
         autocompletion=bundled_names,
-        help="A bundled study's name, a study file, or a folder with study.toml; not needed with "
-        "--resume.",
+        help="Bundled study, study file, or folder with study.toml. Omit with --resume.",
         show_default=False,
     ),
 ]
@@ -107,7 +106,7 @@ BudgetOption = Annotated[
     typer.Option(
         "--budget",
         metavar="TIME",
-        help="The time that the whole may take, such as `3m`.  [default: the study's]",
+        help="Time budget for the whole run, such as `3m`.  [default: the study's]",
         show_default=False,
     ),
 ]
@@ -118,8 +117,7 @@ MetricOption = Annotated[
         "--metric",
         metavar="METRIC",
         autocompletion=metric_names,
-        help="What decides, such as `p95_s` or `pss_bytes`; the study's tie breaker and published "
-        "ratios, which are of its own metric, are left out then.  [default: the study's]",
+        help="Metric that decides, such as `p95_s` or `pss_bytes`.  [default: the study's]",
         show_default=False,
     ),
 ]
@@ -130,8 +128,7 @@ AlsoOption = Annotated[
         "--also",
         metavar="METRIC",
         autocompletion=metric_names,
-        help="Say of this metric too whether it is better, worse or equivalent, such as "
-        "`p99_s`; it decides nothing. May be repeated.",
+        help="Report a verdict for this metric too, such as `p99_s`. Decides nothing. Repeatable.",
     ),
 ]
 
@@ -140,7 +137,7 @@ PhaseOption = Annotated[
     typer.Option(
         "--phase",
         metavar="NAME",
-        help="Of a study with phases, such as cold and warm: the one that decides.  [default: the "
+        help="Phase that decides, in studies with phases such as cold and warm.  [default: the "
         "study's]",
         show_default=False,
     ),
@@ -150,10 +147,8 @@ UntilDecidedOption = Annotated[
     bool,
     typer.Option(
         "--until-decided",
-        help="Instead of --budget: let each comparison go on until it is better, worse or "
-        "equivalent. Two that hardly differ may take hours; what cannot even at best be decided "
-        "with 400 starts ends undecided, and says what it would take. Ctrl-C ends it with the "
-        "steps that are finished, and with what the final claim proves so far.",
+        help="Run until each comparison is decided (at most 400 starts). Can take hours. Replaces "
+        "--budget.",
     ),
 ]
 
@@ -162,18 +157,18 @@ SeedOption = Annotated[
     typer.Option(
         "--seed",
         metavar="N",
-        help="Repeat the order of another run.  [default: a new one, recorded]",
+        help="Repeat the order of another run.  [default: new, recorded]",
         show_default=False,
     ),
 ]
 
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all that was measured.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all measurements.")]
 
 SecretsOption = Annotated[
     bool,
     typer.Option(
         "--with-secrets",
-        help="Write values of cookies, credentials and the environment into JSON and HTML too.",
+        help="Include values of cookies, credentials and environment in JSON and HTML.",
     ),
 ]
 
@@ -183,7 +178,7 @@ ResumeOption = Annotated[
         "--resume",
         metavar="ID",
         autocompletion=stored_ids,
-        help="Go on with a stored run, where it ended.",
+        help="Continue a stored run.",
     ),
 ]
 
@@ -191,8 +186,7 @@ AcceptChangesOption = Annotated[
     bool,
     typer.Option(
         "--accept-changes",
-        help="Go on with a stored run though its files or its machine are not what they were; "
-        "the report says so.",
+        help="Continue a run although its files or its machine changed. The report notes it.",
     ),
 ]
 
@@ -200,11 +194,11 @@ TrustOption = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Run a study that others may have written, as it is now, without being asked.",
+        help="Run this study without asking, although others may have written it.",
     ),
 ]
 
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="Say what would be done, and do nothing."),
+    typer.Option("--dry-run", help="Show what would be done, and exit."),
 ]

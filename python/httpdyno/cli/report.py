@@ -32,7 +32,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Argument(
             metavar="ID",
             autocompletion=stored_ids,
-            help="The run.  [default: the latest]",
+            help="Run id.  [default: the latest]",
             show_default=False,
         ),
     ] = None,
@@ -45,13 +45,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             "--diff",
             metavar="FILE|-",
-            help="Write what changes in the server's files, as `patch -p1` takes it; `-` is "
-            "stdout, without text.",
+            help="Write the changes to the server's files for `patch -p1`. `-` is stdout, "
+            "without text.",
         ),
     ] = None,
     verbose: VerboseOption = False,
 ) -> int:
-    """Show a stored run again, or write it as HTML or JSON."""
+    """Show a stored run, or write it as HTML, JSON or a patch."""
     outputs = Outputs(json=json, html=html, diff=diff, is_verbose=verbose, is_forced=force)
     outputs.check()
     with Store.open() as store:

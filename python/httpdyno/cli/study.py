@@ -65,7 +65,7 @@ app = typer.Typer(
 
 @app.callback()
 def overview(context: typer.Context) -> None:
-    """List, show and run studies of a server and its knobs."""
+    """Write, check, show and run studies of a server and its knobs."""
     if context.invoked_subcommand is None:
         say(context.get_help())
         raise typer.Exit(EXIT_USAGE)
@@ -80,7 +80,7 @@ def overview(context: typer.Context) -> None:
 """,
 )
 def list_studies(json: JsonOption = None, force: ForceOption = False) -> int:
-    """List the bundled studies, and whether they can run here."""
+    """List the bundled studies and whether they can run here."""
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     studies = [open_study(name) for name in bundled_studies()]
@@ -114,7 +114,7 @@ def list_studies(json: JsonOption = None, force: ForceOption = False) -> int:
 """,
 )
 def show(study: StudyArgument, json: JsonOption = None, force: ForceOption = False) -> int:
-    """Show a study and all that it would run or touch, and run nothing."""
+    """Show everything that a study would run or touch; run nothing."""
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()
     opened = open_study(study)
@@ -165,7 +165,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     with_secrets: SecretsOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Run a study: one change after the other, or all side by side."""
+    """Run a study: its changes one after the other, or all side by side."""
     return launch(
         Request(
             study=study,
@@ -198,7 +198,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
 def schema(
     *,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The same as a page to read, in Markdown.")
+        bool, typer.Option("--markdown", help="Print a Markdown page instead.")
     ] = False,
 ) -> int:
     """Print the JSON Schema of study files, for editors."""

@@ -59,13 +59,10 @@ def check(
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Start a study's server once, and ask each request once.
+    """Start a study's server once and send each request once.
 
-    It says how each is answered, how long a start takes, and what budget that means. Of a study
-    about code, each body is called instead. Nothing is stored and nothing claimed. Exit code 1
-    when an answer is not the right one, or is not what an adopted site's rehearsal answered. A
-    dry run says what would be started, and is exit code 2 where the study alone shows that it
-    cannot run.
+    It reports each response, the start's duration and the budget to expect. It stores nothing.
+    Exit code 1 if a response is wrong, or differs from an adopted server's smoke test.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

@@ -25,40 +25,37 @@ EXAMPLE = """Example:
 
 
 def new(  # noqa: PLR0913 - one parameter for each option
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What runs: {', '.join(STARTERS)}.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"Kind of server: {', '.join(STARTERS)}.")
+    ],
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="ARGS",
-            help="Of gunicorn and uvicorn the application, `module:name`; of a command program and "
-            "arguments, after `--`.",
+            help="Application `module:name` for gunicorn and uvicorn. Program and arguments, "
+            "after `--`, for command.",
             show_default=False,
         ),
     ] = None,
     *,
     python: Annotated[
         str,
-        typer.Option(
-            "--python", metavar="PATH", help="The interpreter of your own virtual environment."
-        ),
+        typer.Option("--python", metavar="PATH", help="Interpreter of your virtual environment."),
     ] = "",
     folder: Annotated[
-        str, typer.Option("--folder", metavar="DIR", help="Where the application lies.")
+        str, typer.Option("--folder", metavar="DIR", help="Folder of the application.")
     ] = ".",
     output: Annotated[
         str,
-        typer.Option(
-            "-o", "--output", metavar="DIR", help="The new folder.  [default: NAME-study]"
-        ),
+        typer.Option("-o", "--output", metavar="DIR", help="New folder.  [default: NAME-study]"),
     ] = "",
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
     """Write a small study into a new folder.
 
-    It has comments, and runs as it stands where its server is installed. Its knobs and requests are
-    examples: put in yours. For a server that runs here already, `httpdyno adopt` writes one with
-    its own configuration.
+    It runs as it stands if its server is installed. Replace its example knobs and requests with
+    yours. For a server that already runs here, use `httpdyno adopt`.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

@@ -37,7 +37,8 @@ def serve(
             "--at",
             metavar="KNOB=VALUE,…",
             autocompletion=knob_levels,
-            help="Its configuration, or the name of one of the study's.  [default: its start]",
+            help="Configuration: knobs, or the name of a candidate of the study.  [default: its "
+            "start]",
             show_default=False,
         ),
     ] = None,
@@ -45,13 +46,11 @@ def serve(
     json: JsonOption = None,
     force: ForceOption = False,
 ) -> int:
-    """Start a study's server, and keep it until Ctrl-C.
+    """Start a study's server and keep it until Ctrl-C.
 
-    It runs as in each start that is measured: on loopback, with what the study prepares, in a
-    folder of its own that is removed at the end. The address is printed, for `httpdyno inspect`,
-    `httpdyno load` or a browser; where the study has a network of its own, so is the command that
-    leads into it. JSON has its processes too, and the settings that the running server tells. From
-    a script TERM ends it.
+    It runs as in a measurement: on loopback, prepared, in a temporary folder. httpdyno prints the
+    address and, if the study has a network of its own, the command that enters it. `--json` adds
+    the processes and the settings in effect. From a script, end it with TERM.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

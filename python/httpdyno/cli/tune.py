@@ -26,8 +26,13 @@ EXAMPLE = """Examples:
   httpdyno tune bookmarks --budget 3m --html report.html
   httpdyno tune nginx
 
-Columns of its table: ratio and interval of the metric, over the best so far; total, the changes
-that were kept multiplied; CPU, of a request; p99, of latency; book, what was published.
+\b
+Columns of the table:
+  ratio  the metric over that of the best so far, with its interval
+  total  product of the kept changes
+  CPU    CPU time per request
+  p99    99th percentile of latency
+  book   published ratio
 """
 
 
@@ -49,11 +54,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     with_secrets: SecretsOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """Tune a study's server, keeping each change that is proven.
+    """Tune a server, one setting at a time, and keep proven changes.
 
-    The server runs as a private instance; your own configuration files are not edited. In place of
-    a study a server may be named, such as nginx or :8080: it is adopted first, and asked for `/`
-    alone; `httpdyno adopt` takes other requests.
+    The server runs as a private instance; your configuration files are not edited. Instead of a
+    study you may name a server, such as nginx or :8080. httpdyno then adopts it first and requests
+    `/` only; `httpdyno adopt` takes other requests.
     """
     if study is not None:
         study = study_of(study, is_dry_run=dry_run)

@@ -50,9 +50,8 @@ def command(  # noqa: PLR0913 - a parameter for each option
         list[str] | None,
         typer.Argument(
             metavar="SOURCE",
-            help="As `inspect` takes it: `apache`, `unit:shop.service`, `cgroup:PATH`, `pid:1234`, "
-            "`:8080` for whoever listens there; or `run:12` for a run that is measured now.  "
-            "[default: the server that runs]",
+            help="As for `inspect`, such as apache, unit:NAME or :PORT; or run:ID, a run in "
+            "progress.  [default: the running server]",
             show_default=False,
         ),
     ] = None,
@@ -65,7 +64,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
         typer.Option(
             "--every",
             metavar="TIME",
-            help="How often it is looked at.  [default: 1s; of a run 5s]",
+            help="Sampling interval.  [default: 1s; 5s for a run]",
             show_default=False,
         ),
     ] = None,
@@ -75,7 +74,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
             "-n",
             metavar="COUNT",
             min=1,
-            help="End after so many looks.  [default: go on until `q`, Ctrl-C or the server's end]",
+            help="Stop after this many samples.  [default: until `q`, Ctrl-C or the server's end]",
             show_default=False,
         ),
     ] = None,
@@ -84,29 +83,28 @@ def command(  # noqa: PLR0913 - a parameter for each option
         typer.Option(
             "--status",
             metavar="URL|statsd",
-            help="Ask for the server's own status page with each look: Apache's "
-            "`server-status?auto`, nginx's stub_status, php-fpm's. `statsd`: hear what gunicorn "
-            "sends of itself, where nobody else does. Without it nothing is asked.",
+            help="Poll the status page of Apache (`?auto`), nginx or php-fpm; or receive "
+            "gunicorn's statsd metrics.",
         ),
     ] = None,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Look twice, --every apart, print what was seen, and end."),
+        typer.Option("--once", help="Take two samples, --every apart, print the result and exit."),
     ] = False,
     json: Annotated[
         str | None,
         typer.Option(
             "--json",
             metavar="FILE|-",
-            help="With --once: write what was seen as JSON; `-` is stdout, without text.",
+            help="With --once: write the result as JSON. `-` is stdout, without text.",
         ),
     ] = None,
     force: ForceOption = False,
 ) -> int:
-    """Show what a server that runs does and occupies, once a second.
+    """Live view of a running server: workers, CPU, memory, queues.
 
-    Whoever started it, and without touching it: its processes are read from outside. What those of
-    other users occupy is told to root only. Where stdout is no terminal, each look is a line.
+    It reads processes from outside and touches nothing. Memory of other users' processes needs
+    root. Without a terminal it prints a line per sample.
     """
     outputs = Outputs(json=json, is_forced=force)
     outputs.check()

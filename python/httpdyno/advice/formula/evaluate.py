@@ -184,13 +184,19 @@ class _Desk:
         return Figure(name=name, meaning=meaning, kind=kind, value=value, text=text)
 
 
+def _amid_a_sentence(meaning: str) -> str:
+    first = meaning.split(maxsplit=1)[0]
+    is_name = any(letter.isupper() for letter in first[1:])  # such as RSS, CacheDirLevels
+    return meaning if is_name else meaning[0].lower() + meaning[1:]
+
+
 def _within(each: Input, text: str) -> float:
     value = _read(each, text, each.kind)
     low, high = each.minimum, each.maximum
     if value < low or (each.is_above and value == low) or (high is not None and value > high):
         raise UsageError(
             f"`{each.option} {text}` makes no sense; expected {domain(each)}",
-            hint=f"It is {each.meaning[0].lower()}{each.meaning[1:]}.",
+            hint=f"It means: {_amid_a_sentence(each.meaning)}.",
         )
     return value
 
@@ -225,6 +231,6 @@ def _read(each: Input, text: str, kind: str) -> float:
 
 def _missing(each: Input, formula: Formula) -> UsageError:
     return UsageError(
-        f"`{each.option}` is missing: {each.meaning[0].lower()}{each.meaning[1:]}",
+        f"`{each.option}` is missing: {_amid_a_sentence(each.meaning)}",
         hint=f"`{formula.example}` is an example",
     )

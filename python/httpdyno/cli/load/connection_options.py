@@ -14,7 +14,7 @@ class ConnectionOptions:
     """How connections are made, and how long they live."""
 
     no_keepalive: Annotated[
-        bool, typer.Option("--no-keepalive", help="Use a new connection for each request.")
+        bool, typer.Option("--no-keepalive", help="Open a new connection for each request.")
     ] = False
     requests_per_connection: Annotated[
         int | None,
@@ -22,7 +22,7 @@ class ConnectionOptions:
             "--requests-per-connection",
             parser=whole_number("--requests-per-connection"),
             metavar="N",
-            help="Close a connection after so many.",
+            help="Close a connection after this many requests.",
         ),
     ] = None
     connection_rate: Annotated[
@@ -30,7 +30,7 @@ class ConnectionOptions:
         typer.Option(
             "--connection-rate",
             metavar="RATE",
-            help="Without a rate of requests: let users begin at this rate, not all at once.",
+            help="In a closed loop: start users at this rate, not all at once.",
         ),
     ] = None
     page_connections: Annotated[
@@ -39,14 +39,17 @@ class ConnectionOptions:
             "--page-connections",
             parser=whole_number("--page-connections"),
             metavar="N",
-            help=f"Of a user, for a page's objects.  [default: {Workload().connections_per_page}]",
+            help="Connections per user for a page's objects.  "
+            f"[default: {Workload().connections_per_page}]",
             show_default=False,
         ),
     ] = None
     unix: Annotated[
         str | None,
         typer.Option(
-            "--unix", metavar="PATH", help="Connect to this socket; the URL gives Host and path."
+            "--unix",
+            metavar="PATH",
+            help="Connect to this Unix socket. The URL gives Host and path.",
         ),
     ] = None
 
@@ -60,14 +63,16 @@ class TlsOptions:
         typer.Option(
             "--cacert",
             metavar="FILE",
-            help="Trust these (PEM).  [default: the system's]",
+            help="Trust these CA certificates (PEM).  [default: the system's]",
             show_default=False,
         ),
     ] = None
     cert: Annotated[
         str | None,
         typer.Option(
-            "--cert", metavar="FILE", help="Show this certificate (PEM; its chain may follow)."
+            "--cert",
+            metavar="FILE",
+            help="Send this client certificate (PEM), optionally with its chain.",
         ),
     ] = None
     key: Annotated[
@@ -75,26 +80,26 @@ class TlsOptions:
         typer.Option(
             "--key",
             metavar="FILE",
-            help="The certificate's key (PEM).  [default: in --cert]",
+            help="Private key of the certificate (PEM).  [default: in --cert]",
             show_default=False,
         ),
     ] = None
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Do not check the server's certificate.")
+        bool, typer.Option("--insecure", help="Do not verify the server's certificate.")
     ] = False
     sni: Annotated[
         str | None,
         typer.Option(
             "--sni",
             metavar="NAME",
-            help="The name asked for and checked.  [default: the URL's host]",
+            help="Server name to send and verify.  [default: the URL's host]",
             show_default=False,
         ),
     ] = None
-    tls12: Annotated[bool, typer.Option("--tls1.2", help="TLS 1.2 only.")] = False
-    tls13: Annotated[bool, typer.Option("--tls1.3", help="TLS 1.3 only.")] = False
+    tls12: Annotated[bool, typer.Option("--tls1.2", help="Use TLS 1.2 only.")] = False
+    tls13: Annotated[bool, typer.Option("--tls1.3", help="Use TLS 1.3 only.")] = False
     no_resumption: Annotated[
-        bool, typer.Option("--no-resumption", help="A full handshake for each connection.")
+        bool, typer.Option("--no-resumption", help="Do a full handshake for each connection.")
     ] = False
 
 
@@ -108,7 +113,7 @@ class ClientOptions:
             "--threads",
             parser=whole_number("--threads"),
             metavar="N",
-            help="Threads that send.  [default: 1, more on big machines]",
+            help="Sending threads.  [default: 1, more on big machines]",
             show_default=False,
         ),
     ] = None
@@ -117,7 +122,7 @@ class ClientOptions:
         typer.Option(
             "--cpus",
             metavar="LIST",
-            help="Keep the threads on these cores, such as `2,3` or `2-5`.",
+            help="Pin the threads to these cores, such as `2,3` or `2-5`.",
         ),
     ] = None
     spin: Annotated[
@@ -125,8 +130,8 @@ class ClientOptions:
         typer.Option(
             "--spin",
             metavar="TIME",
-            help="Poll so long before a request is due, to send it in time.  [default: 60us where "
-            "a core is free for it]",
+            help="Poll this long before a request is due, to send it on time.  [default: 60us if "
+            "a core is free]",
             show_default=False,
         ),
     ] = None
@@ -134,7 +139,6 @@ class ClientOptions:
         bool,
         typer.Option(
             "--look",
-            help="Send up to 5 s more of the load, look at the server in it if it runs here, and "
-            "say what limited it.",
+            help="Load for up to 5 s more, profile a local server and report its limit.",
         ),
     ] = False

@@ -36,7 +36,7 @@ class TargetOptions:
         list[str] | None,
         typer.Argument(
             metavar="URL",
-            help="Such as http://localhost:8000/path; several are asked for in turn.",
+            help="URLs to request, such as http://localhost:8000/path. Several take turns.",
             show_default=False,
         ),
     ] = None
@@ -53,8 +53,8 @@ class TrafficOptions:
             "--connections",
             parser=whole_number("-c"),
             metavar="N",
-            help="Users, each with a connection, who send again when they were answered; with "
-            "--rate, --stages, --sessions or --replay the most connections at a time.",
+            help="Concurrent users, one connection each. With --rate, --stages, --sessions or "
+            "--replay: the maximum.",
         ),
     ] = 50
     duration: Annotated[
@@ -63,7 +63,7 @@ class TrafficOptions:
             "-d",
             "--duration",
             metavar="TIME",
-            help="How long to load.  [default: 10s, or until -n, the stages' or the log's end]",
+            help="Duration of the load.  [default: 10s, or to the end of -n, stages or log]",
             show_default=False,
         ),
     ] = None
@@ -72,7 +72,7 @@ class TrafficOptions:
         typer.Option(
             "--warm-up",
             metavar="TIME",
-            help="Send the same load so long before measuring.",
+            help="Send the same load for this time before measuring.",
         ),
     ] = None
     requests: Annotated[
@@ -82,7 +82,7 @@ class TrafficOptions:
             "--requests",
             parser=whole_number("-n"),
             metavar="N",
-            help="Stop after this many requests; with --page pages, with --sessions visits.",
+            help="Stop after this many requests (pages with --page, visits with --sessions).",
         ),
     ] = None
     rate: Annotated[
@@ -90,16 +90,15 @@ class TrafficOptions:
         typer.Option(
             "--rate",
             metavar="RATE",
-            help="Send at this rate, such as `500/s`, however fast the answers come; latency then "
-            "counts from when each request was due.",
+            help="Send at this rate (open loop), such as `500/s`. Latency counts from due times.",
         ),
     ] = None
     poisson: Annotated[
         bool,
         typer.Option(
             "--poisson",
-            help="With --rate or --stages: at random, as from independent users, instead of "
-            "evenly spaced.",
+            help="With --rate or --stages: random (Poisson) arrivals instead of evenly spaced "
+            "ones.",
         ),
     ] = False
     stages: Annotated[
@@ -107,7 +106,7 @@ class TrafficOptions:
         typer.Option(
             "--stages",
             metavar="STAGES",
-            help="Send at a rate that changes: `10s: 0/s..500/s, 30s: 500/s`.",
+            help="Change the rate over time: `10s: 0/s..500/s, 30s: 500/s`.",
         ),
     ] = None
     sessions: Annotated[
@@ -115,7 +114,7 @@ class TrafficOptions:
         typer.Option(
             "--sessions",
             metavar="RATE|STAGES",
-            help="Users come at random at this rate, each for one visit (--visit, --think).",
+            help="Start users at random at this rate, for one visit each (--visit, --think).",
         ),
     ] = None
     replay: Annotated[
@@ -123,20 +122,22 @@ class TrafficOptions:
         typer.Option(
             "--replay",
             metavar="LOG",
-            help="Send what an access log (common or combined format) says, with its gaps.",
+            help="Replay an access log (common or combined format) with its gaps.",
         ),
     ] = None
     speed: Annotated[
         str | None,
-        typer.Option("--speed", metavar="FACTOR", help="Of --replay: `2x` halves the gaps."),
+        typer.Option(
+            "--speed", metavar="FACTOR", help="With --replay: speed factor. `2x` halves the gaps."
+        ),
     ] = None
     replay_methods: Annotated[
         str | None,
         typer.Option(
             "--replay-methods",
             metavar="METHODS",
-            help="Of --replay: which to send; others may change what the server keeps.  [default: "
-            "GET,HEAD]",
+            help="With --replay: methods to send. Others may change data on the server.  "
+            "[default: GET,HEAD]",
             show_default=False,
         ),
     ] = None
@@ -146,8 +147,8 @@ class TrafficOptions:
             "--replay-spread",
             metavar="even|random|burst",
             autocompletion=_spreads,
-            help="Of --replay: how requests lie in a second, where the log knows no more.  "
-            "[default: even]",
+            help="With --replay: how to spread requests within a second of the log.  [default: "
+            "even]",
             show_default=False,
         ),
     ] = None
@@ -157,7 +158,7 @@ class TrafficOptions:
             "--seed",
             parser=whole_number("--seed"),
             metavar="N",
-            help="Repeat what another run drew at random.  [default: a new one, shown]",
+            help="Repeat the random choices of another run.  [default: new, shown]",
             show_default=False,
         ),
     ] = None
@@ -173,29 +174,29 @@ class RequestOptions:
             "-X",
             "--method",
             metavar="METHOD",
-            help="The method.  [default: GET, or POST with --data]",
+            help="HTTP method.  [default: GET, or POST with --data]",
             show_default=False,
         ),
     ] = None
     header: Annotated[
         list[str] | None,
         typer.Option(
-            "-H", "--header", metavar="'NAME: VALUE'", help="Send this too; may be repeated."
+            "-H", "--header", metavar="'NAME: VALUE'", help="Send this header. Repeatable."
         ),
     ] = None
     user: Annotated[
         str | None,
         typer.Option(
-            "-u", "--user", metavar="NAME:PASS", help="Send this name and password (Basic)."
+            "-u", "--user", metavar="NAME:PASS", help="Name and password for Basic authentication."
         ),
     ] = None
     compressed: Annotated[
-        bool, typer.Option("--compressed", help="Accept compressed answers, as browsers do.")
+        bool, typer.Option("--compressed", help="Accept compressed responses, as browsers do.")
     ] = False
     location: Annotated[
         bool,
         typer.Option(
-            "-L", "--location", help="Ask each URL once before, and load where redirects lead."
+            "-L", "--location", help="Request each URL once first, and load its redirect target."
         ),
     ] = False
     data: Annotated[
@@ -203,9 +204,7 @@ class RequestOptions:
         typer.Option(
             "--data",
             metavar="TEXT|@FILE",
-            help="Send this body; as a form, unless a Content-Type header says otherwise. In "
-            "URLs, headers and bodies `{n}` is the request's number, `{user}` the user's, "
-            "`{random}` 16 random hexadecimal digits.",
+            help="Send this body, by default as a form. Replaces `{n}`, `{user}` and `{random}`.",
         ),
     ] = None
     mix: Annotated[
@@ -213,21 +212,23 @@ class RequestOptions:
         typer.Option(
             "--mix",
             metavar="LINE",
-            help="A part of the mix, `[WEIGHT] [METHOD] PATH [BODY|@FILE] [-> STATUS]`, such as "
-            "`8 /list`; may be repeated. The URL then names the server only.",
+            help="Add to the mix: `[WEIGHT] [METHOD] PATH [BODY|@FILE] [-> STATUS]`, such as `8 "
+            "/list`. Repeatable.",
         ),
     ] = None
     url_file: Annotated[
         str | None,
-        typer.Option("--url-file", metavar="FILE", help="A file with such lines; # is a comment."),
+        typer.Option(
+            "--url-file", metavar="FILE", help="Read --mix lines from a file. # starts a comment."
+        ),
     ] = None
     page: Annotated[
         list[str] | None,
         typer.Option(
             "--page",
             metavar="LINE",
-            help="A page, `[WEIGHT] DOCUMENT: OBJECT …`, such as `/: /a.css /b.js`; may be "
-            "repeated.",
+            help="Add a page: `[WEIGHT] DOCUMENT: OBJECT …`, such as `/: /a.css /b.js`. "
+            "Repeatable.",
         ),
     ] = None
     first: Annotated[
@@ -235,9 +236,8 @@ class RequestOptions:
         typer.Option(
             "--first",
             metavar="LINE",
-            help="What each user does once, before it is measured: `[METHOD] PATH [BODY|@FILE] "
-            "[-> STATUS]`, such as `POST /login name=user{user} -> 302`; may be repeated. Its "
-            "cookies stay.",
+            help="Request by each user before measuring: `[METHOD] PATH [BODY|@FILE] [-> "
+            "STATUS]`. Keeps cookies. Repeatable.",
         ),
     ] = None
     timeout: Annotated[
@@ -245,7 +245,7 @@ class RequestOptions:
         typer.Option(
             "--timeout",
             metavar="TIME",
-            help="Patience: a request this old counts as an error, and as this slow.",
+            help="Count a request as an error after this time.",
         ),
     ] = "10s"
     expect_status: Annotated[
@@ -253,8 +253,8 @@ class RequestOptions:
         typer.Option(
             "--expect-status",
             metavar="STATUS",
-            help="The right answer's status; `ok` is any 2xx or 3xx. Any other is an error.  "
-            "[default: 200; with --replay ok, or what the log says was refused]",
+            help="Expected status. `ok` is any 2xx or 3xx. Others are errors.  [default: 200; "
+            "with --replay by the log]",
             show_default=False,
         ),
     ] = None
@@ -264,7 +264,7 @@ class RequestOptions:
             "--expect-length",
             parser=whole_number("--expect-length"),
             metavar="BYTES",
-            help="The right answer's length, decoded.",
+            help="Expected length of the decoded response.",
         ),
     ] = None
 
@@ -279,7 +279,7 @@ class UserOptions:
             "--visit",
             parser=number("--visit"),
             metavar="N",
-            help="Requests or pages of a visit, on average (geometric).  [default: exactly 1]",
+            help="Mean number of requests or pages per visit (geometric).  [default: exactly 1]",
             show_default=False,
         ),
     ] = None
@@ -289,7 +289,7 @@ class UserOptions:
             "--visit-exactly",
             parser=whole_number("--visit-exactly"),
             metavar="N",
-            help="As many in every visit.",
+            help="Exact number of requests or pages per visit.",
         ),
     ] = None
     order: Annotated[
@@ -298,8 +298,8 @@ class UserOptions:
             "--order",
             metavar="given|mixed",
             autocompletion=_orders,
-            help="`given`: each visit asks for everything in the order given, from the first on; "
-            "without --visit once.  [default: mixed]",
+            help="`given`: each visit starts with the first request and keeps the order.  "
+            "[default: mixed]",
             show_default=False,
         ),
     ] = None
@@ -308,23 +308,27 @@ class UserOptions:
         typer.Option(
             "--think",
             metavar="TIME",
-            help="Pause between an answer and the user's next request, on average (exponential).",
+            help="Mean pause between a response and the user's next request (exponential).",
         ),
     ] = None
     think_exactly: Annotated[
         str | None,
-        typer.Option("--think-exactly", metavar="TIME", help="As long in every pause."),
+        typer.Option(
+            "--think-exactly",
+            metavar="TIME",
+            help="Exact pause between a response and the user's next request.",
+        ),
     ] = None
     cookies: Annotated[
         bool,
-        typer.Option("--cookies", help="Each user keeps its cookies and sends them back."),
+        typer.Option("--cookies", help="Keep cookies per user and send them back."),
     ] = False
     new_users: Annotated[
         str | None,
         typer.Option(
             "--new-users",
             metavar="PERCENT",
-            help="Visits by users without cookies yet.  [default: 0%, with --sessions 100%]",
+            help="Share of visits by users without cookies.  [default: 0%; 100% with --sessions]",
             show_default=False,
         ),
     ] = None
@@ -334,8 +338,7 @@ class UserOptions:
             "--users",
             parser=whole_number("--users"),
             metavar="N",
-            help="How many users come again, where they are not the connections.  [default: as "
-            "many as -c]",
+            help="Number of users, if not one per connection.  [default: as many as -c]",
             show_default=False,
         ),
     ] = None
@@ -344,7 +347,8 @@ class UserOptions:
         typer.Option(
             "--slow",
             metavar="LINE:PERCENT",
-            help="Some on slow lines, both ways: `28.8kbit:20%`. Results show them apart.",
+            help="Put a share of users on slow lines: `28.8kbit:20%`. Results list them "
+            "separately.",
         ),
     ] = None
     slow_buffer: Annotated[
@@ -352,7 +356,7 @@ class UserOptions:
         typer.Option(
             "--slow-buffer",
             metavar="SIZE",
-            help="Their receive buffer: what a server can send ahead.  [default: 4KiB]",
+            help="Receive buffer of slow users: how much a server can send ahead.  [default: 4KiB]",
             show_default=False,
         ),
     ] = None
@@ -387,6 +391,6 @@ class SafetyOptions:
         typer.Option(
             "--yes-i-may-load",
             metavar="HOST",
-            help="Allow a host that is neither this machine nor in a private network.",
+            help="Allow a host that is neither local nor in a private network.",
         ),
     ] = None

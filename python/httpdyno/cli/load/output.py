@@ -24,43 +24,38 @@ from httpdyno.secret import load_without_values
 
 CsvOption = Annotated[
     str | None,
-    typer.Option(
-        "--csv", metavar="FILE", help="Write the course of the test: a row for each interval."
-    ),
+    typer.Option("--csv", metavar="FILE", help="Write results per interval as CSV."),
 ]
 HgrmOption = Annotated[
     str | None,
     typer.Option(
         "--hgrm",
         metavar="FILE",
-        help="Write latency by percentile, as HdrHistogram's plotters read it.",
+        help="Write latency percentiles in HdrHistogram's plot format.",
     ),
 ]
 HlogOption = Annotated[
     str | None,
-    typer.Option(
-        "--hlog", metavar="FILE", help="Write a log of HdrHistograms, one for each interval."
-    ),
+    typer.Option("--hlog", metavar="FILE", help="Write a log of HdrHistograms, one per interval."),
 ]
 PrometheusOption = Annotated[
     str | None,
-    typer.Option("--prometheus", metavar="FILE", help="Write metrics in Prometheus' text format."),
+    typer.Option("--prometheus", metavar="FILE", help="Write metrics in Prometheus text format."),
 ]
 LoadHtmlOption = Annotated[
-    str | None, typer.Option("--html", metavar="FILE", help="Write a report in one HTML file.")
+    str | None, typer.Option("--html", metavar="FILE", help="Write an HTML report in one file.")
 ]
 FailIfOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-if",
         metavar="CONDITION",
-        help="Exit with 1 if this holds, such as `p99 > 200ms`, `errors > 0.1%` or "
-        "`rate < 500/s`; may be repeated.",
+        help="Exit with 1 if true: `p99 > 200ms`, `errors > 0.1%`, `rate < 500/s`. Repeatable.",
     ),
 ]
 HistogramOption = Annotated[
     bool,
-    typer.Option("--histogram", help="Show the latency distribution and every percentile too."),
+    typer.Option("--histogram", help="Show the latency distribution and every percentile."),
 ]
 
 

@@ -74,11 +74,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     output: OutputOptions,
     safety: SafetyOptions,
 ) -> int:
-    """Load an HTTP server and say what it did, request by request.
+    """Load an HTTP server and report throughput, latency and errors.
 
-    Exit code 0 when the server answered; 1 when a --fail-if holds, or when no request, or less
-    than 99.9 % of them, got the right answer (--fail-if 'errors > 5%' allows more); 130 when
-    stopped by Ctrl-C, with what was measured until then.
+    Exit code 1 if a --fail-if condition holds, no request got the right response, or more than
+    0.1 % did not (--fail-if 'errors > 5%' allows more). After Ctrl-C it reports what it measured
+    and exits with 130.
     """
     outputs = LoadOutputs(
         json=output.json,
