@@ -342,13 +342,6 @@ class Store:
             found = connection.execute(runs_of_study(study).limit(limit)).scalars().all()
         return [str(key) for key in found]
 
-    def latest_run_id(self) -> str | None:
-        """Return the id of the study's run that was begun last; None when there is none."""
-        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command.not_in(WHOLE_RUNS))
-        with self._database.reading() as connection:
-            key = connection.execute(newest).scalar()
-        return None if key is None else str(key)
-
     def _new_run(self, row: dict[str, Any]) -> str:
         with self._database.writing() as connection:
             key = connection.execute(sa.insert(runs).values(row)).inserted_primary_key
