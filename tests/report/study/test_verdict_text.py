@@ -11,6 +11,7 @@ from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
 
+from httpdyno.metrics import named
 from httpdyno.model import Caveat, Outcome, RatioInterval, Verdict
 from httpdyno.report.shared import template
 from httpdyno.report.shared.drawing import VERDICT_COLOURS
@@ -30,11 +31,9 @@ from httpdyno.report.study.verdict_text import (
     deciding,
     evidence_text,
     interval_text,
-    metric_name,
     of_objective,
     proven_bound_text,
     ratio_bounds_text,
-    ratio_key,
     ratio_text,
     verdict_badge,
     verdict_words,
@@ -223,8 +222,8 @@ def test_what_was_interrupted_goes_on_by_its_id_alone() -> None:
 
 
 def test_any_percentile_can_decide() -> None:
-    assert ratio_key("latency_p99_s") == "latency_p99"
-    assert metric_name("latency_p999_s") == "p99.9 latency"
+    assert named("latency_p99_s").ratio == "latency_p99"
+    assert named("latency_p999_s").label == "p99.9 latency"
 
 
 def test_the_changes_are_the_smallest_difference_from_the_start() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import altair as alt
 
+from httpdyno.metrics import named
 from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome
 from httpdyno.report.shared.drawing import (
     AFTER,
@@ -30,7 +31,6 @@ from httpdyno.report.study.row_label import LINE_LENGTH, room, row_labels
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
-    metric_name,
     of_objective,
     shown_verdict,
     step_name,
@@ -47,7 +47,7 @@ def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
     low, high = padded([*values, 1.0], share=0.06 if is_wide else 0.02)
     x = alt.X(
         "from:Q",
-        title=f"{metric_name(_metric(outcome))}, times the start (log scale)",
+        title=f"{named(_metric(outcome)).label}, times the start (log scale)",
         scale=alt.Scale(type="log", domain=[low, high], nice=False, zero=False),
         axis=alt.Axis(values=ratio_ticks(low, high), format="~g", tickSize=0),
     )

@@ -17,7 +17,6 @@ from httpdyno.report.study.verdict_text import (
     evidence_text,
     failure_text,
     interval_ratio_text,
-    metric_name,
     needed_text,
     ratio_bounds_text,
     ratio_text,
@@ -61,7 +60,7 @@ def versus_headline(outcome: Outcome) -> str:
     if not better:
         return f"{cut}none of {n} is proven better than {a}: {tally_text(outcome)}"
     parts = [f"{step.label} {ratio_bounds_text(deciding(step.comparison))}" for step in better]
-    names = {metric_name(decider(step.comparison)) for step in better}
+    names = {named(decider(step.comparison)).label for step in better}
     metric = names.pop() if len(names) == 1 else "their metrics"
     are = "is" if len(better) == 1 else "are"
     return f"{cut}{len(better)} of {n} {are} better than {a}, by {metric}: {', '.join(parts)}"
@@ -159,7 +158,7 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
     reference = "" if candidate == "b" else " of the start"
     so_far = " so far" if verdict == "inconclusive" else ""
     return (
-        f"{words}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
+        f"{words}: {interval_ratio_text(interval)} × the {named(comparison.metric).label}"
         f"{reference}{so_far} ({bounds_text(interval)}){second}"
     )
 

@@ -58,7 +58,6 @@ from httpdyno.report.study.verdict_text import (
     evidence_text,
     has_figure,
     interval_ratio_text,
-    metric_name,
     needed_text,
     of_objective,
     proven_bound_text,
@@ -214,7 +213,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if interval is None:
         raise ValueError("a hero needs an interval")
     more_is_better = named(decider(final)).is_more_better
-    name = metric_name(decider(final))
+    name = named(decider(final)).label
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
     if outcome.withdrawn:
         claim = headline(outcome)
@@ -228,7 +227,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if outcome.status != "complete":
         lines.insert(0, outcome.message or outcome.status)
     if final.decided_by:
-        tied = f"{metric_name(final.metric)} {ratio_bounds_text(of_objective(final))}"
+        tied = f"{named(final.metric).label} {ratio_bounds_text(of_objective(final))}"
         lines.append(f"{tied}, so {name} decided")
     second = second_clause(final)
     if second and not (outcome.withdrawn and differing_clause(final)):
@@ -336,7 +335,7 @@ def _count_tiles(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     """Return names looked up, and what else has a tile, where both servers have a count."""
     names = [each.name for each in METRICS if each.is_tile]
     both = {metric: (figure_text(a, metric), figure_text(b, metric)) for metric in names}
-    return [(metric_name(each), *told) for each, told in both.items() if NOTHING not in told]
+    return [(named(each).label, *told) for each, told in both.items() if NOTHING not in told]
 
 
 def _handshakes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
@@ -351,7 +350,7 @@ def _calls_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     if a.system_calls is None or b.system_calls is None:
         return []
     before, after = a.system_calls.per_request, b.system_calls.per_request
-    return [(metric_name("calls_per_request"), format_count(before), format_count(after))]
+    return [(named("calls_per_request").label, format_count(before), format_count(after))]
 
 
 def _header_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
