@@ -17,7 +17,6 @@ from httpdyno.report.study.verdict_text import (
     decider,
     deciding,
     evidence_text,
-    shown_verdict,
     verdict_badge,
 )
 from httpdyno.store import Store
@@ -144,7 +143,7 @@ def _told(outcome: Outcome, name: str, change: Step, compared: Comparison) -> To
     return Told(
         name=name,
         claim=change.label,
-        verdict=shown_verdict(compared),
+        verdict=compared.verdict,
         badge=verdict_badge(compared),
         says=words,
         measured_at=outcome.began_at,

@@ -6,7 +6,7 @@ Each has a verdict of its own, which is told whatever it is: they were named to 
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, SecondClaim
 from httpdyno.report.study.second_text import second_claim, second_figure
-from httpdyno.report.study.verdict_text import decider, metric_is, shown_verdict
+from httpdyno.report.study.verdict_text import decider, metric_is
 
 _NO_WIDTH = 1e-9
 """Of the ratio: an interval that is narrower has no width but the arithmetic's."""
@@ -14,7 +14,7 @@ _NO_WIDTH = 1e-9
 
 def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
     """Return the claims to tell; none where the candidate failed."""
-    return () if shown_verdict(comparison) == "failed" else comparison.also
+    return () if comparison.verdict == "failed" else comparison.also
 
 
 def also_words(comparison: Comparison, claim: SecondClaim) -> str:

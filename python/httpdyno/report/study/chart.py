@@ -32,7 +32,6 @@ from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
     of_objective,
-    shown_verdict,
     step_name,
     verdict_words,
 )
@@ -122,7 +121,7 @@ def _step_row(step: LadderStep, running: float, book: float) -> dict[str, Any]:
 def _row(
     name: str, change: str, comparison: Comparison, *, running: float, book: float | None
 ) -> dict[str, Any]:
-    verdict = shown_verdict(comparison)
+    verdict = comparison.verdict
     interval = of_objective(comparison)
     bounded = interval is not None and interval.low > 0 and math.isfinite(interval.high)
     middle = running * interval.ratio if interval else None
@@ -165,7 +164,7 @@ def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARRO
     margin = 1 + margin_ratio
     shade = {"low": max(low, 1 / margin), "high": min(high, margin)}
     whole = [{"low": ends[0], "high": ends[1], "mid": interval.ratio}] if ends else []
-    colour = VERDICT_COLOURS[shown_verdict(comparison)]
+    colour = VERDICT_COLOURS[comparison.verdict]
     row = alt.Y("y:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
     layers = [
         chart_of([shade])

@@ -22,7 +22,6 @@ from httpdyno.report.study.verdict_text import (
     ratio_bounds_text,
     ratio_text,
     shown_ratios,
-    shown_verdict,
     step_name,
     verdict_badge,
     words_without_figure,
@@ -110,7 +109,7 @@ def _card(  # noqa: PLR0913 - what a card tells
     figure = f"{name} {ratio_bounds_text(deciding(comparison))}" if interval else ""
     if comparison.decided_by:
         figure += f"; {named(comparison.metric).label} {ratio_bounds_text(interval)}"
-    failed = words_without_figure(comparison) if shown_verdict(comparison) == "failed" else ""
+    failed = words_without_figure(comparison) if comparison.verdict == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
     why = "" if failed else comparison.reason
     told = (second_clause(comparison), *also_clauses(comparison))
@@ -127,7 +126,7 @@ def _card(  # noqa: PLR0913 - what a card tells
         spread = format_percent(comparison.noise["between_starts"])
         facts.append(("starts differ by", f"±{spread}"))
     return {
-        "verdict": shown_verdict(comparison),
+        "verdict": comparison.verdict,
         "badge": verdict_badge(comparison),
         "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
         "drawn": f"drawn: {named(comparison.metric).label}" if comparison.decided_by else "",
@@ -169,7 +168,7 @@ def skipped(outcome: Outcome) -> list[dict[str, str]]:
     """Return what was not kept or not tried, in a few words each: the cards have the evidence."""
     tried = [
         {
-            "verdict": shown_verdict(step.comparison),
+            "verdict": step.comparison.verdict,
             "badge": verdict_badge(step.comparison),
             "change": step.change,
             "why": needed_text(step.comparison),

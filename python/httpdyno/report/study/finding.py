@@ -20,7 +20,6 @@ from httpdyno.report.study.verdict_text import (
     needed_text,
     ratio_bounds_text,
     ratio_text,
-    shown_verdict,
     verdict_badge,
 )
 from httpdyno.units import format_guess
@@ -143,7 +142,7 @@ def out_of_time_text(outcome: Outcome) -> str:
 
 def _claim(comparison: Comparison, *, candidate: str) -> str:
     """Return the verdict first, then the number it rests on, then what else is proven."""
-    interval, verdict = deciding(comparison), shown_verdict(comparison)
+    interval, verdict = deciding(comparison), comparison.verdict
     if verdict == "failed":
         return f"{candidate} {failure_text(comparison.b, comparison.reason)}"
     words = verdict_badge(comparison)
@@ -199,7 +198,7 @@ def _came_out(step: LadderStep) -> str:
         "equivalent": "without a difference",
         "inconclusive": "undecided",
     }
-    return words.get(shown_verdict(step.comparison)) or verdict_badge(step.comparison)
+    return words.get(step.comparison.verdict) or verdict_badge(step.comparison)
 
 
 def _more_time(outcome: Outcome) -> str:

@@ -63,7 +63,6 @@ from httpdyno.report.study.verdict_text import (
     proven_bound_text,
     ratio_bounds_text,
     ratio_text,
-    shown_verdict,
     verdict_badge,
 )
 from httpdyno.units import (
@@ -202,7 +201,7 @@ def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         "figure": verdict_badge(final),
         "unit": "",
         "claim": headline(outcome),
-        "verdict": shown_verdict(final),
+        "verdict": final.verdict,
         "badge": "",
         "lines": detail.splitlines()[1:],
     }
@@ -244,7 +243,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         "figure": interval_ratio_text(interval),
         "unit": "×",
         "claim": claim,
-        "verdict": shown_verdict(final),
+        "verdict": final.verdict,
         "badge": verdict_badge(final),
         "lines": lines,
     }

@@ -12,7 +12,6 @@ from httpdyno.report.study.verdict_text import (
     metric_is,
     proven_second,
     ratio_bounds_text,
-    shown_verdict,
 )
 
 MARKS = {"better": "*", "worse": "*", "equivalent": "="}
@@ -76,7 +75,7 @@ def mark(comparison: Comparison, ratio: str) -> str:
     """
     second = proven_second(comparison)
     told = [] if second is None else [second]
-    if shown_verdict(comparison) != "failed":
+    if comparison.verdict != "failed":
         told += [each for each in comparison.also if each.verdict in MARKS]
     return next((MARKS[each.verdict] for each in told if named(each.metric).ratio == ratio), "")
 

@@ -73,19 +73,9 @@ _CANDIDATE = re.compile(
 """How reasons begin; `experiment.claim` writes them."""
 
 
-def shown_verdict(comparison: Comparison) -> Verdict:
-    """Return the verdict to show: a candidate that did not run is never just `worse`.
-
-    Runs that were stored before there was a word for it say `worse`.
-    """
-    if comparison.verdict == "worse" and comparison.b.status != "complete":
-        return "failed"
-    return comparison.verdict
-
-
 def has_figure(comparison: Comparison) -> bool:
     """Tell whether there is anything to show but why there is not."""
-    return shown_verdict(comparison) not in {"failed", "not_measured"}
+    return comparison.verdict not in {"failed", "not_measured"}
 
 
 def proven_second(comparison: Comparison) -> SecondClaim | None:
@@ -93,7 +83,7 @@ def proven_second(comparison: Comparison) -> SecondClaim | None:
     second = comparison.second
     if second is None or second.verdict not in PROVEN:
         return None
-    is_shown = shown_verdict(comparison) != "failed"
+    is_shown = comparison.verdict != "failed"
     return second if is_shown and named(second.metric).ratio in comparison.ratios else None
 
 
@@ -114,7 +104,7 @@ def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
         }
     second = proven_second(comparison)
     keys = [] if second is None else [named(second.metric).ratio]
-    if shown_verdict(comparison) != "failed":
+    if comparison.verdict != "failed":
         proven = [each.metric for each in comparison.also if each.verdict in PROVEN]
         keys += [key for metric in proven if (key := named(metric).ratio) in comparison.ratios]
     return {key: comparison.ratios[key] for key in keys}
@@ -122,7 +112,7 @@ def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
 
 def verdict_badge(comparison: Comparison) -> str:
     """Return `better`, `refused`, `not measured`: a word or two for a badge."""
-    verdict = shown_verdict(comparison)
+    verdict = comparison.verdict
     if verdict == "failed":
         return status_badge(comparison.b.status)
     return verdict.replace("_", " ")
