@@ -336,10 +336,10 @@ class Store:
             n = connection.execute(sa.select(sa.func.count()).select_from(runs)).scalar_one()
         return int(n)
 
-    def run_ids_of(self, study: str, limit: int = 20) -> list[str]:
-        """Return the newest runs of a study that found something, newest first."""
+    def run_ids_of(self, study: str) -> list[str]:
+        """Return the newest 20 runs of a study that found something, newest first."""
         with self._database.reading() as connection:
-            found = connection.execute(runs_of_study(study).limit(limit)).scalars().all()
+            found = connection.execute(runs_of_study(study).limit(20)).scalars().all()
         return [str(key) for key in found]
 
     def _new_run(self, row: dict[str, Any]) -> str:

@@ -144,7 +144,7 @@ def _row(
     }
 
 
-def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARROW) -> str:
+def strip_svg(comparison: Comparison, margin_ratio: float) -> str:
     """Return one comparison's evidence: each start's ratio as a dot above the interval.
 
     Differences within ±`margin_ratio` are shaded: they are too small to matter. It is the
@@ -181,7 +181,7 @@ def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARRO
         .mark_tick(color=colour, thickness=3, height=16)
         .encode(x="mid:Q", y=alt.value(40)),
     ]
-    chart = alt.layer(*layers).properties(width=width - 24, height=54)
+    chart = alt.layer(*layers).properties(width=NARROW - 24, height=54)
     label = f"{len(dots)} starts, interval {bounds_text(interval)}"
     return svg_of(chart, label, Frame(left=12, right=12, bottom=24))
 
