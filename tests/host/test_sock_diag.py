@@ -13,9 +13,7 @@ from httpdyno.host import sock_diag
 from httpdyno.host.sock_diag import (
     UNNAMED,
     Diagnosis,
-    connection_states,
     listening_sockets,
-    listening_unix_sockets,
 )
 
 _IN_A_NAMESPACE = """
@@ -24,6 +22,11 @@ listening = socket.create_server(("0.0.0.0", 80), backlog=77)
 print("there", flush=True)
 sys.stdin.readline()
 """
+
+
+def connection_states(ports):
+    with closing(Diagnosis()) as diagnosis:
+        return diagnosis.connection_states(ports)
 
 
 def backlogs(address, network=""):
@@ -108,9 +111,9 @@ def test_a_unix_socket_is_told_with_its_queue(tmp_path):
         named.listen(7)
         abstract.bind(f"\0{tmp_path}")
         abstract.listen(3)
-        with socket.socket(socket.AF_UNIX) as client:
+        with socket.socket(socket.AF_UNIX) as client, closing(Diagnosis()) as diagnosis:
             client.connect(str(path))
-            found = {each.address: each for each in listening_unix_sockets()}
+            found = {each.address: each for each in diagnosis.listening()}
             inode = os.fstat(named.fileno()).st_ino
     one = found[f"unix:{path}"]
     assert (one.backlog, one.waiting, one.inode) == (7, 1, inode)

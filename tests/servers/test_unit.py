@@ -113,7 +113,6 @@ def test_a_unit_says_how_its_service_is_started():
         passed_names=("TZ", "LANG"),
         environment_files=("-/srv/absent.env", "/srv/shop.env"),
         limits=(("LimitNOFILE", "65536"), ("MemoryMax", "512M")),
-        has_reload=True,
     )
     assert "secret" not in repr(facts)
 

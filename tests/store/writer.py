@@ -27,10 +27,11 @@ def write_run(url: str, n_starts: str) -> None:
 
 def write_forever(url: str) -> None:
     with Store.open(url) as store:
-        say(store.create_run(sample_plan(), sample_host()))
+        run_id = store.create_run(sample_plan(), sample_host())
+        say(run_id)
         block = 0
         while True:
-            store.save_window(str(store.latest_run_id()), sample_window(block=block))
+            store.save_window(run_id, sample_window(block=block))
             say(str(block))
             block += 1
 

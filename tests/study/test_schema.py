@@ -4,10 +4,12 @@ import re
 import tomllib
 from pathlib import Path
 
+from tests.study.whole_examples import CODE, SERVER, SITE
+
 from httpdyno.model import KnobInfo
 from httpdyno.study.file import study_from
 from httpdyno.study.reference import sections, study_reference
-from httpdyno.study.reference_example import CODE, EXAMPLES, SERVER, SITE
+from httpdyno.study.reference_example import EXAMPLES
 from httpdyno.study.schema import study_schema, tables
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "study.md"

@@ -62,8 +62,6 @@ class Shape:
     connections: int
     static_share: float | None = None
     """Of the requests, by weight: answered from files. None where nobody looked."""
-    proxied_share: float | None = None
-    """Answered by a backend."""
     is_keep_alive: bool = True
     has_compressed: bool = True
     """Whether an answer was compressed; where nobody looked one may be."""

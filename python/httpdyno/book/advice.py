@@ -31,14 +31,6 @@ class Advice(Record, frozen=True):
         return f"httpdyno book run {self.name}"
 
 
-class Other(Record, frozen=True):
-    """A bundled study that asks neither a table nor an advice of the documents."""
-
-    study: str
-    reason: str
-    """Why it is there, or stands in no list of the book."""
-
-
 class Told(Record, frozen=True):
     """What a run of the study found of the advice."""
 
@@ -92,7 +84,6 @@ class AdviceHere(Record, frozen=True):
 
 class _File(Record, frozen=True):
     advice: tuple[Advice, ...]
-    other: tuple[Other, ...]
 
 
 @functools.cache
@@ -109,8 +100,3 @@ def all_advice() -> tuple[Advice, ...]:
 def advice(name: str) -> Advice | None:
     """Return the one of that name; None where there is none."""
     return next((each for each in all_advice() if each.name == name), None)
-
-
-def other_studies() -> tuple[Other, ...]:
-    """Return the bundled studies that are of no table and no advice, with the reasons."""
-    return _declared().other

@@ -11,13 +11,12 @@ from httpdyno.cli.find_study import open_study
 from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import make_plan
 from httpdyno.host.foreign_text import is_there
+from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, HostFacts, Outcome, Step, Study
 from httpdyno.report.study.verdict_text import (
     decider,
     deciding,
     evidence_text,
-    metric_name,
-    shown_verdict,
     verdict_badge,
 )
 from httpdyno.store import Store
@@ -135,7 +134,7 @@ def _is_of(compared: Comparison, change: Step) -> bool:
 def _told(outcome: Outcome, name: str, change: Step, compared: Comparison) -> Told:
     interval, words = deciding(compared), evidence_text(compared)
     if interval is not None and not compared.decided_by:
-        words = f"{metric_name(compared.metric)} {words}"
+        words = f"{named(compared.metric).label} {words}"
     # A ladder compares with the best so far, which is not the study's start any more.
     start = outcome.plan.study.start_configuration().values
     best = {k: v for k, v in compared.a.configuration.values.items() if start.get(k) != v}
@@ -144,7 +143,7 @@ def _told(outcome: Outcome, name: str, change: Step, compared: Comparison) -> To
     return Told(
         name=name,
         claim=change.label,
-        verdict=shown_verdict(compared),
+        verdict=compared.verdict,
         badge=verdict_badge(compared),
         says=words,
         measured_at=outcome.began_at,

@@ -15,8 +15,6 @@ from httpdyno.study.complaint import nearest
 from httpdyno.units import duration_s
 
 RESUME = "`httpdyno book run --all --resume`"
-MOST_S = 90 * 60.0
-"""All experiments together are over by then."""
 _OVERHEAD = 1.15
 """Coming up, looking and ending are beside the budgets; what they take more is the others' loss."""
 

@@ -1,7 +1,6 @@
 """What an experiment of the book is at, on a terminal, where no run of a study shows it."""
 
 import time
-from collections.abc import Callable
 
 from rich.console import Console
 from rich.text import Text
@@ -15,12 +14,10 @@ class BookProgress(LiveDisplay):
     redraws_per_s = 1.0
     """The load client may have the core that draws."""
 
-    def __init__(
-        self, console: Console, name: str, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, console: Console, name: str) -> None:
         super().__init__(console)
         self._name, self._words = name, ""
-        self._clock, self._began_s = clock, clock()
+        self._began_s = time.monotonic()
 
     def __call__(self, words: str) -> None:
         """Take what is done now; drawn with the next redraw."""
@@ -28,7 +25,7 @@ class BookProgress(LiveDisplay):
 
     def shown(self) -> Text:
         """Return the live line as it is now."""
-        now_s = self._clock()
+        now_s = time.monotonic()
         what = Text(f"{self._name}  {self._words}".rstrip())
         times = whole_seconds(now_s - self._began_s)
         return one_line(what, times, self._console.width, now_s=now_s)

@@ -11,7 +11,7 @@ from httpdyno.experiment.border import placed
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import StartDone
 from httpdyno.experiment.session import Session
-from httpdyno.experiment.short_budget import too_short
+from httpdyno.experiment.short_budget import Needed, too_short
 from httpdyno.experiment.time_left import Course, decides_in_s, precise_after, time_left_s
 from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
 from httpdyno.units import format_duration, format_guess
@@ -233,11 +233,12 @@ def require_budget(
     if more_s > session.left_s:
         one_s = study.method.min_starts * max(first.measuring_s, next_s)
         of = f", and there are {allowance.n_alike}" if allowance.n_alike > 1 else ""
+        others_s = (n_starts - 1) * max(first.measuring_s, next_s)
         raise too_short(
             study.budget_s,
             f"one comparison takes about {format_guess(one_s)} here, "
             f"{study.method.min_starts} starts of both{of}",
-            first.duration_s + (n_starts - 1) * max(first.measuring_s, next_s) + allowance.looks_s,
+            Needed.at_once(first.duration_s + others_s + allowance.looks_s),
         )
 
 

@@ -24,7 +24,7 @@ from httpdyno.experiment.final import final_comparison, withdrawn
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, factorial_arms
 from httpdyno.experiment.session import Session
-from httpdyno.experiment.short_budget import FINAL_SLACK, too_short
+from httpdyno.experiment.short_budget import FINAL_SLACK, Needed, too_short
 from httpdyno.experiment.sweep import SHARE
 from httpdyno.model import Configuration, Factorial, StartRecord, Study
 from httpdyno.units import format_guess
@@ -164,5 +164,5 @@ def _require_budget(session: Session, n_arms: int, more: tuple[int, float], fina
         budget_s,
         f"one round of all {n_arms} combinations takes about {format_guess(round_s)} here; it "
         f"takes {min_starts} of them, and {format_guess(final_s)} for the final claim",
-        session.spent_s + n_missing * round_s + final_s,
+        Needed.at_once(session.spent_s + n_missing * round_s + final_s),
     )

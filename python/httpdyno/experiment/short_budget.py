@@ -7,7 +7,7 @@ machine makes it, and the figure is one that people type.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Plan
@@ -58,8 +58,13 @@ class Needed:
     """Until something is claimed: of a ladder one step and the final claim."""
     whole_s: float
     """Of all that was asked for."""
-    n_steps: int
+    n_steps: int = 1
     """Of the plan."""
+
+    @classmethod
+    def at_once(cls, needed_s: float) -> Self:
+        """Return what is expected where nothing is claimed before the end."""
+        return cls(first_s=needed_s, whole_s=needed_s)
 
     @property
     def words(self) -> str:
@@ -86,7 +91,7 @@ def _budget_for(needed_s: float) -> str:
     return time_to_type(needed_s / (1 - CLOSING_RATIO))
 
 
-def too_short(budget_s: float, step: str, needed: Needed | float) -> UsageError:
+def too_short(budget_s: float, step: str, needed: Needed) -> UsageError:
     """Return the refusal of a budget.
 
     Args:
@@ -94,8 +99,6 @@ def too_short(budget_s: float, step: str, needed: Needed | float) -> UsageError:
         step: What one step takes, and how many of them it takes.
         needed: What all that was asked for takes, as far as that is known.
     """
-    if not isinstance(needed, Needed):
-        needed = Needed(first_s=needed, whole_s=needed, n_steps=1)
     return UsageError(
         f"a budget of {format_duration(budget_s)} is too short: {step}", hint=needed.words
     )

@@ -30,7 +30,13 @@ from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, sweep_levels
 from httpdyno.experiment.session import Session
-from httpdyno.experiment.short_budget import FINAL_SLACK, enough_words, starts_ahead, too_short
+from httpdyno.experiment.short_budget import (
+    FINAL_SLACK,
+    Needed,
+    enough_words,
+    starts_ahead,
+    too_short,
+)
 from httpdyno.metrics import named
 from httpdyno.model import (
     Comparison,
@@ -242,7 +248,7 @@ def _require_rounds(
         study.budget_s,
         f"one round of all levels takes about {format_guess(round_s)} here; it takes "
         f"{study.method.min_starts} of them, and {format_guess(final_s)} for the final claim",
-        session.spent_s + n_missing * round_s + final_s,
+        Needed.at_once(session.spent_s + n_missing * round_s + final_s),
     )
 
 

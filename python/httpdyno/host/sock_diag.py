@@ -106,7 +106,7 @@ class Diagnosis:
         return self._told(lambda diag: (*_listening(diag), *_if_told(_listening_unix, diag)))
 
     def connection_states(self, ports: Collection[int]) -> Mapping[str, int]:
-        """Return what `connection_states` does."""
+        """Return local TCP sockets at these ports by state, listening ones left out."""
         return self._told(lambda diag: _states(diag, frozenset(ports)))
 
     def unread(self, ports: Collection[int]) -> Mapping[int, int]:
@@ -146,21 +146,6 @@ def listening_sockets(network: str = "") -> tuple[ListeningSocket, ...]:
         AdapterError: The namespace cannot be entered, or the kernel does not answer.
     """
     return _asked(network, _listening)
-
-
-def listening_unix_sockets(network: str = "") -> tuple[ListeningSocket, ...]:
-    """Return the unix sockets that listen in a network namespace, as `listening_sockets`."""
-    return _asked(network, _listening_unix)
-
-
-def connection_states(ports: Collection[int], network: str = "") -> Mapping[str, int]:
-    """Return how many TCP sockets at these local ports are in which state, listening ones left out.
-
-    Args:
-        ports: Of this end.
-        network: As `listening_sockets`, with what it raises.
-    """
-    return _asked(network, lambda diag: _states(diag, frozenset(ports)))
 
 
 def _asked(network: str, ask: Callable[[socket.socket], _Told]) -> _Told:

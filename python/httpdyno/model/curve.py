@@ -1,7 +1,5 @@
 """What a pool takes by the number of its workers, and what the length of their lives costs."""
 
-import math
-
 from httpdyno.model.base import Record
 
 
@@ -15,10 +13,6 @@ class PoolLine(Record, frozen=True):
     once_high_bytes: float | None = None
     each_low_bytes: float | None = None
     each_high_bytes: float | None = None
-
-    def workers_in(self, room_bytes: float) -> int:
-        """Return how many workers that much memory holds."""
-        return max(0, math.floor((room_bytes - self.once_bytes) / self.each_bytes))
 
 
 class Respawn(Record, frozen=True):

@@ -269,12 +269,11 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
     credit: float | None = None
     """Right answers of the measured part by cycles, where those are known."""
     pss_bytes: int | None = None
-    """As in `Telemetry`, at the window's end; None also in what an earlier version stored. So are
-    the next two."""
+    """As in `Telemetry`, at the window's end. So are the next two."""
     uss_bytes: int | None = None
     n_processes: int = 0
     workers: tuple[WorkersSeen, ...] = ()
-    """As in `Telemetry`; empty also in what an earlier version stored."""
+    """As in `Telemetry`."""
 
 
 def times_of_request(name: str) -> str:

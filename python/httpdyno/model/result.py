@@ -43,17 +43,15 @@ class PhaseFigures(Record, frozen=True):
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """p50, p90, p99 where there are enough for it, and max."""
     start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
-    """Percentiles of each start; (n_starts,), None where a start has too few. Empty also in what an
-    earlier version stored."""
+    """Percentiles of each start; (n_starts,), None where a start has too few."""
     requests_per_turn: float = 0.0
-    """All that were offered, also before the measured part. 0 also in what an earlier version
-    stored, as memory is None there."""
+    """All that were offered, also before the measured part."""
     pss_bytes: float | None = None
     uss_bytes_per_process: float | None = None
     """What a process has for itself alone, on average."""
     n_processes: float = 0.0
     workers: tuple[WorkersSeen, ...] = ()
-    """By program, at each turn's end of the phase; empty also in what an earlier version stored."""
+    """By program, at each turn's end of the phase."""
 
 
 class ArmSummary(Record, frozen=True):
@@ -66,7 +64,6 @@ class ArmSummary(Record, frozen=True):
     throughput_per_s: float = 0.0
     cpu_s_per_request: float = 0.0
     bytes_per_request: float = 0.0
-    """0 also in what an earlier version stored."""
     lookups_per_request: float | None = None
     """Questions to its resolver of names; None where it has none of its own."""
     error_ratio: float = 0.0
@@ -79,7 +76,7 @@ class ArmSummary(Record, frozen=True):
     usual_throughput_per_s: float | None = None
     """Of the users who are not slow; None where none are."""
     slow_throughput_per_s: float | None = None
-    """Of those who are; None also in what an earlier version stored."""
+    """Of those who are; None where none are."""
     uss_bytes_per_process: float | None = None
     """What a process has for itself alone, on average."""
     ready_s: float | None = None
@@ -91,10 +88,10 @@ class ArmSummary(Record, frozen=True):
     requests_per_turn: float = 0.0
     """Likewise; without phases of a window."""
     largest_pss_bytes: int | None = None
-    """In any window. None also in what an earlier version stored."""
+    """In any window."""
     n_processes: float = 0.0
     workers: tuple[WorkersSeen, ...] = ()
-    """By program, at each start's last edge; empty where memory is not told, as of old runs."""
+    """By program, at each start's last edge; empty where memory is not told."""
     zombies: dict[str, float] = msgspec.field(default_factory=dict)
     """Processes that had ended then and that nobody had asked how, by the name of their parent."""
     start_throughputs_per_s: tuple[float, ...] = ()
@@ -250,7 +247,7 @@ class Sweep(Record, frozen=True):
     rule: str
     """How that was chosen, in words."""
     metric: str = "throughput_per_s"
-    """What the curve is of; in what an earlier version stored always this."""
+    """What the curve is of."""
     pool: PoolCurve | None = None
     """What it says of the server's pool; None where the knob sets nothing of one."""
 

@@ -15,13 +15,12 @@ _HOLD = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def held_own(top: Path, name: str, *, mode: int = 0o700) -> Iterator[int]:
+def held_own(top: Path, name: str) -> Iterator[int]:
     """Make a folder where there is none, and hold it.
 
     Args:
         top: The copy's folder, whose own name nobody else can give to another one.
         name: Of the folder in there.
-        mode: Of one that is made.
 
     Raises:
         OSError: It cannot be made, or a link stands in its place.
@@ -29,7 +28,7 @@ def held_own(top: Path, name: str, *, mode: int = 0o700) -> Iterator[int]:
     above = os.open(top, _HOLD)
     try:
         with suppress(FileExistsError):
-            os.mkdir(name, mode, dir_fd=above)
+            os.mkdir(name, 0o700, dir_fd=above)
         handle = os.open(name, _HOLD, dir_fd=above)
     finally:
         os.close(above)

@@ -319,8 +319,8 @@ def _ends(process: ServerProcess, patience: Patience) -> bool:
     return process.wait(0.0)
 
 
-def last_lines(text: str, *, n_lines: int = 5) -> str:
-    """Return the last lines that say something, each cut to a readable length.
+def last_lines(text: str) -> str:
+    """Return the last five lines that say something, each cut to a readable length.
 
     Of those that differ in numbers alone, such as times and ports, the last one stands for all.
     """
@@ -328,4 +328,4 @@ def last_lines(text: str, *, n_lines: int = 5) -> str:
     unlike: dict[str, str] = {}
     for line in reversed(lines):
         unlike.setdefault(_NUMBER.sub("", line), line[:300])
-    return "\n".join([*unlike.values()][:n_lines][::-1])
+    return "\n".join([*unlike.values()][:5][::-1])

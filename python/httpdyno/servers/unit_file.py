@@ -65,7 +65,6 @@ class UnitFacts:
     """The units that say so, where its own text names them."""
     limits: tuple[tuple[str, str], ...] = ()
     """Such as (`LimitNOFILE`, `65536`), as they stand there."""
-    has_reload: bool = False
     needs_daemon_reload: bool = False
     """Its files were changed since systemd read them."""
     main_pid: int = 0
@@ -124,8 +123,6 @@ def unit_facts(name: str, texts: Sequence[tuple[str, str]]) -> UnitFacts:
             _filled(word, name) for line in settings.get("Sockets", []) for word in line.split()
         ),
         limits=tuple((each, _last(settings, each)) for each in _LIMITS if _last(settings, each)),
-        has_reload=bool(_last(settings, "ExecReload"))
-        or _last(settings, "Type") == "notify-reload",
     )
 
 

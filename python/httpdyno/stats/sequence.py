@@ -108,12 +108,12 @@ def widened(interval: RatioInterval, n: int, *, confidence: float) -> RatioInter
     )
 
 
-def half_width_factor(n: int, *, alpha: float, precision: float = PRIOR_PRECISION) -> float:
+def half_width_factor(n: int, *, alpha: float) -> float:
     """Return the half-width that n values give, in sample standard deviations; inf if none."""
     if n < 2:  # noqa: PLR2004
         return math.inf
-    root = (math.sqrt(1 + n / precision) / alpha) ** (2 / n)
-    denominator = 1 - root * precision / (n + precision)
+    root = (math.sqrt(1 + n / PRIOR_PRECISION) / alpha) ** (2 / n)
+    denominator = 1 - root * PRIOR_PRECISION / (n + PRIOR_PRECISION)
     return math.sqrt((n - 1) * (root - 1) / denominator / n) if denominator > 0 else math.inf
 
 

@@ -1,8 +1,8 @@
-"""What experiments and load tests need of a store; the database and the in-memory one have it."""
+"""What experiments need of a store; the database and the in-memory one have it."""
 
 from typing import Protocol
 
-from httpdyno.model import LoadOutcome, Outcome, StartRecord, StartServers, WindowRecord
+from httpdyno.model import Outcome, StartRecord, StartServers, WindowRecord
 
 
 class StudyStore(Protocol):
@@ -47,22 +47,3 @@ class StudyStore(Protocol):
 
     def save_outcome(self, run_id: str, outcome: Outcome) -> None:
         """Store what the run found so far; replaces what was there."""
-
-
-class LoadStore(Protocol):
-    """Where load tests are kept."""
-
-    def save_load(self, outcome: LoadOutcome, *, headline: str = "") -> str:
-        """Store a load test that has ended, and return its id.
-
-        Args:
-            outcome: The test.
-            headline: What was found, in a line for lists.
-        """
-
-    def load(self, run_id: str) -> LoadOutcome:
-        """Return a load test; secrets are digests in it.
-
-        Raises:
-            StoreError: There is none of that id.
-        """

@@ -336,18 +336,11 @@ class Store:
             n = connection.execute(sa.select(sa.func.count()).select_from(runs)).scalar_one()
         return int(n)
 
-    def run_ids_of(self, study: str, limit: int = 20) -> list[str]:
-        """Return the newest runs of a study that found something, newest first."""
+    def run_ids_of(self, study: str) -> list[str]:
+        """Return the newest 20 runs of a study that found something, newest first."""
         with self._database.reading() as connection:
-            found = connection.execute(runs_of_study(study).limit(limit)).scalars().all()
+            found = connection.execute(runs_of_study(study).limit(20)).scalars().all()
         return [str(key) for key in found]
-
-    def latest_run_id(self) -> str | None:
-        """Return the id of the study's run that was begun last; None when there is none."""
-        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command.not_in(WHOLE_RUNS))
-        with self._database.reading() as connection:
-            key = connection.execute(newest).scalar()
-        return None if key is None else str(key)
 
     def _new_run(self, row: dict[str, Any]) -> str:
         with self._database.writing() as connection:

@@ -122,16 +122,15 @@ class _Seen:
 class LoadedPool:
     """Looks at a pool while somebody loads it. Not for several threads at once."""
 
-    def __init__(self, root_pids: Sequence[int], *, every_s: float = EVERY_S) -> None:
+    def __init__(self, root_pids: Sequence[int]) -> None:
         """Watch some trees.
 
         Args:
             root_pids: The processes whose trees are the server.
-            every_s: How often `look` will be called, which bounds what a look may cost.
         """
         self._roots = tuple(root_pids)
         self._bounded = WorkerSampler(
-            root_pids, most_s=EACH_SECOND_S * every_s, keeps=descriptors_to_keep(BESIDE_A_LOAD)
+            root_pids, most_s=EACH_SECOND_S * EVERY_S, keeps=descriptors_to_keep(BESIDE_A_LOAD)
         )
         self._served: dict[tuple[int, int], _Served] = {}
         self._first: set[tuple[int, int]] = set()

@@ -6,19 +6,23 @@ import pytest
 
 from httpdyno.advice.curve.finding import PrivateCurve
 from httpdyno.advice.curve.life import ConfiguredLife
-from httpdyno.advice.curve.pool import life_table, pool_line, respawn
+from httpdyno.advice.curve.pool import life_table, pool_line, respawn_line
 from httpdyno.errors import UsageError
+from httpdyno.model import Respawn
 
 MIB = 1 << 20
 BOOK = ([5, 10, 20, 5000], [2.83, 5.47, 8.92, 28.01])
+
+
+def respawn(n_requests, per_s):
+    line = respawn_line(n_requests, per_s)
+    return Respawn(serve_s=line.intercept, spawn_s=line.slope)
 
 
 def test_a_pool_is_what_is_there_once_and_each_worker():
     line = pool_line([2, 4, 8, 16], [20 * MIB + n * 3 * MIB for n in (2, 4, 8, 16)])
     assert line.once_bytes == pytest.approx(20 * MIB)
     assert line.each_bytes == pytest.approx(3 * MIB)
-    assert line.workers_in(50 * MIB) == 10
-    assert line.workers_in(19 * MIB) == 0
 
 
 def test_two_pools_are_a_line_without_an_interval():

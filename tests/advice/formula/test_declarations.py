@@ -1,15 +1,16 @@
 """Each formula is declared once, and all that is made of it must be there and fit."""
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
 from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.evaluate import dimension_of, work_out
-from httpdyno.advice.formula.expression import names
+from httpdyno.advice.formula.evaluate import work_out
+from httpdyno.advice.formula.expression import evaluate
 from httpdyno.advice.formula.fit import FITS, SEARCHES
-from httpdyno.advice.formula.quantity import DIMENSIONS
+from httpdyno.advice.formula.quantity import DIMENSIONS, Quantity
 from httpdyno.advice.formula.reference import formula_reference
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "formulas.md"
@@ -18,6 +19,21 @@ ALL = list(formulas().values())
 
 def _id(formula):
     return formula.name
+
+
+def names(text):
+    return set(re.findall(r"[a-z_]\w*", text)) - {"floor", "ceil", "max", "min", "exp"}
+
+
+def dimension_of(text, formula):
+    # Roots, so that no difference of theirs is nothing, which would have every dimension.
+    declared = (*formula.inputs, *formula.fitted, *formula.steps)
+    some = {
+        each.name: Quantity(value=math.sqrt(2 + number), dimension=DIMENSIONS[each.kind])
+        for number, each in enumerate(declared)
+        if each.kind in DIMENSIONS
+    }
+    return evaluate(text, some).dimension
 
 
 def _typed(formula):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from httpdyno.advice.formula.expression import (
     DimensionError,
     evaluate,
-    names,
     with_numbers,
     with_signs,
 )
@@ -70,10 +69,6 @@ def test_rounding_is_off_by_less_than_one(a, b):
     near = 1e-9 * max(1, exact)
     assert exact - 1 - near < evaluate("floor(a / b)", known).value <= exact + near
     assert exact - near <= evaluate("ceil(a / b)", known).value < exact + 1 + near
-
-
-def test_names_are_those_of_quantities():
-    assert names("floor((ram - parent) / u_2) * 3") == {"ram", "parent", "u_2"}
 
 
 def test_an_expression_is_written_with_the_signs_that_people_read():

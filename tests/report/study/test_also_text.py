@@ -15,7 +15,7 @@ from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.text import outcome_text
-from httpdyno.report.study.verdict_text import shown_verdict, step_name
+from httpdyno.report.study.verdict_text import step_name
 
 P99 = "latency_p99_s"
 SLOWER = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.995)
@@ -113,7 +113,7 @@ def test_each_row_says_it_of_its_own(whole):
     )
     text = " ".join(shown(structs.replace(whole, steps=steps)).split())
     told = "full TLS handshakes per request: worse, 1.21 × (1.10 … 1.34; 99.5 % confidence)"
-    able = [step for step in steps if shown_verdict(step.comparison) != "failed"]
+    able = [step for step in steps if step.comparison.verdict != "failed"]
     assert [f"{step_name(step)}, {told}" in text for step in able] == [True] * len(able)
     assert text.count(told) == len(able)
 

@@ -46,7 +46,6 @@ def test_each_directive_has_file_line_and_sections():
     ]
     assert dump.modules == ("core_module", "ssl_module")
     assert dump.server_root == "/etc/apache2"
-    assert dump.mutex_folder == "/var/run/apache2/"
 
 
 def test_of_several_dumps_the_last_one_counts():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.php_fpm.ini import Entry, Section, parsed, truth, with_variables
+from httpdyno.servers.php_fpm.ini import Entry, Section, parsed, truth
 
 FILE = "/etc/php/some.conf"
 WORDS = ["pm", "5", "a b", "x.y", "/run/php", '"q; r"', "'s'", '"a\\"b"', "10s", "64M", "%R", '""']
@@ -76,13 +76,12 @@ def test_what_is_not_understood_is_named_with_its_line(line, words):
         entries(f"a = 1\n\n{line}\n")
 
 
-def test_switches_and_variables():
+def test_switches():
     assert [truth(t) for t in ("On", "1", "yes", "Off", "0", "none", "2")] == [
         *([True] * 3),
         *([False] * 3),
         None,
     ]
-    assert with_variables("${A}-${B}", {"A": "1"}) == "1-${B}"
 
 
 @given(

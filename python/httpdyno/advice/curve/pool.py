@@ -69,12 +69,6 @@ def respawn_line(n_requests: Sequence[float], per_s: Sequence[float]) -> LineFit
     return line
 
 
-def respawn(n_requests: Sequence[float], per_s: Sequence[float]) -> Respawn:
-    """Return what a request and a respawn take, as `respawn_line` finds it."""
-    line = respawn_line(n_requests, per_s)
-    return Respawn(serve_s=line.intercept, spawn_s=line.slope)
-
-
 def life_table(  # noqa: PLR0913 - what both settings rest on
     *,
     room_bytes: float,

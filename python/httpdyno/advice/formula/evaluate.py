@@ -1,6 +1,5 @@
 """Work a formula out with what was typed: the answer, each step, what the book says. Pure."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from httpdyno.advice.formula.declaration import AsPrinted, Formula, Input, Step
@@ -70,22 +69,6 @@ def work_out(formula: Formula, given: Given) -> Worked:
         book=tuple(desk.printed(each) for each in formula.printed),
         caveats=(*fitted.caveats, *formula.caveats),
     )
-
-
-def dimension_of(text: str, formula: Formula) -> tuple[int, int]:
-    """Return the dimension of an expression over a formula's names, whatever their numbers are.
-
-    Raises:
-        DimensionError: It has none: it adds what cannot be added.
-    """
-    declared: Sequence[Input | Step] = (*formula.inputs, *formula.fitted, *formula.steps)
-    # Roots, so that no difference of theirs is nothing, which would have every dimension.
-    some = {
-        each.name: Quantity(value=math.sqrt(2 + number), dimension=DIMENSIONS[each.kind])
-        for number, each in enumerate(declared)
-        if each.kind in DIMENSIONS
-    }
-    return evaluate(text, some).dimension
 
 
 class _Desk:

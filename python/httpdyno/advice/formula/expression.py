@@ -17,7 +17,6 @@ _NEAR = 1e-12
 
 _SIGNS = {" * ": " × ", " - ": " − ", "(-": "(−"}
 _NAME = re.compile(r"[a-z_]\w*")
-_FUNCTIONS = {"floor", "ceil", "max", "min", "exp"}
 
 
 class DimensionError(ValueError):
@@ -36,11 +35,6 @@ def evaluate(text: str, known: Mapping[str, Quantity]) -> Quantity:
         ZeroDivisionError: It divides by nothing.
     """
     return _value(ast.parse(text, mode="eval").body, known)
-
-
-def names(text: str) -> set[str]:
-    """Return the names in an expression, functions not among them."""
-    return set(_NAME.findall(text)) - _FUNCTIONS
 
 
 def with_signs(text: str) -> str:

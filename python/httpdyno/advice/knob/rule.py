@@ -9,6 +9,7 @@ Rule = Callable[[Offered], Iterable[KnobProposal]]
 
 LIKELY = 0.8
 POSSIBLE = 0.5
+_LONG_QUEUE = 4096
 _BUSY_RATIO = 0.6
 """Of the CPUs that its workers can use: one that keeps fewer busy waits for something else."""
 _IDLE_RATIO = 0.25
@@ -70,15 +71,15 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
             )
 
 
-def overflowing(offered: Offered, name: str, level: int = 4096) -> Iterator[KnobProposal]:
+def overflowing(offered: Offered, name: str) -> Iterator[KnobProposal]:
     """Yield a proposal for a longer queue where connections found one full in the rehearsal."""
     burst = offered.shape.burst
     if burst is not None and burst.overflows and _may_wait_at(offered, burst):
         yield from proposals(
             offered,
             name,
-            lambda found: (number(found) or level) < level,
-            lambda _: (level,),
+            lambda found: (number(found) or _LONG_QUEUE) < _LONG_QUEUE,
+            lambda _: (_LONG_QUEUE,),
             lambda found: (
                 f"{burst.overflows} connections of {burst.connections} clients found a queue "
                 f"of {found} full"

@@ -118,9 +118,11 @@ def quantile_of(name: str) -> float:
     return round(float(name.removeprefix("p")) / 100, 12)
 
 
-def missing_percentiles(data: HistogramData, names: Sequence[str] = tuple(QUANTILE_OF)) -> str:
+def missing_percentiles(data: HistogramData) -> str:
     """Return why percentiles are missing; empty when none is."""
-    missing = [name for name in names if count(data) and not can_show(data, quantile_of(name))]
+    missing = [
+        name for name in QUANTILE_OF if count(data) and not can_show(data, quantile_of(name))
+    ]
     return missing_reason(data, missing) if missing else ""
 
 

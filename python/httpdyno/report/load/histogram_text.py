@@ -83,9 +83,9 @@ def _binned(logs: Sequence[float], counts: Sequence[int], per_decade: int) -> li
     ]
 
 
-def sparkline(data: HistogramData, width: int = _SPARK_WIDTH) -> str:
+def sparkline(data: HistogramData) -> str:
     """Return the shape of a distribution in one line, log scale: `2.01 ms ▁▃█▅▂▁  ▁ 18.9 ms`."""
-    seen = bars(data, at_most=width)
+    seen = bars(data, at_most=_SPARK_WIDTH)
     if len(seen) < 2:  # noqa: PLR2004 - all values are the same
         return ""
     marks = _sparks([bar.n for bar in seen])
@@ -129,9 +129,7 @@ def _bar(share: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def spectrum(
-    data: HistogramData, *, steps_per_halving: int = _STEPS_PER_HALVING
-) -> list[tuple[float, float, int]]:
+def spectrum(data: HistogramData) -> list[tuple[float, float, int]]:
     """Return (value in seconds, quantile, requests up to it), finer and finer towards the maximum.
 
     As HdrHistogram lists them: so many steps in each half of the distance to 1.
@@ -151,7 +149,7 @@ def spectrum(
         if cumulative[index] == total:
             break
         half = 2.0 ** (math.floor(math.log2(1 / (1 - q))) + 1)
-        q = min(1.0, q + 1 / (steps_per_halving * half))
+        q = min(1.0, q + 1 / (_STEPS_PER_HALVING * half))
     if rows[-1][1] < 1:
         rows.append((data.max_s, 1.0, total))
     return rows

@@ -3,10 +3,10 @@
 Each has a verdict of its own, which is told whatever it is: they were named to be answered.
 """
 
-from httpdyno.metrics.table import named
+from httpdyno.metrics import named
 from httpdyno.model import Comparison, SecondClaim
 from httpdyno.report.study.second_text import second_claim, second_figure
-from httpdyno.report.study.verdict_text import decider, metric_is, ratio_key, shown_verdict
+from httpdyno.report.study.verdict_text import decider, metric_is
 
 _NO_WIDTH = 1e-9
 """Of the ratio: an interval that is narrower has no width but the arithmetic's."""
@@ -14,15 +14,15 @@ _NO_WIDTH = 1e-9
 
 def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
     """Return the claims to tell; none where the candidate failed."""
-    return () if shown_verdict(comparison) == "failed" else comparison.also
+    return () if comparison.verdict == "failed" else comparison.also
 
 
 def also_words(comparison: Comparison, claim: SecondClaim) -> str:
     """Return what comes after the verdict: its figure, or the reason why there is none."""
-    if claim.verdict == "not_measured" or ratio_key(claim.metric) not in comparison.ratios:
+    if claim.verdict == "not_measured" or named(claim.metric).ratio not in comparison.ratios:
         return claim.reason
     figure = second_figure(comparison, claim)
-    interval = comparison.ratios[ratio_key(claim.metric)]
+    interval = comparison.ratios[named(claim.metric).ratio]
     is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio
     if named(claim.metric).is_counted and is_alike:
         return f"{figure}, the same in each start"
@@ -46,4 +46,4 @@ def said_ratios(comparison: Comparison) -> frozenset[str]:
     second = second_claim(comparison)
     claims = (*([] if second is None else [second]), *also_claims(comparison))
     metrics = (comparison.metric, decider(comparison), *(each.metric for each in claims))
-    return frozenset(map(ratio_key, metrics))
+    return frozenset(named(each).ratio for each in metrics)

@@ -16,7 +16,7 @@ from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures, page_rows
 from httpdyno.report.study.finding import reference_name
 from httpdyno.report.study.header_text import header_name, words_text
-from httpdyno.report.study.verdict_text import format_of, short_name, status_badge
+from httpdyno.report.study.verdict_text import status_badge
 from httpdyno.stats.histogram import is_median_between
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
@@ -156,7 +156,7 @@ def _head_of(metric: str) -> str:
         return _BESIDE[metric].head
     if metric.startswith(_HEADER):
         return metric.removeprefix(_HEADER)
-    return _OWN_HEADS.get(metric) or short_name(named(metric).ratio)
+    return _OWN_HEADS.get(metric) or named(metric).short
 
 
 def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _cell(arm: ArmSummary, metric: str) -> str:
 def figure_text(arm: ArmSummary, metric: str) -> str:
     """Return an arm's figure of a metric of requests, in its unit; a dash where there is none."""
     figure = _figure(arm, metric)
-    return NOTHING if figure is None else format_of(metric)(figure)
+    return NOTHING if figure is None else named(metric).write(figure)
 
 
 def _figure(arm: ArmSummary, metric: str) -> float | None:

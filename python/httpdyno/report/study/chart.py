@@ -10,6 +10,7 @@ from typing import Any
 
 import altair as alt
 
+from httpdyno.metrics import named
 from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome
 from httpdyno.report.shared.drawing import (
     AFTER,
@@ -30,9 +31,7 @@ from httpdyno.report.study.row_label import LINE_LENGTH, room, row_labels
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
-    metric_name,
     of_objective,
-    shown_verdict,
     step_name,
     verdict_words,
 )
@@ -47,7 +46,7 @@ def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
     low, high = padded([*values, 1.0], share=0.06 if is_wide else 0.02)
     x = alt.X(
         "from:Q",
-        title=f"{metric_name(_metric(outcome))}, times the start (log scale)",
+        title=f"{named(_metric(outcome)).label}, times the start (log scale)",
         scale=alt.Scale(type="log", domain=[low, high], nice=False, zero=False),
         axis=alt.Axis(values=ratio_ticks(low, high), format="~g", tickSize=0),
     )
@@ -122,7 +121,7 @@ def _step_row(step: LadderStep, running: float, book: float) -> dict[str, Any]:
 def _row(
     name: str, change: str, comparison: Comparison, *, running: float, book: float | None
 ) -> dict[str, Any]:
-    verdict = shown_verdict(comparison)
+    verdict = comparison.verdict
     interval = of_objective(comparison)
     bounded = interval is not None and interval.low > 0 and math.isfinite(interval.high)
     middle = running * interval.ratio if interval else None
@@ -145,7 +144,7 @@ def _row(
     }
 
 
-def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARROW) -> str:
+def strip_svg(comparison: Comparison, margin_ratio: float) -> str:
     """Return one comparison's evidence: each start's ratio as a dot above the interval.
 
     Differences within ±`margin_ratio` are shaded: they are too small to matter. It is the
@@ -165,7 +164,7 @@ def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARRO
     margin = 1 + margin_ratio
     shade = {"low": max(low, 1 / margin), "high": min(high, margin)}
     whole = [{"low": ends[0], "high": ends[1], "mid": interval.ratio}] if ends else []
-    colour = VERDICT_COLOURS[shown_verdict(comparison)]
+    colour = VERDICT_COLOURS[comparison.verdict]
     row = alt.Y("y:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
     layers = [
         chart_of([shade])
@@ -182,7 +181,7 @@ def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARRO
         .mark_tick(color=colour, thickness=3, height=16)
         .encode(x="mid:Q", y=alt.value(40)),
     ]
-    chart = alt.layer(*layers).properties(width=width - 24, height=54)
+    chart = alt.layer(*layers).properties(width=NARROW - 24, height=54)
     label = f"{len(dots)} starts, interval {bounds_text(interval)}"
     return svg_of(chart, label, Frame(left=12, right=12, bottom=24))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpdyno.metrics import named
 from httpdyno.metrics.table import CALL_RATIOS, of_ratio
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
 from httpdyno.report.shared.template import Drawn
@@ -16,13 +17,11 @@ from httpdyno.report.study.verdict_text import (
     decider,
     deciding,
     is_telling,
-    metric_name,
     needed_text,
     of_objective,
     ratio_bounds_text,
     ratio_text,
     shown_ratios,
-    shown_verdict,
     step_name,
     verdict_badge,
     words_without_figure,
@@ -106,11 +105,11 @@ def _card(  # noqa: PLR0913 - what a card tells
     book_ratio: float | None = None,
 ) -> dict[str, Any]:
     interval, said = of_objective(comparison), said_ratios(comparison)
-    name = metric_name(decider(comparison))
+    name = named(decider(comparison)).label
     figure = f"{name} {ratio_bounds_text(deciding(comparison))}" if interval else ""
     if comparison.decided_by:
-        figure += f"; {metric_name(comparison.metric)} {ratio_bounds_text(interval)}"
-    failed = words_without_figure(comparison) if shown_verdict(comparison) == "failed" else ""
+        figure += f"; {named(comparison.metric).label} {ratio_bounds_text(interval)}"
+    failed = words_without_figure(comparison) if comparison.verdict == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
     why = "" if failed else comparison.reason
     told = (second_clause(comparison), *also_clauses(comparison))
@@ -127,10 +126,10 @@ def _card(  # noqa: PLR0913 - what a card tells
         spread = format_percent(comparison.noise["between_starts"])
         facts.append(("starts differ by", f"±{spread}"))
     return {
-        "verdict": shown_verdict(comparison),
+        "verdict": comparison.verdict,
         "badge": verdict_badge(comparison),
         "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
-        "drawn": f"drawn: {metric_name(comparison.metric)}" if comparison.decided_by else "",
+        "drawn": f"drawn: {named(comparison.metric).label}" if comparison.decided_by else "",
         "sentence": "; ".join(part for part in parts if part),
         "words": failed,
         "answers": _failed_answers(comparison),
@@ -169,7 +168,7 @@ def skipped(outcome: Outcome) -> list[dict[str, str]]:
     """Return what was not kept or not tried, in a few words each: the cards have the evidence."""
     tried = [
         {
-            "verdict": shown_verdict(step.comparison),
+            "verdict": step.comparison.verdict,
             "badge": verdict_badge(step.comparison),
             "change": step.change,
             "why": needed_text(step.comparison),

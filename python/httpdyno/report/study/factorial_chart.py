@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from httpdyno.metrics import named
 from httpdyno.model import Effect, Factorial, RatioInterval
 from httpdyno.report.shared.drawing import (
     PAPER,
@@ -29,7 +30,7 @@ from httpdyno.report.study.factorial_words import (
     simple_effects,
 )
 from httpdyno.report.study.row_label import LINE_LENGTH, room, row_labels
-from httpdyno.report.study.verdict_text import bounds_text, interval_ratio_text, metric_name
+from httpdyno.report.study.verdict_text import bounds_text, interval_ratio_text
 
 _PLACES = {True: (-0.13, 0.13), False: (0.0, 0.26)}
 """Where in their row the two levels of another knob lie, from its middle: in the narrow drawing
@@ -52,7 +53,7 @@ def effects_svg(found: Factorial, *, width: int = WIDE) -> str:
     low, high = padded([*ends, 1.0], share=0.06 if is_wide else 0.03)
     x = alt.X(
         "low:Q",
-        title=f"{metric_name(found.metric)}, with over without (log scale)",
+        title=f"{named(found.metric).label}, with over without (log scale)",
         scale=alt.Scale(type="log", domain=[low, high], nice=False, zero=False),
         axis=alt.Axis(values=ratio_ticks(low, high), format="~g", tickSize=0),
     )

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.metrics import named
 from httpdyno.model import Effect, Factorial, Verdict
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms_text import arms_table, cells_head, more_columns, unit_cells
@@ -22,8 +23,6 @@ from httpdyno.report.study.header_text import header_notes
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
-    ratio_key,
-    short_name,
 )
 
 _STYLES: dict[Verdict, str] = {"better": "green", "worse": "red", "inconclusive": "yellow"}
@@ -84,7 +83,7 @@ def factorial_page(found: Factorial) -> dict[str, Any]:
 
 
 def _tie_head(found: Factorial) -> list[str]:
-    return [short_name(ratio_key(found.tie_breaker))] if found.tie_breaker else []
+    return [named(found.tie_breaker).short] if found.tie_breaker else []
 
 
 def _tie_cells(found: Factorial, effect: Effect) -> list[str]:

@@ -1,5 +1,6 @@
 """What a factorial says, in words: its effects, and where they do not add up."""
 
+from httpdyno.metrics import named
 from httpdyno.model import (
     ArmSummary,
     Effect,
@@ -9,10 +10,7 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.report.study.verdict_text import (
-    metric_name,
     ratio_bounds_text,
-    ratio_key,
-    short_name,
 )
 
 _PAIR_WORDS: dict[Verdict, str] = {
@@ -45,20 +43,20 @@ def effect_word(effect: Effect) -> str:
     if len(effect.knobs) > 1 and effect.verdict in _PAIR_WORDS:
         return _PAIR_WORDS[effect.verdict]
     if effect.decided_by:
-        return f"{effect.verdict} by {short_name(ratio_key(effect.decided_by))}"
+        return f"{effect.verdict} by {named(effect.decided_by).short}"
     return effect.verdict
 
 
 def effects_note(found: Factorial) -> str:
     """Return what the ratios are of."""
-    name = metric_name(found.metric)
+    name = named(found.metric).label
     text = (
         f"{name} with a change over {name} without it, on the mean over all combinations of the "
         "others; × : by what the one's ratio is larger with the other than without it; all "
         "intervals hold together"
     )
     if found.tie_breaker:
-        tie = metric_name(found.tie_breaker)
+        tie = named(found.tie_breaker).label
         text += f"; where {name} is proven to lose little and shows no difference, {tie} decides"
     return f"nothing is claimed: {found.doubt}; {text}" if found.doubt else text
 
@@ -77,7 +75,7 @@ def _sentence(found: Factorial, knob: str, given: str) -> str:
     """Return `keep_alive → on: 1.20 × (…) alone, 1.02 × (…) with mpm → event`."""
     both = simple_effects(found, knob, given)
     told = ", ".join(f"{ratio_bounds_text(e.ratio)} {given_words(found, e)}" for e in both)
-    return f"{change_words(found, knob)}: {metric_name(found.metric)} {told}"
+    return f"{change_words(found, knob)}: {named(found.metric).label} {told}"
 
 
 def simple_effects(found: Factorial, knob: str, given: str) -> tuple[SimpleEffect, ...]:
@@ -129,7 +127,7 @@ def _decided_text(effect: Effect) -> str:
     """Return the ratio that the verdict rests on, and of what where that is the tie breaker."""
     if not effect.decided_by:
         return ratio_bounds_text(effect.ratio)
-    return f"{metric_name(effect.decided_by)} {ratio_bounds_text(effect.tie)}"
+    return f"{named(effect.decided_by).label} {ratio_bounds_text(effect.tie)}"
 
 
 def change_words(found: Factorial, knob: str) -> str:

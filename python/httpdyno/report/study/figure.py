@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from httpdyno.metrics import named, of_ratio
 from httpdyno.metrics.table import CALL_RATIOS
 from httpdyno.model import (
     ArmSummary,
@@ -27,17 +28,13 @@ from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.second_text import mark, marks_text
 from httpdyno.report.study.verdict_text import (
     bounds_text,
-    format_of,
     has_run,
     interval_ratio_text,
     is_telling,
-    metric_name,
     of_best_text,
     of_objective,
     point_bounds_text,
-    ratio_key,
     ratio_text,
-    short_name,
     shown_ratios,
     status_badge,
     taken_word,
@@ -109,7 +106,7 @@ _LADDER_RATIOS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
 
 def _beside(outcome: Outcome) -> tuple[str, ...]:
     """Return the ratios that stand beside the deciding one in the ladder's table."""
-    key = ratio_key(outcome.plan.study.objective.metric)
+    key = named(outcome.plan.study.objective.metric).ratio
     is_code = outcome.plan.study.fragments is not None
     return tuple(name for name in (CALL_RATIOS if is_code else _LADDER_RATIOS) if name != key)
 
@@ -149,7 +146,7 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
         )
     heads = {"throughput": "throughput", "cpu_per_request": "CPU/request"}
     heads |= {"cpu_per_call": "CPU/call", "wall_per_call": "wall/call"}
-    beside = (heads.get(name, short_name(name)) for name in names)
+    beside = (heads.get(name, of_ratio(name).short) for name in names)
     head = ["change", "verdict", "ratio", "interval", "total", *beside, "book"]
     return {"head": head, "rows": rows, "text_columns": 2}
 
@@ -196,7 +193,7 @@ def _level_cells(sweep: Sweep, point: SweepPoint, book: Mapping[Level, float]) -
     }
     return {
         "throughput": format_rate(arm.throughput_per_s),
-        **({} if own == "throughput_per_s" else {metric_name(own): format_of(own)(point.value)}),
+        **({} if own == "throughput_per_s" else {named(own).label: named(own).write(point.value)}),
         "interval": point_bounds_text(point, own),
         "of best": of_best_text(point, sweep),
         **dict(cells for metric, cells in beside.items() if metric != own),

@@ -17,11 +17,9 @@ from httpdyno.report.study.verdict_text import (
     evidence_text,
     failure_text,
     interval_ratio_text,
-    metric_name,
     needed_text,
     ratio_bounds_text,
     ratio_text,
-    shown_verdict,
     verdict_badge,
 )
 from httpdyno.units import format_guess
@@ -61,7 +59,7 @@ def versus_headline(outcome: Outcome) -> str:
     if not better:
         return f"{cut}none of {n} is proven better than {a}: {tally_text(outcome)}"
     parts = [f"{step.label} {ratio_bounds_text(deciding(step.comparison))}" for step in better]
-    names = {metric_name(decider(step.comparison)) for step in better}
+    names = {named(decider(step.comparison)).label for step in better}
     metric = names.pop() if len(names) == 1 else "their metrics"
     are = "is" if len(better) == 1 else "are"
     return f"{cut}{len(better)} of {n} {are} better than {a}, by {metric}: {', '.join(parts)}"
@@ -144,7 +142,7 @@ def out_of_time_text(outcome: Outcome) -> str:
 
 def _claim(comparison: Comparison, *, candidate: str) -> str:
     """Return the verdict first, then the number it rests on, then what else is proven."""
-    interval, verdict = deciding(comparison), shown_verdict(comparison)
+    interval, verdict = deciding(comparison), comparison.verdict
     if verdict == "failed":
         return f"{candidate} {failure_text(comparison.b, comparison.reason)}"
     words = verdict_badge(comparison)
@@ -159,7 +157,7 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
     reference = "" if candidate == "b" else " of the start"
     so_far = " so far" if verdict == "inconclusive" else ""
     return (
-        f"{words}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
+        f"{words}: {interval_ratio_text(interval)} × the {named(comparison.metric).label}"
         f"{reference}{so_far} ({bounds_text(interval)}){second}"
     )
 
@@ -200,7 +198,7 @@ def _came_out(step: LadderStep) -> str:
         "equivalent": "without a difference",
         "inconclusive": "undecided",
     }
-    return words.get(shown_verdict(step.comparison)) or verdict_badge(step.comparison)
+    return words.get(step.comparison.verdict) or verdict_badge(step.comparison)
 
 
 def _more_time(outcome: Outcome) -> str:

@@ -45,7 +45,6 @@ from httpdyno.report.study.verdict_text import (
     p99_of,
     point_bounds,
     shown_ratios,
-    shown_verdict,
 )
 
 SCHEMA_VERSION = 2
@@ -178,7 +177,7 @@ def _claim(comparison: Comparison) -> dict[str, Any]:
     """Return what steps and the final comparison have in common, as keyword arguments."""
     return {
         "ratios": {name: _ratio(each) for name, each in shown_ratios(comparison).items()},
-        "verdict": shown_verdict(comparison),
+        "verdict": comparison.verdict,
         "reason": comparison.reason,
         "metric": comparison.metric,
         "decided_by": comparison.decided_by,

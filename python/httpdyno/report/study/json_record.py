@@ -44,7 +44,7 @@ class ArmJson(Record, frozen=True):
     throughput_per_s: float
     cpu_s_per_request: float
     bytes_per_request: float
-    """Received for each right answer, heads included; 0 in runs of earlier versions."""
+    """Received for each right answer, heads included."""
     calls_per_request: float | None
     """System calls of an answer; null where the objective has nothing of them."""
     calls_by_kind: dict[str, float]
@@ -53,8 +53,8 @@ class ArmJson(Record, frozen=True):
     """Questions to the server's resolver of names for each right answer; null where it has none of
     its own."""
     handshakes_full_per_request: float
-    """TLS handshakes for which the server signed, for each right answer; 0 without TLS, and in runs
-    of earlier versions. So is the next."""
+    """TLS handshakes for which the server signed, for each right answer; 0 without TLS. So is
+    the next."""
     handshakes_resumed_per_request: float
     """Those that took up a former session."""
     listen_overflows: int
@@ -79,9 +79,9 @@ class ArmJson(Record, frozen=True):
     usual_throughput_per_s: float | None
     """Of the users who are not slow; None where none are."""
     slow_throughput_per_s: float | None
-    """Of those who are; None also in runs of earlier versions."""
+    """Of those who are; None where none are."""
     uss_bytes_per_process: float | None
-    """What a process has for itself alone, on average; None in runs of earlier versions."""
+    """What a process has for itself alone, on average."""
     ready_s: float | None
     """From its spawning until it was ready, on average; None where the objective has nothing of
     it."""

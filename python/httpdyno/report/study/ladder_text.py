@@ -7,7 +7,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.metrics.table import CALL_RATIOS, of_ratio
+from httpdyno.metrics import named, of_ratio
+from httpdyno.metrics.table import CALL_RATIOS
 from httpdyno.model import ArmSummary, Comparison, LadderStep
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
@@ -18,9 +19,7 @@ from httpdyno.report.study.verdict_text import (
     interval_ratio_text,
     is_telling,
     of_objective,
-    ratio_key,
     ratio_text,
-    short_name,
     shown_ratios,
     step_name,
 )
@@ -65,7 +64,7 @@ def _table(
 ) -> Table:
     is_ladder = not against
     has_book = any(step.book_ratio is not None for step in steps)
-    key = ratio_key(steps[0].comparison.metric)
+    key = named(steps[0].comparison.metric).ratio
     others = _other_ratios(key)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
     table.add_column("change", width=_KNOB_WIDTH, overflow="fold")
@@ -75,7 +74,7 @@ def _table(
     if is_ladder:
         table.add_column("total", justify="right")
     for name in others:
-        table.add_column(short_name(name), justify="right")
+        table.add_column(of_ratio(name).short, justify="right")
     if has_book:
         table.add_column("book", justify="right")
     if has_memory:
@@ -83,7 +82,7 @@ def _table(
     for step in steps:
         cells = _ladder_row(step, others, has_book=has_book, is_ladder=is_ladder)
         table.add_row(*cells, *([_memory(step.comparison.b) or NOTHING] * has_memory))
-    explained = ", ".join(f"{short_name(name)}: {of_ratio(name).label}" for name in others)
+    explained = ", ".join(f"{of_ratio(name).short}: {of_ratio(name).label}" for name in others)
     marks = marks_text([step.comparison for step in steps], others)
     of = "the best so far; total: the kept ones multiplied" if is_ladder else against
     if is_explained:
@@ -171,7 +170,7 @@ def _decided_text(compared: Comparison) -> Text:
     """Return the verdict, and the tie breaker where that decided."""
     text = verdict_text(compared)
     if compared.decided_by:
-        text.append(f"\nby {short_name(ratio_key(compared.decided_by))}", "dim")
+        text.append(f"\nby {named(compared.decided_by).short}", "dim")
     return text
 
 

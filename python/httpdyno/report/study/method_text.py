@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from httpdyno.metrics import sources
+from httpdyno.metrics import named, sources
 from httpdyno.model import Objective, Outcome
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import method_words
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.second_text import confidences_text
-from httpdyno.report.study.verdict_text import metric_name, of_objective, ratio_key
+from httpdyno.report.study.verdict_text import of_objective
 from httpdyno.units import format_duration
 
 
@@ -64,7 +64,7 @@ def _confidence_words(outcome: Outcome) -> str:
         own = f"{own}, so that with {whole} {both} are right; nothing is claimed by other ratios"
     elif objective.also:
         part = confidences_text([objective.confidence_of(objective.metric)])
-        own = f"{always}, of {metric_name(objective.metric)} with {part} confidence"
+        own = f"{always}, of {named(objective.metric).label} with {part} confidence"
         own += f"{_also_words(objective)}, so that with {whole} all are right"
     if outcome.factorial is not None:
         effects = f"{always}, of all effects and interactions with {whole} confidence together"
@@ -80,15 +80,15 @@ def _shared_words(objective: Objective, parts: Sequence[float], role: str) -> st
     """Return which of two metrics holds with what confidence."""
     own, other = (confidences_text([each]) for each in parts)
     return (
-        f"of {metric_name(objective.metric)} with {own} confidence and of "
-        f"{metric_name(objective.second)}, {role}, with {other}"
+        f"of {named(objective.metric).label} with {own} confidence and of "
+        f"{named(objective.second).label}, {role}, with {other}"
     )
 
 
 def _also_words(objective: Objective) -> str:
     """Return with what confidence what is told besides holds, each of it."""
     return "".join(
-        f" and of {metric_name(metric)}, which decides nothing, with "
+        f" and of {named(metric).label}, which decides nothing, with "
         f"{confidences_text([objective.confidence_of(metric)])}"
         for metric in objective.also
     )
@@ -102,10 +102,10 @@ def _final_confidence(outcome: Outcome) -> str:
         return ""
     if interval.confidence == objective.confidence_of(objective.metric):
         return ""
-    other = final.ratios.get(ratio_key(objective.second))
+    other = final.ratios.get(named(objective.second).ratio)
     why = "in the final claim, because the tie breaker decided no step"
     if final.second is None or other is None:
         own = confidences_text([interval.confidence])
-        return f"; {why}, of {metric_name(objective.metric)} alone, with {own} confidence"
+        return f"; {why}, of {named(objective.metric).label} alone, with {own} confidence"
     parts = [interval.confidence, other.confidence]
     return f"; {why}, {_shared_words(objective, parts, 'which decides nothing there')}"

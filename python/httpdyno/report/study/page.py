@@ -58,13 +58,11 @@ from httpdyno.report.study.verdict_text import (
     evidence_text,
     has_figure,
     interval_ratio_text,
-    metric_name,
     needed_text,
     of_objective,
     proven_bound_text,
     ratio_bounds_text,
     ratio_text,
-    shown_verdict,
     verdict_badge,
 )
 from httpdyno.units import (
@@ -203,7 +201,7 @@ def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         "figure": verdict_badge(final),
         "unit": "",
         "claim": headline(outcome),
-        "verdict": shown_verdict(final),
+        "verdict": final.verdict,
         "badge": "",
         "lines": detail.splitlines()[1:],
     }
@@ -214,7 +212,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if interval is None:
         raise ValueError("a hero needs an interval")
     more_is_better = named(decider(final)).is_more_better
-    name = metric_name(decider(final))
+    name = named(decider(final)).label
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
     if outcome.withdrawn:
         claim = headline(outcome)
@@ -228,7 +226,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if outcome.status != "complete":
         lines.insert(0, outcome.message or outcome.status)
     if final.decided_by:
-        tied = f"{metric_name(final.metric)} {ratio_bounds_text(of_objective(final))}"
+        tied = f"{named(final.metric).label} {ratio_bounds_text(of_objective(final))}"
         lines.append(f"{tied}, so {name} decided")
     second = second_clause(final)
     if second and not (outcome.withdrawn and differing_clause(final)):
@@ -245,7 +243,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         "figure": interval_ratio_text(interval),
         "unit": "×",
         "claim": claim,
-        "verdict": shown_verdict(final),
+        "verdict": final.verdict,
         "badge": verdict_badge(final),
         "lines": lines,
     }
@@ -336,7 +334,7 @@ def _count_tiles(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     """Return names looked up, and what else has a tile, where both servers have a count."""
     names = [each.name for each in METRICS if each.is_tile]
     both = {metric: (figure_text(a, metric), figure_text(b, metric)) for metric in names}
-    return [(metric_name(each), *told) for each, told in both.items() if NOTHING not in told]
+    return [(named(each).label, *told) for each, told in both.items() if NOTHING not in told]
 
 
 def _handshakes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
@@ -351,7 +349,7 @@ def _calls_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     if a.system_calls is None or b.system_calls is None:
         return []
     before, after = a.system_calls.per_request, b.system_calls.per_request
-    return [(metric_name("calls_per_request"), format_count(before), format_count(after))]
+    return [(named("calls_per_request").label, format_count(before), format_count(after))]
 
 
 def _header_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:

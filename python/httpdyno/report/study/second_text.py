@@ -5,15 +5,13 @@ It decides nothing, so it never comes first; where the metric says the same it i
 
 from collections.abc import Sequence
 
+from httpdyno.metrics import named
 from httpdyno.model import Comparison, SecondClaim
 from httpdyno.report.shared.phrase import confidence_percent
 from httpdyno.report.study.verdict_text import (
     metric_is,
-    metric_name,
     proven_second,
     ratio_bounds_text,
-    ratio_key,
-    shown_verdict,
 )
 
 MARKS = {"better": "*", "worse": "*", "equivalent": "="}
@@ -35,7 +33,7 @@ def says_the_same(comparison: Comparison) -> bool:
 
 def second_figure(comparison: Comparison, second: SecondClaim) -> str:
     """Return `0.91 × (0.88 … 0.94; 99 % confidence)`."""
-    interval = comparison.ratios[ratio_key(second.metric)]
+    interval = comparison.ratios[named(second.metric).ratio]
     figure = ratio_bounds_text(interval).removesuffix(")")
     return f"{figure}; {confidence_percent(interval.confidence)} confidence)"
 
@@ -65,7 +63,7 @@ def brief_clause(comparison: Comparison) -> str:
     second = second_claim(comparison)
     if second is None or not says_the_same(comparison):
         return differing_clause(comparison)
-    return f", {metric_name(second.metric)} too"
+    return f", {named(second.metric).label} too"
 
 
 def mark(comparison: Comparison, ratio: str) -> str:
@@ -77,9 +75,9 @@ def mark(comparison: Comparison, ratio: str) -> str:
     """
     second = proven_second(comparison)
     told = [] if second is None else [second]
-    if shown_verdict(comparison) != "failed":
+    if comparison.verdict != "failed":
         told += [each for each in comparison.also if each.verdict in MARKS]
-    return next((MARKS[each.verdict] for each in told if ratio_key(each.metric) == ratio), "")
+    return next((MARKS[each.verdict] for each in told if named(each.metric).ratio == ratio), "")
 
 
 def marks_text(comparisons: Sequence[Comparison], ratios: Sequence[str]) -> str:

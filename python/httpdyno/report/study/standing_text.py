@@ -1,8 +1,9 @@
 """Where an unfinished comparison stands, for those who watch it."""
 
+from httpdyno.metrics import named
 from httpdyno.model import RatioInterval, SecondClaim, Verdict
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.verdict_text import PROVEN, ratio_bounds_text, ratio_key, short_name
+from httpdyno.report.study.verdict_text import PROVEN, ratio_bounds_text
 from httpdyno.units import format_guess
 
 
@@ -12,7 +13,7 @@ def standing_text(
     """Return `12 starts  1.08 × (0.97 … 1.20)`, with what is proven of the second metric."""
     where = "no interval yet" if interval is None else ratio_bounds_text(interval)
     if second is not None and second.verdict in PROVEN:
-        where += f", {short_name(ratio_key(second.metric))} {second.verdict}"
+        where += f", {named(second.metric).short} {second.verdict}"
     return f"{plural(n_starts, 'start')}  {where}"
 
 
@@ -37,7 +38,7 @@ def outlook_text(
     if not open_metric:
         return f"{word}, and still narrowing" if allowed_s > 0 else word
     # The tie breaker is open where the metric itself has spoken.
-    what = "" if verdict == "inconclusive" else f"{word}, {short_name(ratio_key(open_metric))} "
+    what = "" if verdict == "inconclusive" else f"{word}, {named(open_metric).short} "
     if decides_in_s is None:
         return f"{what}no end in sight"
     time = format_guess(decides_in_s)

@@ -8,12 +8,11 @@ from typing import Any
 
 import altair as alt
 
+from httpdyno.metrics import named
 from httpdyno.model import Level, Sweep, level_text
 from httpdyno.report.shared.drawing import AFTER, BOOK, INK, WIDE, Chart, chart_of, svg_of
 from httpdyno.report.study.verdict_text import (
-    format_of,
     has_run,
-    metric_name,
     p99_of,
     point_bounds,
     taken_word,
@@ -65,7 +64,7 @@ def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> s
         .encode(x=x, y=alt.value(height - 12)),
     ]
     chart = alt.layer(*layers).properties(width=width, height=height)
-    return svg_of(chart, f"{metric_name(sweep.metric)} over {len(rows)} levels of {sweep.knob}")
+    return svg_of(chart, f"{named(sweep.metric).label} over {len(rows)} levels of {sweep.knob}")
 
 
 def cost_svg(sweep: Sweep, *, width: int = WIDE) -> str:
@@ -159,13 +158,13 @@ def sweep_rows(sweep: Sweep, book: dict[Level, float]) -> list[dict[str, Any]]:
 
 def _unit(metric: str) -> tuple[float, str]:
     """Return the unit that a metric is drawn in, and the words of its axis."""
-    write = format_of(metric)
+    write = named(metric).write
     if write is format_rate:
         return 1.0, "requests per second"
     if write is format_bytes:
-        return 1e6, f"{metric_name(metric)}, MB"
+        return 1e6, f"{named(metric).label}, MB"
     if write is format_count:
-        return 1.0, metric_name(metric)
+        return 1.0, named(metric).label
     if write is format_percent:
-        return 1e-2, f"{metric_name(metric)}, %"
-    return 1e-3, f"{metric_name(metric)}, ms"
+        return 1e-2, f"{named(metric).label}, %"
+    return 1e-3, f"{named(metric).label}, ms"

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.metrics import named
 from httpdyno.model import ArmSummary, Sweep, SweepPoint, level_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
@@ -15,14 +16,10 @@ from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
     at_text,
-    format_of,
     has_run,
-    metric_name,
     of_best_text,
     point_bounds,
     point_bounds_text,
-    ratio_key,
-    short_name,
     status_badge,
     taken_word,
 )
@@ -47,7 +44,7 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
         table.add_row(*_sweep_row(sweep, point, top, width))
     pool = pool_text(sweep)
     return Group(
-        Text(f"{sweep.knob}, {metric_name(sweep.metric)}", "bold"),
+        Text(f"{sweep.knob}, {named(sweep.metric).label}", "bold"),
         table,
         Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
         *([Prose(Text(pool))] if pool else []),
@@ -94,8 +91,8 @@ def _sweep_row(sweep: Sweep, point: SweepPoint, top: float, width: int) -> list[
 def _cells(sweep: Sweep, point: SweepPoint) -> dict[str, str]:
     """Return a level's figures by what they are: the metric, and throughput and p99 beside it."""
     is_of_rate = sweep.metric == "throughput_per_s"
-    own = "throughput" if is_of_rate else short_name(ratio_key(sweep.metric))
-    first = {own: format_of(sweep.metric)(point.value), "of best": of_best_text(point, sweep)}
+    own = "throughput" if is_of_rate else named(sweep.metric).short
+    first = {own: named(sweep.metric).write(point.value), "of best": of_best_text(point, sweep)}
     beside = {
         "throughput": format_rate(point.arm.throughput_per_s),
         "p99": format_duration(point.latency_p99_s or math.nan),

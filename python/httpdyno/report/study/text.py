@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.metrics import METRICS
+from httpdyno.metrics import METRICS, named
 from httpdyno.model import (
     Caveat,
     Comparison,
@@ -55,7 +55,6 @@ from httpdyno.report.study.verdict_text import (
     evidence_text,
     has_figure,
     is_telling,
-    metric_name,
     needed_text,
     ratio_bounds_text,
     ratio_text,
@@ -174,7 +173,7 @@ def _without_figure(comparison: Comparison) -> Text:
 def _reasons(comparison: Comparison) -> list[RenderableType]:
     """Return why the verdict is what it is, and the figures that did not decide."""
     said = said_ratios(comparison)
-    name = metric_name(decider(comparison))
+    name = named(decider(comparison)).label
     why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
     needed = needed_text(comparison)
     if needed:
@@ -209,7 +208,7 @@ def _second_line(comparison: Comparison) -> list[RenderableType]:
 
 def _claim_line(claim: SecondClaim, words: str) -> Text:
     verdict = (claim.verdict.replace("_", " "), VERDICT_STYLES[claim.verdict])
-    return Text.assemble(f"{metric_name(claim.metric)}: ", verdict, words)
+    return Text.assemble(f"{named(claim.metric).label}: ", verdict, words)
 
 
 def _also_rows(outcome: Outcome) -> list[RenderableType]:

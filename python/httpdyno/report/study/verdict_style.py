@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from httpdyno.model import Comparison, Verdict
-from httpdyno.report.study.verdict_text import shown_verdict, verdict_badge
+from httpdyno.report.study.verdict_text import verdict_badge
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "better": "green",
@@ -17,4 +17,4 @@ VERDICT_STYLES: dict[Verdict, str] = {
 
 def verdict_text(comparison: Comparison) -> Text:
     """Return the verdict, coloured where colour is to be had."""
-    return Text(verdict_badge(comparison), VERDICT_STYLES[shown_verdict(comparison)])
+    return Text(verdict_badge(comparison), VERDICT_STYLES[comparison.verdict])

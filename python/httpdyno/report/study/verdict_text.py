@@ -3,7 +3,7 @@
 import math
 import re
 
-from httpdyno.metrics import named, of_ratio
+from httpdyno.metrics import named
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -18,7 +18,6 @@ from httpdyno.model import (
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.stats.histogram import is_median_between
 from httpdyno.units import (
-    Format,
     Toward,
     format_bounds,
     format_guess,
@@ -37,11 +36,6 @@ _MOST_DECIMALS = 17
 """With so many, a text tells a float from all others near 1."""
 
 
-def ratio_key(metric: str) -> str:
-    """Return the key in `Comparison.ratios` of an objective's metric."""
-    return named(metric).ratio
-
-
 def decider(comparison: Comparison) -> str:
     """Return the metric that the verdict rests on: the tie breaker, where that decided."""
     return comparison.decided_by or comparison.metric
@@ -49,22 +43,12 @@ def decider(comparison: Comparison) -> str:
 
 def deciding(comparison: Comparison) -> RatioInterval | None:
     """Return the interval that the verdict rests on; None when nothing was measured."""
-    return shown_ratios(comparison).get(ratio_key(decider(comparison)))
+    return shown_ratios(comparison).get(named(decider(comparison)).ratio)
 
 
 def of_objective(comparison: Comparison) -> RatioInterval | None:
     """Return the interval of the objective's metric, which ladders multiply; None as above."""
-    return shown_ratios(comparison).get(ratio_key(comparison.metric))
-
-
-def metric_name(metric: str) -> str:
-    """Return an objective's metric in words: `CPU per request`."""
-    return named(metric).label
-
-
-def short_name(ratio: str) -> str:
-    """Return what a ratio is of, as narrow places have it: `CPU`, `rate`, `p99`."""
-    return of_ratio(ratio).short
+    return shown_ratios(comparison).get(named(comparison.metric).ratio)
 
 
 STATUS_BADGES: dict[TrialStatus, str] = {
@@ -89,19 +73,9 @@ _CANDIDATE = re.compile(
 """How reasons begin; `experiment.claim` writes them."""
 
 
-def shown_verdict(comparison: Comparison) -> Verdict:
-    """Return the verdict to show: a candidate that did not run is never just `worse`.
-
-    Runs that were stored before there was a word for it say `worse`.
-    """
-    if comparison.verdict == "worse" and comparison.b.status != "complete":
-        return "failed"
-    return comparison.verdict
-
-
 def has_figure(comparison: Comparison) -> bool:
     """Tell whether there is anything to show but why there is not."""
-    return shown_verdict(comparison) not in {"failed", "not_measured"}
+    return comparison.verdict not in {"failed", "not_measured"}
 
 
 def proven_second(comparison: Comparison) -> SecondClaim | None:
@@ -109,8 +83,8 @@ def proven_second(comparison: Comparison) -> SecondClaim | None:
     second = comparison.second
     if second is None or second.verdict not in PROVEN:
         return None
-    is_shown = shown_verdict(comparison) != "failed"
-    return second if is_shown and ratio_key(second.metric) in comparison.ratios else None
+    is_shown = comparison.verdict != "failed"
+    return second if is_shown and named(second.metric).ratio in comparison.ratios else None
 
 
 def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
@@ -129,16 +103,16 @@ def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
             if not (is_left_out and key == "latency_p50")
         }
     second = proven_second(comparison)
-    keys = [] if second is None else [ratio_key(second.metric)]
-    if shown_verdict(comparison) != "failed":
+    keys = [] if second is None else [named(second.metric).ratio]
+    if comparison.verdict != "failed":
         proven = [each.metric for each in comparison.also if each.verdict in PROVEN]
-        keys += [key for metric in proven if (key := ratio_key(metric)) in comparison.ratios]
+        keys += [key for metric in proven if (key := named(metric).ratio) in comparison.ratios]
     return {key: comparison.ratios[key] for key in keys}
 
 
 def verdict_badge(comparison: Comparison) -> str:
     """Return `better`, `refused`, `not measured`: a word or two for a badge."""
-    verdict = shown_verdict(comparison)
+    verdict = comparison.verdict
     if verdict == "failed":
         return status_badge(comparison.b.status)
     return verdict.replace("_", " ")
@@ -153,7 +127,7 @@ def verdict_words(comparison: Comparison) -> str:
     """Return `better`, or `better by CPU` where the tie breaker decided."""
     words = verdict_badge(comparison)
     by = comparison.decided_by
-    return f"{words} by {short_name(ratio_key(by))}" if by else words
+    return f"{words} by {named(by).short}" if by else words
 
 
 def failure_text(arm: ArmSummary, reason: str) -> str:
@@ -293,8 +267,8 @@ def evidence_text(comparison: Comparison, *, is_brief: bool = False) -> str:
     )
     if not comparison.decided_by:
         return figure
-    name, tied = metric_name(comparison.decided_by), ratio_bounds_text(of_objective(comparison))
-    return f"by {name}: {figure}, {metric_name(comparison.metric)} {tied}"
+    name, tied = named(comparison.decided_by).label, ratio_bounds_text(of_objective(comparison))
+    return f"by {name}: {figure}, {named(comparison.metric).label} {tied}"
 
 
 def proven_bound_text(interval: RatioInterval, *, more_is_better: bool) -> str:
@@ -305,7 +279,7 @@ def proven_bound_text(interval: RatioInterval, *, more_is_better: bool) -> str:
 
 def metric_is(metric: str) -> str:
     """Return `CPU per request is`, `system calls per request are`: the start of a sentence."""
-    name = metric_name(metric)
+    name = named(metric).label
     counted, per, _ = name.partition(" per ")
     return f"{name} are" if per and counted.endswith("s") else f"{name} is"
 
@@ -329,18 +303,13 @@ def point_bounds(point: SweepPoint) -> tuple[float, float] | None:
 def point_bounds_text(point: SweepPoint, metric: str) -> str:
     """Return `6,116/s … 6,265/s`; `unbounded` where the data bound nothing yet."""
     bounds = point_bounds(point)
-    return "unbounded" if bounds is None else format_bounds(*bounds, format_of(metric))
-
-
-def format_of(metric: str) -> Format:
-    """Return what writes figures of a metric, in its unit."""
-    return named(metric).write
+    return "unbounded" if bounds is None else format_bounds(*bounds, named(metric).write)
 
 
 def at_text(point: SweepPoint, metric: str) -> str:
     """Return what a level comes to: `6,190/s`, or with its name what is no throughput."""
-    text = format_of(metric)(point.value)
-    return text if metric == "throughput_per_s" else f"{metric_name(metric)} {text}"
+    text = named(metric).write(point.value)
+    return text if metric == "throughput_per_s" else f"{named(metric).label} {text}"
 
 
 def of_best_text(point: SweepPoint, sweep: Sweep) -> str:

@@ -25,8 +25,6 @@ class Dump:
     modules: tuple[str, ...] = ()
     """As `ssl_module`."""
     server_root: str = ""
-    pid_file: str = ""
-    mutex_folder: str = ""
     defines: tuple[str, ...] = field(default=())
 
 
@@ -58,17 +56,10 @@ def parsed_dump(output: str) -> Dump:
             modules.append(match[1])
         elif raw.startswith("Define: "):
             defines.append(raw.removeprefix("Define: ").strip())
-        elif raw.startswith("Mutex default: "):
-            match = re.search(r'dir="([^"]*)"', raw)
-            facts["Mutex"] = match[1] if match else ""
-        elif raw.startswith("PidFile: "):
-            facts["PidFile"] = raw.removeprefix("PidFile: ").strip('"')
     return Dump(
         directives=tuple(directives),
         modules=tuple(modules),
         server_root=facts.get("ServerRoot", ""),
-        pid_file=facts.get("PidFile", ""),
-        mutex_folder=facts.get("Mutex", ""),
         defines=tuple(defines),
     )
 

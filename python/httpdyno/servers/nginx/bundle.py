@@ -9,7 +9,6 @@ from httpdyno.servers.nginx.setting import with_directive, with_tls
 from httpdyno.servers.nginx.tunable import ROWS, Arguments, Setting
 
 _DOCS = "nginx.org/en/docs/http/"
-_CORE = f"{_DOCS}ngx_http_core_module.html#"
 _BUFFERS = re.compile(r"(\d+)x(\d+[kKmM]?)")
 _OPEN_FILES = re.compile(r"(\d+)/(\d+(?:ms|[smhd])?)")
 _SESSIONS = re.compile(r"(\d+[kKmM]?)/(\d+[smhd]?)")

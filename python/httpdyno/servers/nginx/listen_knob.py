@@ -15,7 +15,6 @@ from httpdyno.servers.nginx.quantity import level_of, text_of
 from httpdyno.servers.nginx.scope import Conf
 from httpdyno.servers.nginx.tunable import ROWS, Change, shared
 
-_SOURCE = "nginx.org/en/docs/http/ngx_http_core_module.html#listen"
 SOMAXCONN = "net.core.somaxconn"
 
 

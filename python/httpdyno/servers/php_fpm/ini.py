@@ -8,7 +8,6 @@ in php-fpm. All this was tried with PHP 8.2.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
@@ -17,7 +16,6 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _KEY = re.compile(rb"[^=\n\r;&|^$~(){}!\"\[\x00]+")
 _SECTION = re.compile(rb"\[([^\]\r\n]*)\]")
 _INDEX = re.compile(rb"\[[ \t]*([^\]\r\n]*?)[ \t]*\]")
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _BLANK = b" \t"
 ON = frozenset({"1", "on", "yes", "true"})
 OFF = frozenset({"", "0", "off", "no", "false", "none", "null"})
@@ -68,11 +66,6 @@ def parsed(text: bytes, *, file: str, by_line: bool) -> tuple[Section | Entry, .
         AdapterError: A line is not understood; says which.
     """
     return tuple(_Scanner(text, file, by_line=by_line).items())
-
-
-def with_variables(text: str, environment: Mapping[str, str]) -> str:
-    """Return a value with the `${NAME}` of it that are known put in."""
-    return _VARIABLE.sub(lambda match: environment.get(match[1], match[0]), text)
 
 
 def truth(text: str) -> bool | None:

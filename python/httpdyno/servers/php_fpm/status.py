@@ -19,9 +19,6 @@ class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     manager: str = msgspec.field(name="process manager")
     """`static`, `dynamic` or `ondemand`."""
     n_accepted: int = msgspec.field(name="accepted conn")
-    n_waiting: int = msgspec.field(name="listen queue", default=0)
-    """Connections that wait for a child now; of a TCP listener on Linux."""
-    n_waiting_most: int = msgspec.field(name="max listen queue", default=0)
     n_idle: int = msgspec.field(name="idle processes")
     n_active: int = msgspec.field(name="active processes")
     n_total: int = msgspec.field(name="total processes")

@@ -38,7 +38,6 @@ from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 OWN = "own"
 """The folder of a copy's place that `{run}` names."""
-_PASSABLE = 0o711
 _MAKE_S = 10.0
 
 
