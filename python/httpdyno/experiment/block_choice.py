@@ -8,6 +8,9 @@ the next ones begin, so each of them is a fair draw whatever was chosen.
 More blocks than the default four never paid (`research/blocks`): while starts are few, another one
 narrows the interval by more than what it measures, because it tells the spread too; and starts of
 many blocks beside those of few count no more than they.
+
+In the model of `research/blocks` +40 % takes 4.6 s in place of 6.2 s. +3 %, where starts differ by
+6 %, takes 46 s in place of 51 s. Percentiles, their limits and tie breakers keep all blocks.
 """
 
 import math

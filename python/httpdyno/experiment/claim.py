@@ -1,4 +1,11 @@
-"""What may be said of two configurations after some starts; pure."""
+"""What may be said of two configurations after some starts; pure.
+
+A tie breaker decides a step only where the metric is proven to lose little: a tenth of the start,
+over the whole ladder. Each step that it keeps uses up what the low end of the metric's interval may
+have lost, and gains of other steps do not make up for it. Where intervals are wide, few steps use
+it up: of eight changes that save a tenth of the CPU time each and cost no throughput, on
+`FakeBench`, 3 or 4 were kept where starts differ by 0.5 %, 1 or 2 at 2 %, 1 at 4 %.
+"""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,10 @@
-"""One comparison: starts of both arms until it is decided, hopeless, or out of time."""
+"""One comparison: starts of both arms until it is decided, hopeless, or out of time.
+
+Without a budget a comparison ends as `inconclusive` once it would take more than `MAX_STARTS` even
+if the truth lay a standard error nearer to a decision. One whose figures contradict each other by
+as much as the ratio ends if they do so at twice the fewest starts: before, chance may have made the
+doubt.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -15,6 +15,10 @@ chance or the check's tolerance may explain are no complaint, and widen nothing.
 
 Some complaints tell nothing of a size: cycles that were not followed, or did not begin. Then
 nothing is claimed, however large the ratio.
+
+Simulated with eight starts that differ by 5 %, either arm's credit off by up to a tenth and its
+cycles right, 300 comparisons: the widened interval misses the true ratio in 2, the plain one in 84
+(`tests/experiment/test_doubt.py`).
 """
 
 import math

@@ -2,6 +2,15 @@
 
 A step's own cost is its starts, and a look at each configuration that nobody looked at yet. The
 final claim's is set aside while any step is tried.
+
+A step that was begun gets its six starts as long as the final claim has its own: half of six proves
+nothing. A step that is expected to be decided with no more starts than it has may borrow the time
+of later steps. One that could not be decided even if the truth lay a standard error nearer to a
+decision ends early as `inconclusive`. Steps that showed nothing before a kept change are tried once
+more, except levels of a knob of which another one was kept. Then undecided steps go on, first the
+one that lacks the fewest starts, while the truth lying two standard errors nearer would decide them
+in time. What has nothing after it (the final claim, `compare`) never ends early for being hopeless
+where it has a budget.
 """
 
 from collections.abc import Sequence

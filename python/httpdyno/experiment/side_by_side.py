@@ -1,4 +1,11 @@
-"""How many starts of the same arms may be up at the same time."""
+"""How many starts of the same arms may be up at the same time.
+
+A start spends most of its time on coming up, warming up and ending. The first of a comparison is
+alone: it tells how long cycles are, what a server takes, and whether it runs. All of a batch warm
+up at once, since nothing is learnt from them. Then windows take turns, the arms of a start one
+right after the other, the starts of a block in random order. Each start keeps its own processes and
+engine seed, so it stays one independent figure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

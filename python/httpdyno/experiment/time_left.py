@@ -1,4 +1,9 @@
-"""How long a comparison still goes on, by what was seen of it so far; pure."""
+"""How long a comparison still goes on, by what was seen of it so far; pure.
+
+It is the geometric mean of the starts that a decision needs by what was seen, and of those that
+there are. The first alone jumps about; a comparison that has been open for so long is often open
+for as long again.
+"""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,9 @@
-"""Which cores load and which serve, where a machine has enough to keep the two apart."""
+"""Which cores load and which serve, where a machine has enough to keep the two apart.
+
+On two cores both are shared unless the study says `method.cores = "apart"`: a server with one core
+is another server, to those at least that more workers are to make faster. What it gains is in
+`research/README.md`.
+"""
 
 import os
 import re

@@ -3,6 +3,10 @@
 //! A socket belongs to the namespace that its thread was in when it was made, whatever the thread
 //! does later. So a thread stays where it made its last one: it goes elsewhere only for a server
 //! that is elsewhere, and not for each connection.
+//!
+//! Where each request has a connection of its own, client CPU per request was 1.03 (0.98 … 1.09) times
+//! that of the same origin without a namespace, and 1.00 (0.96 … 1.05) times that of another origin
+//! without one, on two busy cores (`research/networks`, 300 rounds of 0.1 s).
 
 use std::fs::File;
 use std::io;

@@ -3,6 +3,10 @@
 A copy may be rehearsed in one way and measured in another, a folder that it may not write in say;
 then it is an error page that would be tuned. The answers may hold what is personal, so their file
 is for its owner only.
+
+Between then and now numbers and dates may change where they stand. What servers of one moment
+answer differently varies; what all of them answer otherwise was changed, and is refused. A part
+that differs each time tells by its length whether it is a page of the same kind.
 """
 
 import zlib

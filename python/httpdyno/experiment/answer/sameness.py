@@ -2,6 +2,12 @@
 
 A faster server that serves other pages is no better one. What is right in its length and its status
 may still be another page: one without what its query asked for, another user's, an apology.
+
+Right answers are compared; the load's counts say whether an answer is right. Two users ask where
+the workload tells users apart, so that a cache which serves one's page to the other shows; a client
+without codings asks where it accepts some. Random numbers are new each time. What only one asking
+put in (numbers, the server's address, cookies) has a placeholder. Pages after the load count only
+where no request changes what the server keeps, and where the start's own stayed.
 """
 
 from collections.abc import Callable, Sequence

@@ -6,6 +6,14 @@ the tree is seen. Each mount has a cover of its own, since that of what is aroun
 Where the copy's own place is inside of a folder, the kernel takes no overlay, since a layer would
 lie in another: then the folder is made anew, and each folder in it is covered by itself. So is one
 whose names are to stay as they were.
+
+Opening a file through an overlay takes 2.7 µs in place of 1.7. So document roots that are safe
+(`safe.py`) are shown as they are. What root itself binds there, or makes in `/`, while a copy runs
+would be reached: neither is a place for a service.
+
+Layers are in memory, where a mount takes a tenth of the time of one on ext4. Folders that the site
+is known to write in have theirs on disk, so that writes cost what the site's cost. A smoke test has
+all on disk.
 """
 
 import os

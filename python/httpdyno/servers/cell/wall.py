@@ -2,6 +2,11 @@
 
 Their configuration is rewritten into the place, and each of their addresses is one of ours. What a
 wall cannot keep from a copy is said in `limits_of_wall`. An open seat is the same without rules.
+
+A wall has no overlays: access(2) says what file modes say while Landlock refuses the write, and
+sockets and FIFOs are reached. The smoke test reports that. A wall knows where all members listen
+before any is edited, so who connects to the loopback comes to the member that listens there. A unix
+socket whose path would pass the kernel's 107 bytes gets a short one.
 """
 
 import os
