@@ -210,8 +210,8 @@ class Evidence(Record, frozen=True):
     """CPU time on this machine that was not this process's over the measured part: 1 is a core.
     The server's is in it, if it is on this machine."""
     others_risen_ratio: float = 0.0
-    """By how much that is more than from the program's start to this window, when nothing had been
-    sent; 0 where nobody knows, as of later windows."""
+    """How much more of it other programs ran than from this one's start to this window, when
+    nothing had been sent; 0 where nobody knows, as of later windows."""
     idle_cpu_ratio: float = 0.0
     """What was left of this machine's CPUs: 1 is a core."""
     offered_per_s: float = 0.0

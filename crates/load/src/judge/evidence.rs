@@ -67,8 +67,8 @@ pub struct Evidence {
     /// CPU time on this machine that was not this process's over the measured part: 1 is a core.
     /// The server's is in it, if it is on this machine.
     pub others_cpu_ratio: f64,
-    /// By how much that is more than from the program's start to this window, when nothing had been
-    /// sent; 0 where nobody knows, as of later windows.
+    /// How much more of it other programs ran than from this one's start to this window, when
+    /// nothing had been sent; 0 where nobody knows, as of later windows.
     pub others_risen_ratio: f64,
     /// What was left of this machine's CPUs: 1 is a core.
     pub idle_cpu_ratio: f64,
@@ -171,13 +171,13 @@ impl Evidence {
     }
 }
 
-/// By how many cores more others ran than before anything was sent, if that is known.
+/// By how many cores more other programs ran than before anything was sent, if that is known.
 fn risen(host: &HostChange) -> f64 {
     let HostChange { taken, before, .. } = host;
     if before.elapsed_ns < TOLD_NS {
         return 0.0;
     }
-    let cores = |of: &Taken| part(of.others_ns as f64, of.elapsed_ns as f64);
+    let cores = |of: &Taken| part(of.programs_ns as f64, of.elapsed_ns as f64);
     (cores(taken) - cores(before)).max(0.0)
 }
 
@@ -191,4 +191,27 @@ fn beyond(distribution: &Distribution, least_ns: u64) -> (f64, f64) {
     long.fold((0.0, 0.0), |(n, sum_ns), &(bound_ns, count)| {
         (n + count as f64, sum_ns + bound_ns as f64 * count as f64)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_programs_ran_more_than_before_came_with_the_load() {
+        let taken = |elapsed_ns, programs_ns| Taken {
+            elapsed_ns,
+            programs_ns,
+            // Packets, as of a load that goes to another machine.
+            others_ns: programs_ns + elapsed_ns,
+            ..Taken::default()
+        };
+        let risen = |before| {
+            risen(&HostChange { taken: taken(1000, 900), before, ..HostChange::default() })
+        };
+        assert!(risen(taken(TOLD_NS - 1, 0)) < 1e-9, "too short to tell");
+        assert!((risen(taken(TOLD_NS, 0)) - 0.9).abs() < 1e-9);
+        assert!((risen(taken(2 * TOLD_NS, TOLD_NS)) - 0.4).abs() < 1e-9);
+        assert!(risen(taken(TOLD_NS, 2 * TOLD_NS)) < 1e-9, "it fell");
+    }
 }

@@ -44,6 +44,7 @@ struct Accounts {
     stolen_ns: Vec<u64>,
     /// Of all CPUs of the machine, and of this process.
     busy_ns: u64,
+    programs_ns: u64,
     idle_ns: u64,
     own_ns: u64,
 }
@@ -62,6 +63,8 @@ pub(crate) struct Taken {
     pub(super) stolen_ns: u64,
     /// CPU time on this machine that was not this process's: the server's, if it is here.
     pub(super) others_ns: u64,
+    /// What of that programs ran: not what the kernel did for packets, whosever they were.
+    pub(super) programs_ns: u64,
     /// Time for which CPUs of this machine had nothing to run, summed over them.
     pub(super) idle_ns: u64,
 }
@@ -146,13 +149,14 @@ impl HostMeter {
     }
 
     fn read(&self) -> Accounts {
-        let (stolen_ns, busy_ns, idle_ns) = self.stolen.read();
+        let (stolen_ns, [busy_ns, programs_ns, idle_ns]) = self.stolen.read();
         Accounts {
             at_ns: sys::monotonic_ns(),
             frozen_ns: self.watchdog.frozen_ns,
             throttled_ns: self.quota.read(),
             stolen_ns,
             busy_ns,
+            programs_ns,
             idle_ns,
             own_ns: sys::process_cpu_ns(),
         }
@@ -171,16 +175,16 @@ impl Accounts {
     }
 
     fn since(&self, earlier: &Self) -> Taken {
+        let own_ns = self.own_ns.saturating_sub(earlier.own_ns);
+        let others_ns = |now: u64, before: u64| now.saturating_sub(before).saturating_sub(own_ns);
         Taken {
             elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
             frozen_ns: self.frozen_ns.saturating_sub(earlier.frozen_ns),
             throttled_ns: most_grown(&self.throttled_ns, &earlier.throttled_ns),
             stolen_ns: most_grown(&self.stolen_ns, &earlier.stolen_ns),
             idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
-            others_ns: self
-                .busy_ns
-                .saturating_sub(earlier.busy_ns)
-                .saturating_sub(self.own_ns.saturating_sub(earlier.own_ns)),
+            others_ns: others_ns(self.busy_ns, earlier.busy_ns),
+            programs_ns: others_ns(self.programs_ns, earlier.programs_ns),
         }
     }
 }

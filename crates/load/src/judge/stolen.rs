@@ -21,6 +21,8 @@ const TICK_NS: u64 = 10_000_000;
 const STEAL_FIELD: usize = 7;
 /// Those of them in which a CPU of this machine ran something.
 const BUSY_FIELDS: [usize; 5] = [0, 1, 2, 5, 6];
+/// Those of them in which it ran programs: packets for any of them are taken in the other ones.
+const PROGRAM_FIELDS: [usize; 3] = [0, 1, 2];
 /// And in which it had nothing to run.
 const IDLE_FIELDS: [usize; 2] = [3, 4];
 
@@ -32,12 +34,14 @@ impl StolenMeter {
     }
 
     /// The time that was stolen from each of them so far, and those for which all of the machine's
-    /// CPUs together ran something and had nothing to run, in nanoseconds; 0 where nobody knows.
-    pub(super) fn read(&self) -> (Vec<u64>, u64, u64) {
+    /// CPUs together ran something, ran programs and had nothing to run, in nanoseconds; 0 where
+    /// nobody knows.
+    pub(super) fn read(&self) -> (Vec<u64>, [u64; 3]) {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let stolen = stolen_ns(&stat);
         let of_client = self.cpus.iter().map(|&cpu| stolen.get(cpu).copied().unwrap_or(0));
-        (of_client.collect(), sum_ns(&stat, &BUSY_FIELDS), sum_ns(&stat, &IDLE_FIELDS))
+        let sums = [&BUSY_FIELDS[..], &PROGRAM_FIELDS, &IDLE_FIELDS];
+        (of_client.collect(), sums.map(|fields| sum_ns(&stat, fields)))
     }
 }
 
@@ -80,6 +84,9 @@ mod tests {
         assert!(stolen_ns("").is_empty());
         assert_eq!((sum_ns(STAT, &BUSY_FIELDS), sum_ns("", &BUSY_FIELDS)), (5 * 90_000_000, 0));
         assert_eq!(sum_ns(STAT, &IDLE_FIELDS), 2 * 90_000_000);
+        let stat = "cpu 1 2 4 8 16 32 64 128";
+        assert_eq!(sum_ns(stat, &PROGRAM_FIELDS), 70_000_000);
+        assert_eq!(sum_ns(stat, &BUSY_FIELDS), 1_030_000_000);
     }
 
     #[test]

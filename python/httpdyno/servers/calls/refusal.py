@@ -2,7 +2,8 @@
 
 It is put on between fork and exec, so with the standard library only, and stays on all that comes
 from that process. No server that serves pages needs any of these calls: they make and enter
-namespaces, mount, look into other processes, or change the kernel.
+namespaces, mount, look into other processes, or change the kernel. php-fpm's slow log asks for
+`ptrace`: it is refused, and writes no trace.
 
 Source:
     Linux, Documentation/userspace-api/seccomp_filter.rst; capabilities(7) for what each right
