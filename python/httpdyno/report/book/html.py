@@ -14,7 +14,7 @@ from httpdyno.report.book.advice_text import TITLE
 from httpdyno.report.book.axis import axis_of, marks, own_axis, zones
 from httpdyno.report.book.json import book_json
 from httpdyno.report.book.text import way_words
-from httpdyno.report.book.words import because, borders_words, day
+from httpdyno.report.book.words import borders_words, day, why
 from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.report.shared.template import rendered
 from httpdyno.units import format_duration
@@ -152,7 +152,7 @@ def _row(each: Experiment, reason: str, now: Now | None) -> dict[str, Any]:
         "word": now.word,
         "kind": kind_of(now.word),
         "now": now.says,
-        "because": because(one, now),
+        "because": why(one, now),
         "moved": now.moved,
         "bar": marks(axis, each.then, now) if axis else None,
         "zones": zones(axis, each.then) if axis else (),

@@ -8,7 +8,7 @@ from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import Experiment
 from httpdyno.book.result import Now
 from httpdyno.book.rule import RULE, borders
-from httpdyno.report.book.words import because
+from httpdyno.report.book.words import why
 
 
 def book_json(
@@ -80,7 +80,7 @@ def _now(one: Experiment, now: Now | None) -> dict[str, Any] | None:
         "high": now.high,
         "count": now.count,
         "n_starts": now.n_starts,
-        "because": because(one, now) or None,
+        "because": why(one, now) or None,
         "evidence": list(now.moved),
         "run_id": now.run_id or None,
         "seed": now.seed,

@@ -22,7 +22,7 @@ from httpdyno.book.experiment import (
 from httpdyno.book.result import Now
 from httpdyno.metrics.table import named
 from httpdyno.model import Level, level_text
-from httpdyno.report.book.words import because, borders_words, day, word_style
+from httpdyno.report.book.words import borders_words, day, why, word_style
 from httpdyno.report.shared.prose import Prose
 from httpdyno.units import format_guess
 
@@ -105,7 +105,7 @@ def sheet(each: Experiment, one: Experiment, now: Now | None, reason: str) -> Re
         rows.append(("not here", reason))
     if now is not None:
         rows += [("now", now.says)]
-        if words := because(one, now):
+        if words := why(one, now):
             rows.append(("because", words))
         rows += [("seen", moved) for moved in now.moved]
         rows.append(("measured", f"{now.measured_at}, {now.host}"))

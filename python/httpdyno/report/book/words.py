@@ -22,7 +22,7 @@ def word_style(word: Word) -> str:
     return _STYLES[word]
 
 
-def because(one: Experiment, now: Now) -> str:
+def why(one: Experiment, now: Now) -> str:
     """Return why it came out so; empty where that is not known, or nothing came out."""
     if now.word == "cannot tell":
         return ""

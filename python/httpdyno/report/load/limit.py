@@ -71,8 +71,8 @@ def limit_text(measurement: Measurement, workload: Workload) -> str:
     limited_by = measurement.limited_by
     if not limited_by:
         return ""
-    because = _BECAUSE.get(limited_by)
-    reason = because(measurement, workload) if because else ""
+    reason_of = _BECAUSE.get(limited_by)
+    reason = reason_of(measurement, workload) if reason_of else ""
     return f"{who(limited_by)}: {reason}" if reason else who(limited_by)
 
 
