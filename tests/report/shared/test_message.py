@@ -25,9 +25,7 @@ def _calls() -> Iterator[tuple[str, ast.Call]]:
 def _codes(node: ast.expr) -> list[str]:
     if isinstance(node, ast.IfExp):
         return _codes(node.body) + _codes(node.orelse)
-    assert isinstance(node, ast.Constant) and isinstance(node.value, str), (
-        "a code is a literal, or one of two by `if`"
-    )
+    assert isinstance(node, ast.Constant), "a code is a literal, or one of two by `if`"
     return [str(node.value)]
 
 
