@@ -5,7 +5,8 @@ from tests.conformance.collector import TOLD
 
 from httpdyno.host import procfs
 from httpdyno.telemetry import proc_file, process_tree, worker
-from httpdyno.telemetry.account import AccountCollector, GroupAccount, TreeAccount
+from httpdyno.telemetry.account import GroupAccount, TreeAccount
+from httpdyno.telemetry.collector import AccountCollector
 from httpdyno.telemetry.process_tree import Usage
 
 

@@ -10,8 +10,7 @@ from httpdyno.model import LimitValues, Telemetry
 from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.telemetry import process_tree, shortage
 from httpdyno.telemetry.account import TreeAccount
-from httpdyno.telemetry.collector import server_collectors
-from httpdyno.telemetry.host import HostCollector
+from httpdyno.telemetry.collector import HostCollector, server_collectors
 from httpdyno.telemetry.lookups import LookupCollector
 from httpdyno.telemetry.process_tree import Memory, Usage
 from httpdyno.telemetry.shortage import ShortageCollector

@@ -21,9 +21,9 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Burst, Measurement, Workload
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions
 from httpdyno.telemetry.ready import ReadyTime
+from httpdyno.telemetry.ticks import cpu_ticks
 
 BURST_S = 2.0
 _LOOK_S = 0.05

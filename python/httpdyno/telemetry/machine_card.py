@@ -15,7 +15,7 @@ from collections.abc import Callable
 from msgspec import structs
 
 from httpdyno.model import MachineCard
-from httpdyno.telemetry.host import others_s
+from httpdyno.telemetry.ticks import others_s
 
 _RUNS = 5
 _RUN_S = 0.02

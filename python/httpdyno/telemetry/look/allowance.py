@@ -4,10 +4,11 @@ import math
 import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from httpdyno.host.group_folder import group_folders
 from httpdyno.telemetry.kernel_text import counters
+from httpdyno.telemetry.surroundings import _text
 
 
 def cpus(pids: Collection[int]) -> float:
@@ -100,9 +101,3 @@ def groups_of(pids: Collection[int], controller: str) -> list[list[tuple[str, in
     mounts = _text("/proc/self/mountinfo")
     groups = {_text(f"/proc/{pid}/cgroup") for pid in pids}
     return [list(group_folders(mounts, text, controller)) for text in groups]
-
-
-def _text(path: str) -> str:
-    with suppress(OSError):  # not every kernel and not every container shows it
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    return ""

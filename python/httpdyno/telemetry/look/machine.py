@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from httpdyno.telemetry.host import cpu_ticks, forks
 from httpdyno.telemetry.look.allowance import limit_hits
 from httpdyno.telemetry.surroundings import HostMemory, host_memory, listen_overflows
+from httpdyno.telemetry.ticks import cpu_ticks, forks
 
 
 class Machine:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from httpdyno.telemetry.account import group_cpu_s
-from httpdyno.telemetry.host import cpu_ticks_of
 from httpdyno.telemetry.look.allowance import groups_of, quotas
+from httpdyno.telemetry.ticks import cpu_ticks_of
 
 
 class Shared(NamedTuple):
