@@ -18,7 +18,7 @@ from httpdyno.metrics.table import (
     of_request,
 )
 from httpdyno.model import Objective, Replay, Study, Workload
-from httpdyno.telemetry.census.kind import COUNTED
+from httpdyno.telemetry.syscalls.trace import COUNTED
 
 
 def metrics_of(workload: Workload) -> tuple[str, ...]:

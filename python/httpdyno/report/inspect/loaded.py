@@ -8,7 +8,7 @@ from httpdyno.advice.curve.joint import joint_life
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Behind, Bottleneck, LogLines, Look, Respawn
-from httpdyno.telemetry.under_load import UnderLoad
+from httpdyno.telemetry.observed import UnderLoad
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
