@@ -29,7 +29,7 @@ from httpdyno.cli.book_loads import RECIPES
 from httpdyno.cli.book_ways import WAYS
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.metrics.table import CALL_METRIC
-from httpdyno.study.also import workload_for
+from httpdyno.study.objective import workload_for
 
 N = 36
 """Tables and measurements in the founding documents."""
