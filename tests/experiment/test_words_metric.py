@@ -14,7 +14,7 @@ from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 from tests.report.sample_second import second_compare
 from tests.report.study.test_also_text import asked, page, shown
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import StudyFileError, TargetError, UsageError
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import figure, log_ratios, ratio_intervals

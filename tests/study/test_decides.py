@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import UsageError
 from httpdyno.study.objective import decided_by
 

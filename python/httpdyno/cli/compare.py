@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.compare_urls import (
     ConnectionsOption,
     DurationOption,
@@ -15,7 +16,6 @@ from httpdyno.cli.compare_urls import (
     UrlOption,
     compare_urls,
 )
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import (
     also_telling,
     budget_or_none,

@@ -10,8 +10,8 @@ from textwrap import fill
 import msgspec
 from msgspec.structs import replace
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.running import Resumed, run_and_report
 from httpdyno.cli.standard_streams import say
