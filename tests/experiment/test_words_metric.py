@@ -27,8 +27,7 @@ from httpdyno.metrics.table import is_among, meant_by
 from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import HeaderWords, Knob, Method, Objective
 from httpdyno.report.study.json import outcome_json
-from httpdyno.study.also import metrics_of, metrics_text, with_also
-from httpdyno.study.decides import decided_by
+from httpdyno.study.objective import decided_by, metrics_of, metrics_text, with_also
 
 HITS, MISSES = "answers_ratio of HIT", "answers_ratio of MISS"
 BARE = HeaderWords(name="X-Cache", n_without=200)
