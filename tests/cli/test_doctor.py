@@ -7,9 +7,9 @@ import re
 import pytest
 from tests.servers.left import left_by
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.model import HostFacts
 from httpdyno.servers import leftovers, limit_group
 from httpdyno.telemetry.host import Noise, measure_noise, spread_ratio

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from httpdyno.advice.curve.finding import Growth, PrivateCurve
+from httpdyno.advice.curve import Growth, PrivateCurve
 from httpdyno.cli import inspect_load
 from httpdyno.cli.inspect_load import _table, looked_under_load
 from httpdyno.cli.load_asked import LoadAsked

@@ -17,7 +17,7 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Burst, Measurement, Workload
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.telemetry.account import ReadyTime, account_of

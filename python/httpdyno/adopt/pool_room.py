@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.proposal import WorkerRoom
 from httpdyno.telemetry.pool import CONTROL_GROUP, Pool, memory_bound, pool, rss_bytes, size
 from httpdyno.telemetry.worker import Sample, Worker
 

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import AdapterError

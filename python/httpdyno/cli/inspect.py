@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from httpdyno.advice.curve.life import configured_lives
+from httpdyno.advice.curve import configured_lives
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.census import asked, source_of

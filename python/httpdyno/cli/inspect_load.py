@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
-from httpdyno.advice.curve.growth import Life, growth
-from httpdyno.advice.curve.life import ConfiguredLife
-from httpdyno.advice.curve.pool import life_table
+from httpdyno.advice.curve import (
+    ConfiguredLife,
+    Growth,
+    HighWater,
+    Life,
+    LifeRow,
+    growth,
+    life_table,
+)
 from httpdyno.cli.console import messages
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.cli.load.progress import LoadProgress, interruptions
@@ -21,10 +26,9 @@ from httpdyno.cli.worker_status import worker_status
 from httpdyno.errors import EngineError, TargetError, UsageError
 from httpdyno.experiment.looking import WindowLooks
 from httpdyno.load.engine import LoadHandle, start_load
-from httpdyno.load.machine import suited_threads
-from httpdyno.load.plan import LoadPlan, load_plan
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
 from httpdyno.load.target import parse_url
-from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.load.headline import verdict_line

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from httpdyno.errors import RevertError, TargetError
 from httpdyno.load.engine import Edge, LoadHandle
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.metrics.totals import calls_in
 from httpdyno.model import Closed, Look, Replay, StartRecord, SystemCalls, Workload
 from httpdyno.telemetry.syscalls.count import Census

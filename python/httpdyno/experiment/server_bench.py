@@ -47,8 +47,7 @@ from httpdyno.experiment.start_memory import see_short_memory, sizes_of
 from httpdyno.experiment.start_wants import start_wants
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.host.interruption import cleaning
-from httpdyno.load.core_plan import CorePlan, own_core_plan
-from httpdyno.load.machine import suited_threads
+from httpdyno.load.plan import CorePlan, own_core_plan, suited_threads
 from httpdyno.metrics import named, sources
 from httpdyno.model import (
     Configuration,

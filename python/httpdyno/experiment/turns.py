@@ -33,7 +33,7 @@ from httpdyno.experiment.window_choice import (
     choose_windows,
 )
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     Caveat,
     Configuration,

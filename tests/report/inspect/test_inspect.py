@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
 
-from httpdyno.advice.curve.finding import Growth
+from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey

@@ -5,8 +5,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.advice.curve.finding import Growth, LifeRow
-from httpdyno.advice.curve.life import ConfiguredLife
+from httpdyno.advice.curve import ConfiguredLife, Growth, LifeRow
 from httpdyno.model import Behind, Look
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json

@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.cli.find_study import bundled_studies, study_path
+from httpdyno.catalog import bundled_studies, study_path
 from httpdyno.errors import StudyFileError
 
 
