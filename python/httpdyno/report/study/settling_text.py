@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from httpdyno.advice.settling import Settling, settling
+from httpdyno.advice.phase import Settling, settling
 from httpdyno.model import Configuration, Outcome
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.published import published
