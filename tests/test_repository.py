@@ -157,7 +157,7 @@ MAY_START = {
     "servers/cell/possible.py": "this Python",
     "servers/evaluator/process.py": "this Python, as nobody",
     "experiment/answer/mask.py": "this Python",
-    "telemetry/census/tracer.py": "strace, by `own_program`",
+    "telemetry/syscalls/strace.py": "strace, by `own_program`",
     "cli/book_found.py": "this Python, and what `own_program` found",
     "cli/book_counts.py": "what `own_program` found",
 }

@@ -13,7 +13,7 @@ from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload
 from httpdyno.model.look import Look
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 SPARE_S = 0.05
 """The look ends by so much before the load does."""

@@ -22,8 +22,8 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import Measurement, RequestSpec, Workload
 from httpdyno.servers.live_process import child_pids
-from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import ProcessTree
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 _PATH = "/index.html"
 

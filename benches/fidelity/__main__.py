@@ -40,8 +40,8 @@ from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Snapshot
 from httpdyno.stats.sequence import ratio_interval
+from httpdyno.telemetry.account import ProcessTree
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.units import duration_s
 
 CONFIDENCE = 0.95

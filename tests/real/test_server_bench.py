@@ -18,7 +18,7 @@ from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import load_study
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import ProcessTree
 
 pytestmark = pytest.mark.real_server
 

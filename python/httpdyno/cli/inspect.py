@@ -36,8 +36,8 @@ from httpdyno.servers.source.inspection import Inspected, looked_at, name_of, se
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
-from httpdyno.telemetry.census.taken import N_REQUESTS
 from httpdyno.telemetry.observed import observed
+from httpdyno.telemetry.syscalls.strace import N_REQUESTS
 
 EXAMPLE = """Example:
 

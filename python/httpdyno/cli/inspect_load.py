@@ -29,12 +29,18 @@ from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.stats.histogram import can_show, quantile_s
-from httpdyno.telemetry.log_tail import LogTail
-from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.memory_bound import MemoryBound
-from httpdyno.telemetry.observed import Observed, observed
-from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.under_load import EVERY_S, FIRST_EVERY_S, FIRST_S, LoadedPool, UnderLoad
+from httpdyno.telemetry.log import LogTail
+from httpdyno.telemetry.observed import (
+    EVERY_S,
+    FIRST_EVERY_S,
+    FIRST_S,
+    LoadedPool,
+    Observed,
+    UnderLoad,
+    observed,
+)
+from httpdyno.telemetry.pool import MemoryBound, pool
+from httpdyno.telemetry.profile.profiler import Onlooker
 from httpdyno.telemetry.worker import WorkerSampler
 from httpdyno.units import duration_s, format_duration
 

@@ -14,7 +14,7 @@ from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.target import UNIX
 from httpdyno.model import Look, Workload
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile.profiler import Onlooker
 from httpdyno.units import format_duration
 
 

@@ -68,9 +68,9 @@ from httpdyno.servers.limit_group import limited_by
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.census.tracer import can_trace, require_tracing
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.syscalls.strace import can_trace, require_tracing
 
 
 class ServerBench:

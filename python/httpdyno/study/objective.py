@@ -19,7 +19,7 @@ from httpdyno.metrics.table import (
 )
 from httpdyno.model import Objective, Replay, Study, Workload
 from httpdyno.model.workload import second_metric_of
-from httpdyno.telemetry.census.kind import COUNTED
+from httpdyno.telemetry.syscalls.trace import COUNTED
 
 
 def metrics_of(workload: Workload) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import UsageError
 from httpdyno.model import Respawn
-from httpdyno.telemetry.memory_bound import RESERVE_RATIO
+from httpdyno.telemetry.pool import RESERVE_RATIO
 
 # What respawning costs is the handout's (2.22.1); what a child grows to was measured by hand of
 # children that touch the pages they share, with a leak of 20 kB a request.

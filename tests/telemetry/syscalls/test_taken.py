@@ -16,9 +16,8 @@ import pytest
 from tests.real.foreground import free_port, started_in
 
 from httpdyno.errors import TargetError
-from httpdyno.telemetry.census.record import PerRequest
-from httpdyno.telemetry.census.taken import census_of
-from httpdyno.telemetry.census.tracer import require_tracing, traced, tree_pids
+from httpdyno.telemetry.syscalls.count import PerRequest
+from httpdyno.telemetry.syscalls.strace import census_of, require_tracing, traced, tree_pids
 
 pytestmark = pytest.mark.real_server("strace")
 
@@ -171,7 +170,7 @@ def test_strace_that_is_killed_leaves_the_server_as_it_was(server):
 
 PROGRAM = """
 import sys, urllib.request
-from httpdyno.telemetry.census.taken import census_of
+from httpdyno.telemetry.syscalls.strace import census_of
 pid, port = map(int, sys.argv[1:])
 census_of([pid], lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/").read(), 10_000)
 """
@@ -229,7 +228,7 @@ def test_who_began_while_strace_took_hold_is_traced_too(n_stale, monkeypatch):
         while len(tree_pids([server.pid])) < 2:
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        monkeypatch.setattr("httpdyno.telemetry.census.tracer.tree_pids", stale)
+        monkeypatch.setattr("httpdyno.telemetry.syscalls.strace.tree_pids", stale)
         with traced([server.pid]):
             assert [bool(status(pid)[1]) for pid in found[-1]] == [True, True]
         assert [bool(status(pid)[1]) for pid in found[-1]] == [False, False]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from httpdyno.telemetry.census.call import Call, trace
-from httpdyno.telemetry.census.kind import KINDS, NAMES, kind_of
+from httpdyno.telemetry.syscalls.trace import KINDS, NAMES, Call, kind_of, trace
 
 SOCKET = "7<socket:[4711]>"
 FOLDER = "AT_FDCWD</srv>"

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.telemetry.census.call import trace
-from httpdyno.telemetry.census.count import census
-from httpdyno.telemetry.census.record import NONE, Census, PerRequest
+from httpdyno.telemetry.syscalls.count import NONE, Census, PerRequest, census
+from httpdyno.telemetry.syscalls.trace import trace
 
 PARENT, WORKER, OTHER = 10, 11, 12
 PROCESS_OF = {PARENT: PARENT, WORKER: WORKER, OTHER: OTHER}
