@@ -20,7 +20,7 @@ from httpdyno.report.study.verdict_text import (
     verdict_badge,
 )
 from httpdyno.store import Store
-from httpdyno.store.location import store_location
+from httpdyno.store.database import store_location
 
 
 def advice_here(asked: Sequence[Advice]) -> list[AdviceHere]:
