@@ -24,7 +24,7 @@ from httpdyno.book.rule import borders
 from httpdyno.book.run import round_s
 from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.metrics.table import CALL_METRIC
-from httpdyno.study.also import workload_for
+from httpdyno.study.objective import workload_for
 
 N = 36
 """Tables and measurements in the founding documents."""

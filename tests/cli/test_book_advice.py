@@ -29,7 +29,7 @@ from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.store import Store
-from httpdyno.study.decides import decided_by
+from httpdyno.study.objective import decided_by
 
 NAME = "database-connection"
 STUDY = open_study(NAME)

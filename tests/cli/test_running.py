@@ -16,7 +16,7 @@ from httpdyno.experiment.inputs import input_digests
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import MachineCard
 from httpdyno.store import Store
-from httpdyno.telemetry.kept_card import KeptCard
+from httpdyno.telemetry.host import KeptCard
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from httpdyno.registry import load_adapter
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.live_process import children_of
 from httpdyno.servers.run_folder import RunRoot
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import ProcessTree
 
 STUDIES = {"gunicorn": "gunicorn", "apache": "prefork"}
 """The folder of each server's study."""

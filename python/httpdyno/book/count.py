@@ -10,9 +10,9 @@ from httpdyno.book.rule import judged_count
 from httpdyno.errors import TargetError
 from httpdyno.experiment.call_count import with_calls
 from httpdyno.load.engine import Edge, LoadHandle, start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Level, Look, Study, Workload
-from httpdyno.model.load_knob import with_load_knobs
+from httpdyno.model.knob import with_load_knobs
 
 _WARM_S = 0.5
 _ANSWER_S = 10.0

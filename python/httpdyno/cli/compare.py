@@ -47,7 +47,7 @@ from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
 from httpdyno.model import Configuration, Study
 from httpdyno.registry import load_target
 from httpdyno.study.file import configuration_from
-from httpdyno.study.load_knob import check_load
+from httpdyno.study.knob import check_load
 from httpdyno.units import duration_s
 
 EXAMPLE = """Example:
