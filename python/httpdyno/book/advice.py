@@ -14,7 +14,7 @@ from httpdyno.catalog import open_study
 from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict
 from httpdyno.registry import load_target
