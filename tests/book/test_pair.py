@@ -105,7 +105,7 @@ def test_what_the_reason_rests_on_comes_first_and_a_side_that_fails_says_so():
             outcome.final.b, look=structs.replace(look, cpu_s=1.9), error_ratio=0.002
         ),
     )
-    each = structs.replace(BY_NAME["mod-cgi-baseline"], evidence=("cores that the server used",))
+    each = structs.replace(BY_NAME["mod-cgi-baseline"], evidence=("server_cores",))
     found = of_outcome(each, Pair(study="fake"), structs.replace(outcome, final=final))
     seen = found.figures["evidence"]
     assert seen[0] == "cores that the server used 0.5 → 1.9 of 2"
