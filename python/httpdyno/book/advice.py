@@ -21,7 +21,7 @@ from httpdyno.registry import load_target
 from httpdyno.report.study.verdict_text import decider, deciding, evidence_text, verdict_badge
 from httpdyno.servers.limit_group import limits_complaint
 from httpdyno.store import Store
-from httpdyno.store.location import store_location
+from httpdyno.store.database import store_location
 
 
 class Advice(Record, frozen=True):
