@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from httpdyno.advice.curve import (
-    CONFIDENCE,
-    LIVES,
     MOST_LOST_RATIO,
     Ageing,
     BestLife,
@@ -19,16 +17,13 @@ from httpdyno.advice.curve import (
     best_life,
     joint_life,
     life_row,
-    life_table,
-    pool_line,
-    respawn_line,
 )
+from httpdyno.advice.curve_fit import CONFIDENCE, LIVES, life_table, pool_line, respawn_line
 from httpdyno.advice.formula.expression import write
 from httpdyno.errors import UsageError
 from httpdyno.model import Record, Respawn
 from httpdyno.stats.dependence import Floats
-from httpdyno.stats.least_squares import LineFit, fit_line
-from httpdyno.stats.saturation import Saturation, fit_saturation
+from httpdyno.stats.fit import LineFit, Saturation, fit_line, fit_saturation
 from httpdyno.units import format_percent
 
 _SURE = "95 % confidence"
