@@ -10,7 +10,6 @@ from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
-from httpdyno.reason import because
 from httpdyno.advice.proposal import (
     KnobProposal,
     Offered,
@@ -25,6 +24,7 @@ from httpdyno.advice.rules.declaration import Finding, findings_of
 from httpdyno.advice.rules.facts import Facts, configured
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
+from httpdyno.reason import because
 from httpdyno.servers.apache_site.survey import is_whole
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.site.knob_name import knob_name

@@ -15,7 +15,6 @@ from typing import Literal
 from msgspec import structs
 
 from httpdyno.advice.rules.declaration import SEVERITIES, Finding, Proposed, Severity
-from httpdyno.reason import because
 from httpdyno.model import Burst, KnobInfo, Level, Record, Survey, level_text
 from httpdyno.reason import Reason, because
 

@@ -6,7 +6,6 @@ Source of what settings do: httpd.apache.org/docs/2.4/mod/.
 from collections.abc import Iterator
 
 from httpdyno.advice.proposal import (
-from httpdyno.reason import because
     LIKELY,
     POSSIBLE,
     WEAK,
@@ -19,6 +18,7 @@ from httpdyno.reason import because
     uncompressed,
 )
 from httpdyno.advice.rules.apache import HEAVY_BYTES
+from httpdyno.reason import because
 
 _FEW_REQUESTS = 200
 _LOUD = ("debug", "info", "trace")
@@ -37,9 +37,7 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         "MaxRequestWorkers",
         lambda found: (number(found) or most) < min(most, shape.connections),
         lambda _: (most,),
-        lambda found: because(
-            "advice.others_wait", found=found, clients=shape.connections
-        ),
+        lambda found: because("advice.others_wait", found=found, clients=shape.connections),
         prior=LIKELY,
         is_seen=is_waited_for(offered, number(offered.found("MaxRequestWorkers")) or 1),
     )

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from httpdyno.advice.proposal import (
-from httpdyno.reason import because
     LIKELY,
     POSSIBLE,
     WEAK,
@@ -20,6 +19,7 @@ from httpdyno.reason import because
     uncompressed,
 )
 from httpdyno.model import Survey
+from httpdyno.reason import because
 
 _KEPT = 16
 """Idle connections to a backend that each worker keeps."""

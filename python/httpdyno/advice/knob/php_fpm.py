@@ -6,7 +6,6 @@ Source of what settings do: php.net/manual/en/install.fpm.configuration.php, opc
 from collections.abc import Iterator
 
 from httpdyno.advice.proposal import (
-from httpdyno.reason import because
     LIKELY,
     POSSIBLE,
     WEAK,
@@ -17,6 +16,7 @@ from httpdyno.reason import because
     number,
     proposals,
 )
+from httpdyno.reason import because
 
 _FEW_REQUESTS = 200
 """A process that answers fewer costs a fork for each of them that can be felt."""
@@ -35,9 +35,7 @@ def children(offered: Offered) -> Iterator[KnobProposal]:
         "pm.max_children",
         lambda found: (number(found) or most) < min(most, shape.connections),
         lambda found: above(found, (most // 2, most)),
-        lambda found: because(
-            "advice.others_wait", found=found, clients=shape.connections
-        ),
+        lambda found: because("advice.others_wait", found=found, clients=shape.connections),
         prior=_SURE,
         is_seen=is_waited_for(offered, number(offered.found("pm.max_children")) or 1),
     )

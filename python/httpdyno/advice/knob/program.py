@@ -6,7 +6,6 @@ Source of what UV_THREADPOOL_SIZE does: nodejs.org/api/cli.html#uv_threadpool_si
 from collections.abc import Iterator
 
 from httpdyno.advice.proposal import (
-from httpdyno.reason import because
     LIKELY,
     POSSIBLE,
     KnobProposal,
@@ -17,6 +16,7 @@ from httpdyno.reason import because
     proposals,
     waiting_levels,
 )
+from httpdyno.reason import because
 
 _WORKERS = ("workers", "worker-processes", "processes", "num-workers", "instances", "cluster")
 _THREADS = ("threads", "num-threads", "worker-threads", "thread-pool-size")

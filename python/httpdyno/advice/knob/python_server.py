@@ -6,7 +6,6 @@ Source of what settings do: docs.gunicorn.org/en/stable/settings.html, www.uvico
 from collections.abc import Iterator
 
 from httpdyno.advice.proposal import (
-from httpdyno.reason import because
     LIKELY,
     POSSIBLE,
     WEAK,
@@ -20,6 +19,7 @@ from httpdyno.reason import because
     proposals,
     waiting_levels,
 )
+from httpdyno.reason import because
 
 _FEW_REQUESTS = 200
 _SEEN = 0.85
@@ -58,9 +58,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
             "workers",
             lambda found: (number(found) or max(levels)) < max(levels),
             lambda found: above(found, levels),
-            lambda found: because(
-                "advice.all_taken", found=found, busy=busy, n_cpus=n_cpus
-            ),
+            lambda found: because("advice.all_taken", found=found, busy=busy, n_cpus=n_cpus),
             prior=_SEEN,
             is_seen=True,
         )
@@ -70,9 +68,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
             "threads",
             lambda found: (number(found) or shape.connections) < shape.connections,
             lambda found: above(found, (4 * int(number(found) or 1),)),
-            lambda found: because(
-                "advice.few_threads", found=found, busy=busy, n_cpus=n_cpus
-            ),
+            lambda found: because("advice.few_threads", found=found, busy=busy, n_cpus=n_cpus),
             prior=LIKELY,
         )
 
