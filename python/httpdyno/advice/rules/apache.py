@@ -1,11 +1,13 @@
 """Rules for Apache: its pool, kept connections, what it looks up, and what it does not read."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 
 from httpdyno.advice.rules.declaration import Proposed, Seen, Severity, rule, where_said
 from httpdyno.advice.rules.facts import Facts, KeptWorkers, is_said, number, place, where, words
-from httpdyno.advice.rules.pool import (
+from httpdyno.advice.rules.workers import (
     PREFORK,
     in_force,
     most_workers,
@@ -14,8 +16,198 @@ from httpdyno.advice.rules.pool import (
     threads_each,
     workers_taken,
 )
-from httpdyno.model import Reading
-from httpdyno.units import format_bytes, format_percent
+from httpdyno.model import Reading, Record
+from httpdyno.reason import Reason, because
+
+# Rules for the way from a URL to a file in Apache: what it looks at in each folder of a path.
+
+_FOLDER = re.compile(r"(?:(?P<host>\S+) )?(?P<path>/\S*)")
+_SECTIONS = frozenset(
+    {"location", "locationmatch", "files", "filesmatch", "directorymatch", "proxy", "proxymatch"}
+    | {"if", "elseif", "else", "limit", "limitexcept"}
+)
+_INLINED = (Proposed(knob="htaccess", value="inlined"),)
+_FOLLOW, _OWNER = "followsymlinks", "symlinksifownermatch"
+
+
+class Root(Record, frozen=True):
+    """A folder that is served."""
+
+    path: str
+    host: str
+    reading: Reading
+
+
+def roots(facts: Facts) -> list[Root]:
+    """Return the folders that files are served from; not those of hosts that pass everything on."""
+    found = []
+    for reading in facts.said("DocumentRoot"):
+        path = posixpath.normpath((words(reading.text) or [""])[0])
+        if path.startswith("/") and not _passes_all(facts, reading.scope):
+            found.append(Root(path=path, host=reading.scope, reading=reading))
+    # What hosts have of their own is not served by the main server.
+    own = [each for each in found if each.host]
+    return [*(own or found), *_aliased(facts)]
+
+
+def _aliased(facts: Facts) -> Iterator[Root]:
+    """Yield the folders that an `Alias` serves, as Debian's packages of applications do."""
+    for reading in facts.said("Alias"):
+        path = posixpath.normpath((words(reading.text)[1:2] or [""])[0])
+        is_file = bool(posixpath.splitext(path)[1])
+        if path.startswith("/") and not is_file and folder_of(reading.scope) is None:
+            yield Root(path=path, host=reading.scope, reading=reading)
+
+
+def folder_of(scope: str) -> tuple[str, str] | None:
+    """Return the host and the path of a `<Directory>`; None of other scopes and of patterns."""
+    match = _FOLDER.fullmatch(scope)
+    if match is None or (match["host"] or "").lower() in _SECTIONS:
+        return None
+    if any(character in match["path"] for character in "*?["):
+        return None
+    return match["host"] or "", posixpath.normpath(match["path"])
+
+
+def depth(path: str) -> int:
+    """Return how many folders a path has, `/` too."""
+    return 1 + sum(1 for part in path.split("/") if part)
+
+
+def _passes_all(facts: Facts, host: str) -> bool:
+    return any(r.scope == host and words(r.text)[:1] == ["/"] for r in facts.said("ProxyPass"))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _applying(facts: Facts, name: str, root: Root) -> list[tuple[Reading, str]]:
+    """Return the directives that count for a folder, the last to count last, with their folders.
+
+    Apache merges the server, the host, then folders by their depth, a host's own last.
+    """
+    found: list[tuple[int, bool, int, Reading, str]] = []
+    for nth, reading in enumerate(facts.said(name)):
+        place = folder_of(reading.scope)
+        if place is not None:
+            host, path = place
+            if host in ("", root.host) and _is_below(root.path, path):
+                found.append((depth(path), bool(host), nth, reading, path))
+        elif reading.scope in ("", root.host):
+            found.append((0, bool(reading.scope), nth, reading, ""))
+    return [(reading, path) for *_, reading, path in sorted(found, key=lambda each: each[:3])]
+
+
+def _is_unclear(facts: Facts, name: str, root: Root) -> bool:
+    """Whether a section of a kind or a pattern that is not followed here may count for a folder."""
+    for reading in facts.said(name):
+        *before, last = reading.scope.split(" ")
+        if not reading.scope or folder_of(reading.scope) is not None:
+            continue
+        if before and (before[-1].lower() in _SECTIONS or before[-1] == "~"):
+            return True
+        if last.startswith("/") and fnmatch(root.path, f"{last.rstrip('/')}*"):
+            return True
+    return False
+
+
+@rule("overrides")
+def _overridden(facts: Facts) -> Iterator[Seen]:
+    cases: dict[tuple[str, int], list[Reason]] = {}
+    for root in roots(facts) if facts.is_whole else ():
+        if _is_unclear(facts, "AllowOverride", root):
+            continue
+        applying = [each for each in _applying(facts, "AllowOverride", root) if each[1]]
+        begins = [path for reading, path in applying if not _is_none(reading)]
+        if not applying or _is_none(applying[-1][0]) or not begins:
+            continue
+        reading = applying[-1][0]
+        # A folder of the path where nothing is allowed is not looked into, those below are again.
+        n = sum(1 for folder in _down_to(root.path) if _is_allowed_in(applying, folder))
+        cases.setdefault((root.path, n), []).append(where(reading))
+    calls = facts.calls
+    counted = (
+        (calls.seen(because("rules.overrides.opens", n=calls.htaccess_opens)),) if calls else ()
+    )
+    for (path, n), places in cases.items():
+        yield Seen(
+            what=because("rules.overrides.folders", n=n, path=path),
+            evidence=(*counted, *places),
+            proposes=_INLINED,
+        )
+    # What is seen needs no reading of the configuration.
+    if calls is not None and calls.htaccess_opens and not cases:
+        yield Seen(what=because("rules.overrides.seen"), evidence=counted, proposes=_INLINED)
+
+
+def _down_to(path: str) -> list[str]:
+    parts = [part for part in path.split("/") if part]
+    return ["/" + "/".join(parts[:n]) for n in range(len(parts) + 1)]
+
+
+def _is_allowed_in(applying: list[tuple[Reading, str]], folder: str) -> bool:
+    above = [reading for reading, path in applying if _is_below(folder, path)]
+    return bool(above) and not _is_none(above[-1])
+
+
+def _is_none(reading: Reading) -> bool:
+    return reading.text.strip().strip('"').lower() == "none"
+
+
+@rule("link-checks")
+def _links(facts: Facts) -> Iterator[Seen]:
+    for root in roots(facts) if facts.is_whole else ():
+        applying = _applying(facts, "Options", root)
+        found = _options([reading for reading, _ in applying])
+        is_well = not applying or found & {_FOLLOW, _OWNER} == {_FOLLOW}
+        if is_well or _is_unclear(facts, "Options", root):
+            continue
+        calls = facts.calls
+        counted = (
+            (calls.seen(because("rules.link-checks.lstats", n=calls.lstats)),) if calls else ()
+        )
+        yield Seen(
+            what=because(
+                "rules.link-checks.owner" if _OWNER in found else "rules.link-checks.none",
+                path=root.path,
+                n=depth(root.path),
+            ),
+            evidence=(*counted, *(where(reading) for reading, _ in applying[-2:])),
+            proposes=(Proposed(knob="link_checks", value="followed"),),
+        )
+
+
+def _options(readings: list[Reading]) -> set[str]:
+    """Return the options in force: 2.4 begins with `FollowSymLinks`."""
+    found = {_FOLLOW}
+    for reading in readings:
+        given = [word.lower() for word in words(reading.text)]
+        if any(word[:1] not in "+-" for word in given):
+            found = set()
+        for word in given:
+            named = {_FOLLOW} if word.lstrip("+-") == "all" else {word.lstrip("+-")}
+            found = found - named if word.startswith("-") else found | named
+    return found
+
+
+# A place that no file stands for, and Apache looks for one all the same.
+
+
+@rule("walked-path")
+def _walked(facts: Facts) -> Iterator[Seen]:
+    calls = facts.calls
+    if calls is None or not calls.missing_file or not calls.stats + calls.lstats:
+        return
+    counted = calls.seen(
+        because("rules.walked-path.stats", n=calls.stats),
+        because("rules.link-checks.lstats", n=calls.lstats),
+    )
+    yield Seen(
+        what=because("rules.walked-path.missing", file=calls.missing_file),
+        evidence=(counted,),
+    )
+
 
 # The numbers of Apache's pool beside each other: bands, starts, limits that clip.
 
@@ -28,7 +220,7 @@ def _names(facts: Facts) -> tuple[str, str]:
     return f"MinSpare{what}", f"MaxSpare{what}"
 
 
-def _places(facts: Facts, *names: str) -> tuple[str, ...]:
+def _places(facts: Facts, *names: str) -> tuple[Reason, ...]:
     """Return where these are set, `NAME N, FILE:LINE`; those that nothing sets with their number.
 
     Args:
@@ -39,7 +231,8 @@ def _places(facts: Facts, *names: str) -> tuple[str, ...]:
     for name in names:
         reading = facts.reading(name)
         text = reading.text if reading else str(in_force(facts, name))
-        found.append(f"{name} {text}, {place(reading) if reading else 'compiled in'}")
+        at = place(reading) if reading else because("advice.compiled_in")
+        found.append(because("advice.set", name=name, text=text, place=at))
     return tuple(found)
 
 
@@ -61,8 +254,9 @@ def _inverted(facts: Facts) -> Iterator[Seen]:
     if most < taken:
         low, high = _names(facts)
         yield Seen(
-            what=f"`{high}` {most:,} is not above `{low}` {fewest:,} by a process: Apache takes "
-            f"{taken:,} without a word",
+            what=because(
+                "rules.inverted-spares", high=high, most=most, low=low, fewest=fewest, taken=taken
+            ),
             evidence=_places(facts, low, high),
             # Not `wide`: it forks half of all that may be, and whether memory holds these is not
             # known here.
@@ -79,15 +273,21 @@ def _start(facts: Facts) -> Iterator[Seen]:
     fewest, most, taken = band
     each = taken - fewest
     low, high = _names(facts)
-    unit = "" if each == 1 else f" × {each} threads"
     if n * each < fewest:
-        words = f"below `{low}` {fewest:,}: after a start processes are made once a second"
+        words = because("rules.start-outside-spares.below", low=low, n=fewest)
     elif n * each > max(most, taken):
-        words = f"above `{high}` {max(most, taken):,}: the idle ones are ended one a second"
+        words = because("rules.start-outside-spares.above", high=high, n=max(most, taken))
     else:
         return
     yield Seen(
-        what=f"`StartServers` {n:,}{unit} is {words}",
+        what=because(
+            "rules.start-outside-spares.processes"
+            if each == 1
+            else "rules.start-outside-spares.threads",
+            n=n,
+            each=each,
+            words=words,
+        ),
         evidence=_places(facts, "StartServers", low, high),
         proposes=(Proposed(knob="spare_servers", value="between"),),
     )
@@ -108,13 +308,20 @@ def _clipped(facts: Facts) -> Iterator[Seen]:
     if asked is None or processes * threads <= most:
         return
     names = ("ServerLimit", *(["ThreadsPerChild"] if threads > 1 else []))
-    unit = "" if threads == 1 else f" × {threads} threads"
     n_fit = facts.pool.n_fit if facts.pool else None
     yield Seen(
-        what=f"`MaxRequestWorkers` {asked:,} is cut to {most:,} by `ServerLimit` "
-        f"{most // threads:,}{unit}",
-        evidence=(f"MaxRequestWorkers {asked}, {place(reading)}", *_places(facts, *names)),
-        do=f"set `ServerLimit` to {processes:,} and restart, or ask for {most:,}",
+        what=because(
+            "rules.clipped-workers.processes" if threads == 1 else "rules.clipped-workers.threads",
+            asked=asked,
+            most=most,
+            n=most // threads,
+            threads=threads,
+        ),
+        evidence=(
+            because("advice.set", name="MaxRequestWorkers", text=str(asked), place=place(reading)),
+            *_places(facts, *names),
+        ),
+        do=because("rules.clipped-workers.fix", n=processes, most=most),
         # What is asked takes the limit along.
         proposes=(Proposed(knob="MaxRequestWorkers", value=processes * threads),)
         if n_fit is None or processes <= n_fit
@@ -135,10 +342,6 @@ HEAVY_BYTES = 8 << 20
 _MUCH, _MOSTLY = 0.25, 0.5
 """Of the workers' time."""
 _LITTLE = 0.05
-_BY_PROXY = (
-    "put a light proxy in front, which keeps clients' connections and takes answers off at once: "
-    "nginx, or Apache under `mpm_event`; behind it set `KeepAlive Off`"
-)
 
 
 @rule("kept-workers")
@@ -152,8 +355,9 @@ def _held(facts: Facts) -> Iterator[Seen]:
     if seconds is None or workers is None or seconds <= _COMPILED_TIMEOUT_S:
         return
     yield Seen(
-        what=f"under prefork a kept connection holds a worker for {seconds} s after its last "
-        f"answer: {workers:,} workers take {workers / seconds:,.1f} such visitors a second",
+        what=because(
+            "rules.kept-workers", seconds=seconds, workers=workers, per_s=workers / seconds
+        ),
         evidence=(where(timeout),),
         severity="bad" if seconds > _TOO_LONG_S and workers / seconds < 1 else None,
         proposes=where_said([timeout], "KeepAliveTimeout", _ENOUGH_S),
@@ -178,11 +382,18 @@ def _heavy(facts: Facts) -> Iterator[Seen]:
         what=_of_looks(kept, own_bytes) if kept and is_held else _of_size(facts, own_bytes),
         evidence=(
             *([_looks(kept)] if kept else []),
-            *([f"the largest of {pool.n_workers:,} workers"] if pool and own_bytes else []),
-            *(where(each) if each else "KeepAlive is On where nothing sets it" for each in places),
-            *(f"TLS at {each.address}" for each in secured),
+            *(
+                [because("rules.kept-heavy-workers.largest", n=pool.n_workers)]
+                if pool and own_bytes
+                else []
+            ),
+            *(
+                where(each) if each else because("rules.kept-heavy-workers.unset")
+                for each in places
+            ),
+            *(because("advice.tls_at", address=each.address) for each in secured),
         ),
-        do=_BY_PROXY if secured else "",
+        do=because("rules.kept-heavy-workers.proxy") if secured else None,
         severity=_severity(kept) if kept and is_held else "hint",
         # Each request would have a handshake of its own.
         proposes=()
@@ -210,30 +421,35 @@ def _kept_places(facts: Facts) -> list[Reading | None]:
     return found
 
 
-def _of_looks(kept: KeptWorkers, own_bytes: int) -> str:
-    own = f", each with up to {format_bytes(own_bytes)} of its own" if own_bytes else ""
-    none = ", and next to none was idle" if kept.n_idle < 1 else ""
-    return (
-        f"{format_percent(kept.kept_ratio)} of the workers' time goes into kept connections that "
-        f"ask for nothing: {kept.n_kept:.1f} of {kept.n_workers:.1f} workers{own}{none}"
+def _of_looks(kept: KeptWorkers, own_bytes: int) -> Reason:
+    found = because(
+        "rules.kept-heavy-workers.time_of_heavy" if own_bytes else "rules.kept-heavy-workers.time",
+        ratio=kept.kept_ratio,
+        kept=kept.n_kept,
+        workers=kept.n_workers,
+        each=own_bytes,
     )
+    return because("rules.kept-heavy-workers.none_idle", what=found) if kept.n_idle < 1 else found
 
 
-def _of_size(facts: Facts, own_bytes: int) -> str:
+def _of_size(facts: Facts, own_bytes: int) -> Reason:
     seconds = facts.number("KeepAliveTimeout")
     if facts.reading("KeepAliveTimeout") is None:
         seconds = _COMPILED_TIMEOUT_S
-    after = f" for {seconds} s after its last answer" if seconds is not None else ""
-    return (
-        f"under prefork each kept connection holds a process{after}, with up to "
-        f"{format_bytes(own_bytes)} of its own"
+    return because(
+        "rules.kept-heavy-workers.held" if seconds is None else "rules.kept-heavy-workers.held_for",
+        seconds=seconds,
+        each=own_bytes,
     )
 
 
-def _looks(kept: KeptWorkers) -> str:
-    return (
-        f"server-status, {kept.n_looks} looks: of {kept.n_workers:.1f} workers {kept.n_kept:.1f} "
-        f"in K, {kept.n_idle:.1f} idle"
+def _looks(kept: KeptWorkers) -> Reason:
+    return because(
+        "rules.kept-heavy-workers.looks",
+        n=kept.n_looks,
+        workers=kept.n_workers,
+        kept=kept.n_kept,
+        idle=kept.n_idle,
     )
 
 
@@ -250,8 +466,11 @@ def _closed(facts: Facts) -> Iterator[Seen]:
     if not any(each.scope == "" for each in said):
         return
     yield Seen(
-        what="each request makes a connection and a TLS handshake of its own: `KeepAlive` is off",
-        evidence=(*map(where, said), *(f"TLS at {each.address}" for each in secured)),
+        what=because("rules.closed-tls"),
+        evidence=(
+            *map(where, said),
+            *(because("advice.tls_at", address=each.address) for each in secured),
+        ),
         proposes=where_said(said, "KeepAlive", True),
     )
 
@@ -273,9 +492,11 @@ def _short(facts: Facts) -> Iterator[Seen]:
         return
     processes = max(1, workers // threads)
     yield Seen(
-        what=f"a process ends after {n:,} {'connection' if n == 1 else 'connections'}: where the "
-        f"parent replaces the dead once a second, {processes:,} processes take at most "
-        f"{processes * n:,} a second{found.what}",
+        what=found.costing(
+            because(
+                "rules.short-lives.connections", n=n, processes=processes, most_per_s=processes * n
+            )
+        ),
         evidence=(where(reading), found.evidence),
         severity=found.severity,
         do=found.do("MaxConnectionsPerChild"),
@@ -295,8 +516,11 @@ def _looked_up(facts: Facts) -> Iterator[Seen]:
     found = [r for r in facts.said("HostnameLookups") if r.text.lower() in _ASKING]
     if found:
         yield Seen(
-            what="the name server is asked for the name of each client, and the client waits"
-            + (" twice" if any(r.text.lower() == "double" for r in found) else ""),
+            what=because(
+                "rules.name-lookups.twice"
+                if any(r.text.lower() == "double" for r in found)
+                else "rules.name-lookups.once"
+            ),
             evidence=(*_asked(facts), *map(where, found)),
             proposes=where_said(found, "HostnameLookups", "Off"),
         )
@@ -308,18 +532,19 @@ def _by_name(facts: Facts) -> Iterator[Seen]:
     found += [r for r in facts.said("Require") if _is_host(r)]
     if found:
         yield Seen(
-            what="who may ask is told by names of hosts: the name server is asked twice for each "
-            "client, though `HostnameLookups` is off",
+            what=because("rules.access-by-name"),
             evidence=(*_asked(facts), *map(where, found)),
         )
 
 
-def _asked(facts: Facts) -> Iterator[str]:
+def _asked(facts: Facts) -> Iterator[Reason]:
     """Yield whom requests were seen to ask for names, besides what else the server asks for."""
     calls = facts.calls
     if calls is not None:
-        counts = {"opens of /etc/hosts": calls.hosts_opens}
-        yield calls.seen({**counts, "connections to name servers": calls.name_servers})
+        yield calls.seen(
+            because("rules.name-lookups.hosts", n=calls.hosts_opens),
+            because("rules.name-lookups.servers", n=calls.name_servers),
+        )
 
 
 def _has_name(reading: Reading) -> bool:
@@ -336,22 +561,24 @@ def _is_host(reading: Reading) -> bool:
 
 # Directives that Apache 2.4 does not have, or reads otherwise than they look.
 
-REMOVED: Mapping[str, str] = {
-    "CacheSize": "went with the disk cache of 1.3: clean it with `htcacheclean`",
-    "CacheGcInterval": "went with the disk cache of 1.3: clean it with `htcacheclean`",
-    "AcceptMutex": "is `Mutex` since 2.4",
-    "LockFile": "is `Mutex` since 2.4",
-    "SSLMutex": "is `Mutex` since 2.4",
-    "RewriteLog": "is `LogLevel rewrite:traceN` since 2.4",
-    "RewriteLogLevel": "is `LogLevel rewrite:traceN` since 2.4",
-    "ServerType": "went with 1.3",
-    "BindAddress": "is `Listen` since 2.0",
-    "Port": "is `Listen` since 2.0",
-    "ClearModuleList": "went with 1.3",
-    "AddModule": "went with 1.3",
+REMOVED: Mapping[str, Reason] = {
+    "CacheSize": because("rules.removed-directives.went_with_cache"),
+    "CacheGcInterval": because("rules.removed-directives.went_with_cache"),
+    "AcceptMutex": because("rules.removed-directives.is_mutex"),
+    "LockFile": because("rules.removed-directives.is_mutex"),
+    "SSLMutex": because("rules.removed-directives.is_mutex"),
+    "RewriteLog": because("rules.removed-directives.is_trace"),
+    "RewriteLogLevel": because("rules.removed-directives.is_trace"),
+    "ServerType": because("rules.removed-directives.went_with_1_3"),
+    "BindAddress": because("rules.removed-directives.is_listen"),
+    "Port": because("rules.removed-directives.is_listen"),
+    "ClearModuleList": because("rules.removed-directives.went_with_1_3"),
+    "AddModule": because("rules.removed-directives.went_with_1_3"),
 }
 """Source: httpd.apache.org/docs/2.4/upgrading.html, /docs/2.2/upgrading.html, /docs/2.0/."""
-IGNORED: Mapping[str, str] = {"NameVirtualHost": "does nothing since 2.4"}
+IGNORED: Mapping[str, Reason] = {
+    "NameVirtualHost": because("rules.removed-directives.does_nothing")
+}
 _LONGEST_CACHE_PATH = 20
 """Characters of a hash that are folders: mod_cache_disk.h, CACHEFILE_LEN."""
 _DEFAULTS = (2, 2)
@@ -363,9 +590,9 @@ def _unknown(facts: Facts) -> Iterator[Seen]:
         found = facts.said(name)
         if found:
             yield Seen(
-                what=f"`{name}` {why}",
+                what=because("rules.removed-directives.directive", name=name, why=why),
                 evidence=tuple(map(where, found)),
-                do="take it out" if name in IGNORED else "",
+                do=because("rules.removed-directives.ignored") if name in IGNORED else None,
                 severity="hint" if name in IGNORED else None,
             )
 
@@ -375,7 +602,7 @@ def _order(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("Order") if len(words(each.text)) > 1]
     if found:
         yield Seen(
-            what="`Order` takes one word: with a space behind the comma Apache refuses it",
+            what=because("rules.order-with-space"),
             evidence=tuple(map(where, found)),
         )
 
@@ -390,8 +617,13 @@ def _cache_path(facts: Facts) -> Iterator[Seen]:
         if levels is None or length is None or levels * length <= _LONGEST_CACHE_PATH:
             continue
         yield Seen(
-            what=f"`CacheDirLevels` {levels} × `CacheDirLength` {length} is {levels * length}: "
-            f"Apache refuses more than {_LONGEST_CACHE_PATH}",
+            what=because(
+                "rules.long-cache-path",
+                levels=levels,
+                length=length,
+                n=levels * length,
+                most=_LONGEST_CACHE_PATH,
+            ),
             evidence=tuple(where(each) for each in found if each),
         )
 
@@ -406,8 +638,7 @@ def _threads_of_php(facts: Facts) -> Iterator[Seen]:
     if mpm(facts) in ("", PREFORK) or not facts.has_module(*_MOD_PHP):
         return
     yield Seen(
-        what=f"mod_php runs beside mpm_{mpm(facts)}: threads share a process, and many of PHP's "
-        "extensions cannot",
+        what=because("rules.php-in-threads", mpm=mpm(facts)),
         evidence=tuple(m for m in facts.survey.modules if m.startswith(("php", "mpm_"))),
     )
 
@@ -422,6 +653,6 @@ def _alone(facts: Facts) -> Iterator[Seen]:
     found = _ONE_PROCESS.search(joined)
     if found:
         yield Seen(
-            what=f"one process answers one request at a time: `{found[0]}` is for debugging",
-            evidence=("its command line",),
+            what=because("rules.one-process", flag=found[0]),
+            evidence=(because("advice.command_line"),),
         )

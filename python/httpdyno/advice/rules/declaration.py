@@ -5,6 +5,7 @@ from typing import Literal
 
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Level, Reading, Record
+from httpdyno.reason import Reason, because
 
 Severity = Literal["bad", "doubtful", "hint"]
 """`bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
@@ -36,12 +37,12 @@ class Proposes(Record, frozen=True):
 class Seen(Record, frozen=True):
     """A rule's case in one server, with its numbers."""
 
-    what: str
-    """A sentence without its full stop."""
-    evidence: tuple[str, ...] = ()
+    what: Reason
+    """Of the rule's own words (`says`), mostly."""
+    evidence: tuple[str | Reason, ...] = ()
     """Where it is seen: a file and a line, processes, the kernel."""
-    do: str = ""
-    """What to do about this very case; empty: what the rule says."""
+    do: Reason | None = None
+    """What to do about this very case; None: what the rule says."""
     severity: Severity | None = None
     """Where it is not the rule's own."""
     proposes: tuple[Proposed, ...] = ()
@@ -64,6 +65,9 @@ class Rule(Record, frozen=True):
     """What it checks, a sentence; the heading of its paragraph."""
     why: str
     """Why it matters."""
+    says: str | dict[str, str]
+    """What its findings say, as templates (`report/shared/message.py`): of `rules.NAME`, or by
+    what follows that: of `rules.NAME.CASE`."""
     fix: str
     """What to do, in an imperative without a full stop."""
     risks: str
@@ -103,12 +107,11 @@ class Finding(Record, frozen=True):
 
     name: str
     severity: Severity
-    what: str
-    evidence: str
-    do: str
-    risk: str
-    wrong_when: str
-    source: str
+    what: Reason
+    evidence: tuple[str | Reason, ...]
+    """The first places; then how many more there are."""
+    do: Reason | None
+    """None: what the rule says."""
     proposes: tuple[Proposed, ...] = ()
 
 
@@ -118,3 +121,36 @@ def where_said(readings: Iterable[Reading], knob: str, value: Level) -> tuple[Pr
     return tuple(
         Proposed(knob=f"{knob}@{scope}" if scope else knob, value=value) for scope in scopes
     )
+
+
+# What the rules say of a server. Pure: what is known of it comes in as facts.
+
+_N_EVIDENCE = 3
+"""So many places are named; of more, how many."""
+
+
+def findings_of(facts: Facts, rules: Iterable[Rule]) -> tuple[Finding, ...]:
+    """Return what rules find in a server, the worst first, each rule's cases side by side."""
+    found = [
+        _finding(rule, seen)
+        for rule in rules
+        if facts.kind in rule.kinds
+        for seen in LOOKS[rule.name](facts)
+    ]
+    return tuple(sorted(found, key=lambda each: SEVERITIES.index(each.severity)))
+
+
+def _finding(rule: Rule, seen: Seen) -> Finding:
+    return Finding(
+        name=rule.name,
+        severity=seen.severity or rule.severity,
+        what=seen.what,
+        evidence=_evidence(tuple(dict.fromkeys(seen.evidence))),
+        do=seen.do,
+        proposes=tuple(dict.fromkeys(seen.proposes)),
+    )
+
+
+def _evidence(places: tuple[str | Reason, ...]) -> tuple[str | Reason, ...]:
+    more = len(places) - _N_EVIDENCE
+    return (*places[:_N_EVIDENCE], because("advice.more", n=more)) if more > 0 else places
