@@ -1,9 +1,9 @@
 """Run the linters and all tests, and say at the end how many passed, failed and were skipped.
 
-There are three lanes. Two of them compile, lint and compute; then they wait for each other, one runs
-the Rust tests, and after these both look at time. The third starts servers and waits for them, all
-along: it leaves most of the machine to the others. All of it runs, also after something failed;
-what has not ended after its limit is ended, and has failed. Arguments go to pytest.
+There are three lanes. Two compile, lint and compute; then one runs the Rust tests, and after these
+both look at time. The third starts servers and waits for them, all along: it leaves most of the
+machine to the others. All of it runs, also after something failed; what has not ended after its
+limit is ended, and has failed. Arguments go to pytest.
 """
 
 import sys

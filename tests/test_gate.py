@@ -85,6 +85,16 @@ def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, 
     assert ("what is wrong" in lines) == (WRONG in wrong.values())
 
 
+def test_each_test_is_in_one_part():
+    parts = [gate.CALM, gate.PATIENT, gate.PRETENDING, gate.SERVING]
+    files: list[str] = []
+    for path in (commands.REPOSITORY / each for part in parts for each in part):
+        assert path.exists(), path
+        files += map(str, path.rglob("test_*.py") if path.is_dir() else [path])
+    assert len(files) == len(set(files)), [each for each in files if files.count(each) > 1]
+    assert all((commands.REPOSITORY / each).exists() for each in gate.LOADING)
+
+
 def test_arguments_go_to_pytest_and_a_part_without_tests_is_no_failure(steps, tmp_path, capfd):
     some = "import sys; print(sys.argv); sys.exit(0 if 'tests/stats' in sys.argv else 5)"
     steps(tests=(sys.executable, "-c", some))
