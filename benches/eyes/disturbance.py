@@ -21,7 +21,7 @@ from httpdyno.load.core_plan import CorePlan
 from httpdyno.load.engine import Edge, start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, RequestSpec, Workload
-from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.run.live_process import child_pids
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.process_tree import ProcessTree
 

@@ -19,7 +19,7 @@ from httpdyno.host import runnable, writers
 from httpdyno.host.runnable import PATH, NotOursError, own_program, said_by, whom, writers_of
 from httpdyno.host.writers import ANYBODY
 from httpdyno.registry import site_adapters
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.discover.machine import this_machine
 
 ROOT, EVE, BOB, NO_GROUP = 0, 65_533, 65_532, 65_531
 REFUSED = "refused"

@@ -24,7 +24,7 @@ from tests.telemetry.waiting_server import (
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model.look import LEAST_SAMPLES
-from httpdyno.servers.below import children
+from httpdyno.servers.becoming import children
 from httpdyno.telemetry.kernel_text import Pressure, running_threads
 from httpdyno.telemetry.look import onlooker
 from httpdyno.telemetry.look.end import Ends

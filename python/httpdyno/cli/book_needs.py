@@ -9,7 +9,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.runnable import said_by
 from httpdyno.model import Study
 from httpdyno.registry import load_target
-from httpdyno.servers.limit_group import limits_complaint
+from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.servers.staging import clean_environment
 
 _HAS_LWP = 'exit !grep { -e "$_/LWP/UserAgent.pm" } @INC'

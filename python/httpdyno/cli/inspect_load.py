@@ -29,8 +29,7 @@ from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import oxford
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
+from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.telemetry.look.onlooker import Onlooker

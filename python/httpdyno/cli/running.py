@@ -19,7 +19,7 @@ from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.store import Store
 
 

@@ -34,8 +34,8 @@ from httpdyno.servers.adapter import (
     network_trouble,
     tried_by,
 )
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import new_run_root
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -65,9 +65,9 @@ from httpdyno.servers.adapter import (
     network_trouble,
 )
 from httpdyno.servers.difference import difference
-from httpdyno.servers.limit_group import limited_by
+from httpdyno.servers.limits.limit_group import limited_by
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.census.tracer import can_trace, require_tracing
 from httpdyno.telemetry.collector import server_collectors

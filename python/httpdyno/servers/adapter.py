@@ -19,7 +19,7 @@ from httpdyno.model import (
     SideCommand,
     TrialStatus,
 )
-from httpdyno.servers.limit_group import LimitGroups
+from httpdyno.servers.limits.limit_group import LimitGroups
 
 _COPYS = "c"
 """Short: paths of sockets end after 107 bytes."""

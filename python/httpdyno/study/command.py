@@ -7,7 +7,7 @@ from pathlib import Path
 
 from httpdyno.errors import StudyFileError
 from httpdyno.model.study import ServerSpec
-from httpdyno.servers.pattern import PatternError, fits
+from httpdyno.servers.sandbox.evaluator import PatternError, fits
 
 GET = "GET "
 TCP = "tcp"

@@ -7,8 +7,8 @@ from msgspec import structs
 from httpdyno.errors import UsageError
 from httpdyno.model.server_limits import ServerLimits
 from httpdyno.model.study import Method
-from httpdyno.servers.control_group import CONTROLLERS
-from httpdyno.servers.limit_values import limit_values
+from httpdyno.servers.limits.control_group import CONTROLLERS
+from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.study.command import Wrong
 from httpdyno.units import duration_text
 

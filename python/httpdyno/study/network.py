@@ -4,7 +4,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError, StudyFileError
 from httpdyno.model.study import Study
-from httpdyno.servers.own_network.text import network_texts
+from httpdyno.servers.own_network.network import network_texts
 
 
 def check_network(study: Study) -> None:

@@ -24,7 +24,7 @@ from httpdyno.model.workload import (
     VisitStep,
     Workload,
 )
-from httpdyno.servers.pattern import PatternError, fits
+from httpdyno.servers.sandbox.evaluator import PatternError, fits
 from httpdyno.study.also import workload_for
 
 NO_NAME = "localhost"

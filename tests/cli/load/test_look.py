@@ -22,8 +22,8 @@ from httpdyno.load.target import Target
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Behind, Constant, Look, Member, RequestSpec, Think, Users, Workload
 from httpdyno.model.arrival import RateStage, Sessions
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.process import ProcessFacts
 
 BOTH = (LOOK_S, LONG_LOOK_S)
 POST = (RequestSpec(), RequestSpec(method="POST"))

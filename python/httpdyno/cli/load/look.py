@@ -11,8 +11,8 @@ from httpdyno.errors import HttpdynoError
 from httpdyno.experiment.running_look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import LoadOutcome
-from httpdyno.servers.source.answering import answering
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.discover.inspection import answering
+from httpdyno.servers.discover.machine import this_machine
 
 
 def with_look(

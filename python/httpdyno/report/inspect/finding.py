@@ -19,7 +19,7 @@ from httpdyno.report.inspect.facts import (
     facts_of,
 )
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
 Severity = Literal["bad", "warning", "doubtful", "note", "hint"]

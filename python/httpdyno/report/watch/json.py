@@ -11,7 +11,7 @@ from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.shared.behind_text import behind_json
 from httpdyno.report.shared.log_text import log_json
 from httpdyno.report.watch.phrase import hidden_words
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.pool import PoolChange
 from httpdyno.telemetry.request_cost import LEAST_REQUESTS
 from httpdyno.telemetry.turnover import Turnover

@@ -37,7 +37,8 @@ from httpdyno.servers.command.site_knob import (
     readings_of,
 )
 from httpdyno.servers.command.variable import named_variables
-from httpdyno.servers.listening import Listening, listening
+from httpdyno.servers.discover.program import package_version, plain_member
+from httpdyno.servers.network.listening import Listening, listening
 from httpdyno.servers.option_words import (
     is_tls_address,
     listening_address,
@@ -49,8 +50,6 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.environment import set_variables
 from httpdyno.servers.site.knob_name import variable_of
-from httpdyno.servers.source.package import package_version
-from httpdyno.servers.source.program import plain_member
 from httpdyno.servers.staging import clean_environment, last_lines
 
 PORT = "8080"
