@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.advice.age import ages
+from httpdyno.advice.phase import ages
 from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures, WorkersSeen
 
 MIB = 2**20

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import FIGURE_NAMES, differences, named
+from httpdyno.advice.bottleneck import FIGURE_NAMES, differences, named_figures
 from httpdyno.model import Look
 
 CORES, BACKEND = "cores that the server used", "workers that waited for a backend"
@@ -37,12 +37,12 @@ FULLER = structs.replace(
 )
 def test_what_did_not_move_is_told_with_what_it_can_be_at_most(name, text):
     assert name not in {each.name for each in differences(LOOK, FULLER)}
-    (found,) = named(LOOK, FULLER, [name])
+    (found,) = named_figures(LOOK, FULLER, [name])
     assert (found.name, found.text) == (name, text)
 
 
 def test_they_come_in_the_order_that_was_asked_for():
-    found = named(LOOK, FULLER, [BACKEND, CORES])
+    found = named_figures(LOOK, FULLER, [BACKEND, CORES])
     assert [each.name for each in found] == [BACKEND, CORES]
     assert {BACKEND, CORES, LOOKED_FOR} <= FIGURE_NAMES
 
@@ -59,12 +59,12 @@ def test_they_come_in_the_order_that_was_asked_for():
 def test_what_a_look_does_not_have_is_left_out(changes, names):
     other = structs.replace(FULLER, **changes)
     for pair in ((LOOK, other), (other, LOOK)):
-        assert [each.name for each in named(*pair, [CORES, LOOKED_FOR])] == names
+        assert [each.name for each in named_figures(*pair, [CORES, LOOKED_FOR])] == names
 
 
 def test_a_machine_whose_cores_are_not_known_has_no_most():
     unknown = structs.replace(LOOK, cpus=0.0)
-    (found,) = named(unknown, unknown, [CORES])
+    (found,) = named_figures(unknown, unknown, [CORES])
     assert found.text == "1.8 → 1.8"
-    (found,) = named(LOOK, structs.replace(LOOK, cpus=1.5), [CORES])
+    (found,) = named_figures(LOOK, structs.replace(LOOK, cpus=1.5), [CORES])
     assert found.text == "1.8 of 2 → 1.8 of 1.5"

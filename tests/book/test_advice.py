@@ -6,8 +6,8 @@ from msgspec import structs
 
 from httpdyno.book.advice import all_advice
 from httpdyno.book.declared import experiments
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.book_advice import change_of
-from httpdyno.cli.find_study import bundled_studies, open_study
 
 OTHERS = {
     "bookmarks",  # no document has it: the site of `httpdyno demo`, which needs no server

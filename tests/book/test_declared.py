@@ -24,12 +24,12 @@ from httpdyno.book.experiment import (
     Stat,
 )
 from httpdyno.book.rule import borders
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.book_asked import round_s
 from httpdyno.cli.book_loads import RECIPES
 from httpdyno.cli.book_ways import WAYS
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.metrics.table import CALL_METRIC
-from httpdyno.study.also import workload_for
+from httpdyno.study.objective import workload_for
 
 N = 36
 """Tables and measurements in the founding documents."""

@@ -11,15 +11,15 @@ from tests.report.sample_figures import HOST, arm, comparison
 from httpdyno import __version__
 from httpdyno.book.advice import Told, advice, all_advice
 from httpdyno.book.result import UnderWay, keep_under_way, under_way
+from httpdyno.catalog import open_study
 from httpdyno.cli import book_advice, book_advice_run, book_asked, book_run
 from httpdyno.cli.app import run
 from httpdyno.cli.book_advice import advice_here, change_of, told_of
-from httpdyno.cli.find_study import open_study
 from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.store import Store
-from httpdyno.study.decides import decided_by
+from httpdyno.study.objective import decided_by
 
 NAME = "database-connection"
 STUDY = open_study(NAME)

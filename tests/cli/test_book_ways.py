@@ -10,8 +10,8 @@ from tests.cli.book_asked import BY_NAME, FEWEST, asked
 from tests.report import sample
 
 from httpdyno.book.experiment import Pair, Then
+from httpdyno.catalog import open_study
 from httpdyno.cli import book_ways
-from httpdyno.cli.find_study import open_study
 from httpdyno.errors import TargetError
 from httpdyno.metrics.table import named
 from httpdyno.model import Caveat, Look, Plan, RatioInterval

@@ -27,7 +27,7 @@ from httpdyno.servers.network.address import connected, host_header
 from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run.leftovers import reap_leftovers
 from httpdyno.servers.run.live_process import members_of, process_info
-from httpdyno.telemetry.log_tail import LogTail
+from httpdyno.telemetry.log import LogTail
 
 READY_S = 20.0
 _DEADLINE_S = 10.0

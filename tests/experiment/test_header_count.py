@@ -32,7 +32,7 @@ from httpdyno.experiment.header_count import (
 )
 from httpdyno.experiment.look_cost import HeaderCost
 from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     HeaderWords,
     Method,

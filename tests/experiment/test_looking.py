@@ -8,9 +8,9 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.looking import WindowLooks, wants_longer, with_client
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
-from httpdyno.model.arrival import Constant
+from httpdyno.model.workload import Constant
 
 DEADLINE_S = 10.0
 SEEN = Look(seconds=0.5, n_samples=9)

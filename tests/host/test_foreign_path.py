@@ -234,7 +234,7 @@ READERS = re.compile(
 NOT_THEIRS = {
     "adopt/burst.py": "the kernel's",
     "experiment/machine_room.py": "the kernel's",
-    "load/core_plan.py": "the kernel's",
+    "load/plan.py": "the kernel's",
     "servers/apache_site/perl.py": "folders of distributions",
     "servers/sandbox/overlay.py": "the kernel's",
     "servers/sandbox/mount_plan.py": "names in `/`",

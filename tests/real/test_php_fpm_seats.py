@@ -23,7 +23,7 @@ from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.text import edited_files
-from httpdyno.telemetry.status_text import status
+from httpdyno.telemetry.status import status
 
 pytestmark = pytest.mark.real_server("php-fpm8.2", "ss")
 

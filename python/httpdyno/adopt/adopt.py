@@ -27,7 +27,7 @@ from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Snapshot, take_snapshot, version_of
-from httpdyno.study.site import reached_as
+from httpdyno.study.server import reached_as
 
 REHEARSAL = "rehearsal.json"
 _STUDY = "study.toml"

@@ -14,6 +14,7 @@ from httpdyno.book.advice import Advice, AdviceHere, Told, all_advice
 from httpdyno.book.declared import experiments, way_of
 from httpdyno.book.experiment import Experiment
 from httpdyno.book.result import Now, UnderWay, keep_under_way
+from httpdyno.catalog import open_study
 from httpdyno.cli.book_advice import advice_here
 from httpdyno.cli.book_asked import (
     RESUME,
@@ -30,7 +31,6 @@ from httpdyno.cli.book_asked import (
 from httpdyno.cli.book_needs import reason_not
 from httpdyno.cli.console import results
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import ForceOption, JsonOption, SeedOption
 from httpdyno.cli.output import Outputs

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from httpdyno.book.advice import Advice, AdviceHere, Told
+from httpdyno.catalog import open_study
 from httpdyno.cli.book_needs import reason_not_study
-from httpdyno.cli.find_study import open_study
 from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import make_plan
 from httpdyno.host.foreign_text import is_there

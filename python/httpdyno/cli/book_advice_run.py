@@ -1,8 +1,8 @@
 """Advice of the book without figures: the run of its study."""
 
 from httpdyno.book.advice import AdviceHere, Told
+from httpdyno.catalog import open_study
 from httpdyno.cli.book_advice import change_of, host_text, told_of
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.running import outcome_of
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse

@@ -35,9 +35,9 @@ from httpdyno.cli.book_found import (
 from httpdyno.errors import TargetError
 from httpdyno.experiment.call_count import with_calls
 from httpdyno.load.engine import Edge, LoadHandle, start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Level, Look, RatioInterval, Study, Workload, level_text
-from httpdyno.model.load_knob import with_load_knobs
+from httpdyno.model.knob import with_load_knobs
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.units import format_duration
 

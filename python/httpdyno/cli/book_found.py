@@ -13,7 +13,7 @@ from typing import Any
 
 from httpdyno.book.experiment import Experiment, Word
 from httpdyno.book.rule import borders, judged
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.one_start import Up, one_server

@@ -4,7 +4,7 @@ import shutil
 
 from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import Arithmetic, Clients, Count, Experiment, Stat
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import AdapterError
 from httpdyno.host.runnable import said_by
 from httpdyno.model import Study

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno import metrics
-from httpdyno.advice.bottleneck import differences, memory_differences, named
+from httpdyno.advice.bottleneck import differences, memory_differences, named_figures
 from httpdyno.book.experiment import (
     Arithmetic,
     Clients,
@@ -40,7 +40,7 @@ from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Comparison, MachineCard, Objective, Outcome, Study, level_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms_text import figure_text
@@ -191,7 +191,7 @@ def _seen(each: Experiment, final: Comparison, objective: Objective) -> tuple[st
     """Return what the reason rests on, what else moved, and what is to be doubted."""
     found = memory_differences(final, confidence=objective.confidence)
     if final.a.look is not None and final.b.look is not None:
-        asked = named(final.a.look, final.b.look, each.evidence)
+        asked = named_figures(final.a.look, final.b.look, each.evidence)
         moved = differences(final.a.look, final.b.look)
         found = (*asked, *found, *(one for one in moved if one.name not in each.evidence))
     doubts = tuple(caveat.message for caveat in final.caveats)

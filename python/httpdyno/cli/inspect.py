@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from httpdyno.advice.curve.life import configured_lives
+from httpdyno.advice.curve import configured_lives
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.census import asked, source_of
@@ -42,8 +42,8 @@ from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.servers.discover.source import Source
 from httpdyno.servers.sandbox.available import possible
-from httpdyno.telemetry.census.taken import N_REQUESTS
 from httpdyno.telemetry.observed import observed
+from httpdyno.telemetry.syscalls.strace import N_REQUESTS
 
 EXAMPLE = """Example:
 

@@ -4,7 +4,7 @@ import logging
 
 from httpdyno.errors import EngineError
 from httpdyno.load.loopback import loopback_requests_per_s
-from httpdyno.telemetry.kept_card import KeptCard, card_of_boot, fresh_card
+from httpdyno.telemetry.host import KeptCard, card_of_boot, fresh_card
 
 logger = logging.getLogger(__name__)
 

@@ -25,9 +25,9 @@ from httpdyno.servers.discover.inspection import behind, looked_at
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.servers.discover.source import Source
-from httpdyno.telemetry.status_text import Status
+from httpdyno.telemetry.account import whole_group
+from httpdyno.telemetry.status import Status
 from httpdyno.telemetry.watched import Watcher
-from httpdyno.telemetry.whole_group import whole_group
 from httpdyno.telemetry.worker import EACH_SECOND_S
 from httpdyno.units import duration_s
 

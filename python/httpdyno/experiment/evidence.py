@@ -35,7 +35,7 @@ from httpdyno.model import (
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
-from httpdyno.telemetry.log_line import together
+from httpdyno.telemetry.log import together
 
 
 def figure(start: StartRecord, arm: int, metric: Metric) -> float:

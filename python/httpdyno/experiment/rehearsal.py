@@ -30,7 +30,7 @@ from httpdyno.host.foreign_path import folders_below
 from httpdyno.host.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
-from httpdyno.load.core_plan import own_core_plan
+from httpdyno.load.plan import own_core_plan
 from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
 from httpdyno.servers.adapter import ServerAdapter

@@ -17,7 +17,7 @@ claim is from there; `watch` is a `Count` beside the windows, by the metric's ow
 Needs = Literal[
     "", "pages", "usual users", "slow users", "TLS", "requests", "one server", "resolver", "header"
 ]
-"""What a study must have, that it has figures of a metric; `study/also.py` says how it gets it."""
+"""What a study must have to have figures of a metric; `study/objective.py` says how."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -131,7 +131,7 @@ class Look(Record, frozen=True, omit_defaults=True):
     and send, and theirs, are not counted by the kernel."""
     write_calls: int | None = None
     calls: dict[str, float] = msgspec.field(default_factory=dict)
-    """System calls of an answer by kind (`telemetry.census.kind`), and among them `.htaccess`:
+    """System calls of an answer by kind (`telemetry.syscalls.trace`), and among them `.htaccess`:
     opens of such a file, `missing`: looks for a file that there is not. Counted by strace over
     `n_traced` answers to one client after the other, when all else was seen; empty without."""
     n_traced: int = 0

@@ -12,7 +12,7 @@ import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.cli.app import run
-from httpdyno.telemetry.kept_card import fresh_card
+from httpdyno.telemetry.host import fresh_card
 
 
 @pytest.fixture

@@ -15,8 +15,13 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from httpdyno.advice.bottleneck.facts import Facts, of
-from httpdyno.advice.bottleneck.verdict import bottleneck
-from httpdyno.advice.bottleneck.worker_pool import MORE_WORKERS, backend, too_few_workers, where
+from httpdyno.advice.bottleneck.verdict import (
+    MORE_WORKERS,
+    backend,
+    bottleneck,
+    too_few_workers,
+    where,
+)
 from httpdyno.model import Bottleneck, Look, RatioInterval
 from httpdyno.units import Toward, format_bounds, format_number
 

@@ -8,17 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
-from httpdyno.advice.curve.joint import (
+from httpdyno.advice.curve import (
+    CONFIDENCE,
+    LIVES,
     MOST_LOST_RATIO,
     Ageing,
     BestLife,
+    LifeRow,
+    PrivateCurve,
     best_life,
     joint_life,
     life_row,
+    life_table,
+    pool_line,
+    respawn_line,
 )
-from httpdyno.advice.curve.pool import CONFIDENCE, LIVES, life_table, pool_line, respawn_line
-from httpdyno.advice.formula.quantity import write
+from httpdyno.advice.formula.expression import write
 from httpdyno.errors import UsageError
 from httpdyno.model import Record, Respawn
 from httpdyno.stats.dependence import Floats

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from httpdyno.advice.bottleneck import remark_on
 from httpdyno.model import LogKind, LogLines
 from httpdyno.report.shared.phrase import plural
-from httpdyno.telemetry.log_line import said, worst_first
+from httpdyno.telemetry.log import said, worst_first
 
 TOLD_LEVELS = frozenset({"critical", "error", "warning"})
 """Without a level of their own many programs print what is no trouble."""

@@ -8,7 +8,7 @@ from httpdyno.model import ArmSummary, LogKind, LogLines, Outcome
 from httpdyno.report.shared.log_text import TOLD_LEVELS, shortened
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.limit import comparisons, told_configurations
-from httpdyno.telemetry.log_line import said, together, worst_first
+from httpdyno.telemetry.log import said, together, worst_first
 
 LOG_TITLE = "what their error logs said"
 LOG_NOTE = "warnings and worse, from when a server was ready to the end of its load"

@@ -1,6 +1,6 @@
 """From which phase after an event on each arm answers as in the last one: words and JSON."""
 
-from httpdyno.advice.settling import Settling, SettlingPhase, settling
+from httpdyno.advice.phase import Settling, SettlingPhase, settling
 from httpdyno.model import Configuration, Level, Outcome, Record
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.phase_arms import phase_arms

@@ -12,10 +12,8 @@ from httpdyno.report.shared.behind_text import behind_json
 from httpdyno.report.shared.log_text import log_json
 from httpdyno.report.watch.phrase import hidden_words
 from httpdyno.servers.discover.process import ProcessFacts
-from httpdyno.telemetry.pool import PoolChange
-from httpdyno.telemetry.request_cost import LEAST_REQUESTS
-from httpdyno.telemetry.turnover import Turnover
-from httpdyno.telemetry.watched import Watched
+from httpdyno.telemetry.pool import PoolChange, Turnover
+from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched
 from httpdyno.telemetry.worker import Worker
 
 
