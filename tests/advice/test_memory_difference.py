@@ -11,8 +11,10 @@ MIB = 2.0**20
 def arm(private_mib, whole_mib=40.0, n=8.0):
     return ArmSummary(
         configuration=Configuration(),
-        pss_bytes=whole_mib * MIB,
-        uss_bytes_per_process=None if private_mib is None else private_mib * MIB,
+        figures={
+            "pss_bytes": whole_mib * MIB,
+            **({} if private_mib is None else {"uss_bytes_per_process": private_mib * MIB}),
+        },
         n_processes=n,
     )
 

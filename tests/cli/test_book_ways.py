@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 from tests.cli.book_asked import BY_NAME, FEWEST, asked
 from tests.report import sample
+from tests.report.sample_figures import with_figures
 
 from httpdyno.book.experiment import Pair, Then
 from httpdyno.catalog import open_study
@@ -59,18 +60,19 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
     outcome = sample.ladder()
     assert outcome.final is not None
     interval = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.95)
-    a = structs.replace(
+    a = with_figures(
         outcome.final.a,
         bytes_per_request=5312.0,
         pss_bytes=40.0 * 2**20,
         uss_bytes_per_process=2.0 * 2**20,
-        times_s={"first_byte_p90": 0.02},
-        figures={"calls_per_request": 80.0},
+        first_byte_p90_s=0.02,
+        calls_per_request=80.0,
+        latency_p99_s=None,
     )
     final = structs.replace(
         outcome.final,
         a=a,
-        b=structs.replace(outcome.final.b, pss_bytes=None),
+        b=with_figures(outcome.final.b, pss_bytes=None),
         metric=metric,
         ratios={named(metric).ratio: interval},
         per_start_ratio=(1.214,) * FEWEST,
@@ -180,10 +182,12 @@ def test_a_configuration_beside_is_loaded_for_some_seconds(monkeypatch):
 def test_memory_that_moved_is_evidence():
     outcome = sample.ladder()
     assert outcome.final is not None
-    loaded = {"pss_bytes": 40.0 * 2**20, "n_processes": 8.0}
+    loaded = {"n_processes": 8.0}
     arms = (outcome.final.a, outcome.final.b)
     a, b = (
-        structs.replace(arm, uss_bytes_per_process=mib * 2**20, **loaded)
+        structs.replace(
+            with_figures(arm, uss_bytes_per_process=mib * 2**20, pss_bytes=40.0 * 2**20), **loaded
+        )
         for arm, mib in zip(arms, (3.1, 2.2), strict=True)
     )
     interval = RatioInterval(ratio=0.7, low=0.68, high=0.75, confidence=0.95)

@@ -11,6 +11,7 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_header_count import of, turn_taken
 from tests.experiment.test_header_plan import PHASED
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
+from tests.report.sample_figures import with_figures
 from tests.report.sample_second import second_compare
 from tests.report.study.test_also_text import asked, page, shown
 
@@ -249,9 +250,8 @@ def test_a_word_of_a_header_is_told_as_the_header_has_it():
     assert outcome.final is not None
     arms = [
         structs.replace(
-            arm,
+            with_figures(arm, **{"answers_ratio of HIT": counts.get("HIT", 0) / 100}),
             header_words=HeaderWords(name="X-Cache", counts=counts),
-            figures={"answers_ratio of HIT": counts.get("HIT", 0) / 100},
         )
         for arm, counts in zip(
             (outcome.final.a, outcome.final.b), ({"MISS": 100}, {"HIT": 97, "MISS": 3}), strict=True

@@ -182,7 +182,7 @@ def _levels(final: Comparison, way: Pair) -> str:
         both = (figure_text(arm, way.metric) for arm in (a, b))
         return f"{' → '.join(both)} for the whole pool"
     if way.metric == "bytes_per_request":
-        both = (number_text(arm.bytes_per_request) for arm in (a, b))
+        both = (number_text(arm.figures.get(way.metric, 0.0)) for arm in (a, b))
         return f"{' → '.join(both)} bytes for a request"
     return " → ".join(figure_text(arm, way.metric) for arm in (a, b))
 

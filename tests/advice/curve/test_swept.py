@@ -12,8 +12,7 @@ def level(n, *, pss=0.0, processes=0.0, rate=100.0, status="complete"):
     arm = ArmSummary(
         configuration=Configuration(),
         status=status,
-        throughput_per_s=rate,
-        pss_bytes=pss or None,
+        figures={"throughput_per_s": rate, **({"pss_bytes": pss} if pss else {})},
         n_processes=processes,
     )
     return SweepPoint(level=n, arm=arm, ratio_to_best=None)

@@ -8,6 +8,7 @@ from tests.report import sample_looks
 from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
+from tests.report.sample_figures import with_figures
 
 from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
 from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval
@@ -140,7 +141,7 @@ def test_terminal_page_and_json_have_an_answers_time():
     outcome, words = seen(), "an answer takes 28 ms of a worker, and hardly any time in queues"
     assert words in " ".join(plain_text(outcome_text(outcome, is_verbose=True)).split())
     assert words in shown(outcome_html(outcome))
-    arm = outcome_json(outcome)["steps"][0]["before_arm"]
+    arm = outcome_json(outcome)["steps"][0]["comparison"]["a"]
     time = arm["bottleneck"]["answer_time"]
     assert (time["worker_s"], time["client_s"]) == (0.028, 0.028)
     assert time["split"] == pytest.approx({"disk": 0.0245, "running": 0.0035})
@@ -246,7 +247,7 @@ def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_
     interval = RatioInterval(ratio=0.7, low=0.68, high=0.75, confidence=0.95)
     arms = (first.comparison.a, first.comparison.b)
     a, b = (
-        structs.replace(arm, uss_bytes_per_process=mib * 2**20, pss_bytes=40.0 * 2**20)
+        with_figures(arm, uss_bytes_per_process=mib * 2**20, pss_bytes=40.0 * 2**20)
         for arm, mib in zip(arms, (3.1, 2.2), strict=True)
     )
     comparison = structs.replace(first.comparison, a=a, b=b, ratios={"uss_per_process": interval})

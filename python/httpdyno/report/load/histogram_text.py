@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import HistogramData
-from httpdyno.report.load.distribution import Figure
+from httpdyno.report.shared.distribution import Figure
 from httpdyno.stats.censoring import highest_quantile_s
 from httpdyno.stats.histogram import can_show, count, quantile_s
 from httpdyno.units import format_duration

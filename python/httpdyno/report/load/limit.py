@@ -6,7 +6,6 @@ from msgspec import structs
 
 from httpdyno.load.target import is_loopback
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
-from httpdyno.report.load.distribution import time_text
 from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import (
     RUN_QUEUE,
@@ -14,6 +13,7 @@ from httpdyno.report.shared.bottleneck import (
     run_queue_text,
     seen_words,
 )
+from httpdyno.report.shared.distribution import time_text
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_percent, format_rate
 

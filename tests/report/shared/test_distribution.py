@@ -10,7 +10,7 @@ from msgspec import structs
 from tests.report.sample_load import load_measurement, with_timeouts
 
 from httpdyno.model import HistogramData
-from httpdyno.report.load.distribution import (
+from httpdyno.report.shared.distribution import (
     censored_service_time,
     figure,
     figures,
