@@ -5,7 +5,8 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.host.foreign_text import is_there, is_whole_url
+from httpdyno.host.foreign_files import is_there
+from httpdyno.host.foreign_text import is_whole_url
 from httpdyno.host.only_read import only_reading
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from httpdyno.advice.bottleneck import FIGURE_NAMES
+from httpdyno.advice.bottleneck import FIGURES
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.book.declared import experiment, experiments, way_of, whole_s
@@ -130,7 +130,7 @@ def test_what_was_found_then_can_be_judged(subtests):
 def test_what_explains_that_nothing_moved_has_a_figure_that_stayed():
     """A look tells by itself only of what moved by much."""
     for each in RUN:
-        assert set(each.evidence) <= FIGURE_NAMES, each.name
+        assert set(each.evidence) <= FIGURES, each.name
         # There are looks of pairs only.
         assert not each.evidence or isinstance(each.way, Pair), each.name
         if isinstance(each.way, Pair) and open_study(each.way.study).fragments is None:

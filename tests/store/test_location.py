@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
+from httpdyno.host.own_files import data_folder
 from httpdyno.store import database
 from httpdyno.store.location import Location, store_location
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.telemetry import account
-from httpdyno.telemetry.account import file_bytes, memory_of
+from httpdyno.telemetry import file_pages
+from httpdyno.telemetry.account import memory_of
+from httpdyno.telemetry.file_pages import file_bytes
 
 DEADLINE_S = 10.0
 FILE_BYTES = 8 << 20
@@ -116,7 +117,7 @@ def test_what_was_written_to_is_no_files_any_more(path):
 
 
 def test_of_many_of_one_program_some_are_looked_at(path, monkeypatch):
-    monkeypatch.setattr(account, "_MOST_ALIKE", 1)
+    monkeypatch.setattr(file_pages, "_MOST_ALIKE", 1)
     with reader(path) as one, reader(path) as other:
         assert file_bytes([one, other]) == file_bytes([one])
 
@@ -125,7 +126,7 @@ def test_what_others_of_a_program_have_for_themselves_is_not_left_out(path, tmp_
     (tmp_path / "own").write_bytes(b"." * 4 * FILE_BYTES)
     with reader(path) as one, reader(tmp_path / "own") as other:
         whole = memory_of([one, other])
-        monkeypatch.setattr(account, "_MOST_ALIKE", 1)
+        monkeypatch.setattr(file_pages, "_MOST_ALIKE", 1)
         found = memory_of([one, other])
     assert whole is not None
     assert found is not None
@@ -152,7 +153,7 @@ def test_a_file_may_be_huge_if_little_of_it_is_mapped():
 
 
 def test_what_is_not_told_is_not_guessed(path, monkeypatch):
-    monkeypatch.setattr(account, "_MOST_PAGES", 10)
+    monkeypatch.setattr(file_pages, "_MOST_PAGES", 10)
     with reader(path) as one:
         assert file_bytes([one]) is None
         found = memory_of([one])

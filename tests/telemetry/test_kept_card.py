@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.host.data_folder import data_folder
+from httpdyno.host.own_files import data_folder
 from httpdyno.model import MachineCard
 from httpdyno.telemetry import host
 from httpdyno.telemetry.host import card_of_boot, fresh_card, known_card

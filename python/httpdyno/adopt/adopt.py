@@ -19,8 +19,8 @@ from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
+from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.new_folder import new_folder
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener

@@ -10,9 +10,8 @@ from msgspec import structs
 
 from httpdyno.book.experiment import Word
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import HeldError, locked
+from httpdyno.host.own_files import HeldError, data_folder, locked
 from httpdyno.model import Record
 
 _FILE = "book.json"

@@ -10,7 +10,7 @@ from httpdyno.catalog import open_study
 from httpdyno.cli.book_needs import reason_not_study
 from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import make_plan
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, HostFacts, Outcome, Step, Study
 from httpdyno.report.study.verdict_text import (

@@ -42,6 +42,7 @@ from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Comparison, MachineCard, Objective, Outcome, Study, level_text
+from httpdyno.report.shared.bottleneck import difference_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.calls_text import call_time
@@ -193,9 +194,9 @@ def _seen(each: Experiment, final: Comparison, objective: Objective) -> tuple[st
     if final.a.look is not None and final.b.look is not None:
         asked = named_figures(final.a.look, final.b.look, each.evidence)
         moved = differences(final.a.look, final.b.look)
-        found = (*asked, *found, *(one for one in moved if one.name not in each.evidence))
+        found = (*asked, *found, *(one for one in moved if one.figure not in each.evidence))
     doubts = tuple(caveat.message for caveat in final.caveats)
-    return (*(f"{one.name} {one.text}" for one in found), *_failing(final, objective), *doubts)
+    return (*(difference_text(one) for one in found), *_failing(final, objective), *doubts)
 
 
 def _failing(final: Comparison, objective: Objective) -> Iterator[str]:

@@ -6,15 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.advice.curve import (
-    ConfiguredLife,
-    Growth,
-    HighWater,
-    Life,
-    LifeRow,
-    growth,
-    life_table,
-)
+from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow
+from httpdyno.advice.curve_fit import Life, growth, life_table
 from httpdyno.cli.console import messages
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.cli.load.progress import LoadProgress, interruptions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from httpdyno.advice.curve import swept_pool
+from httpdyno.advice.curve_fit import swept_pool
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost

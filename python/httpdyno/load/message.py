@@ -13,7 +13,8 @@ from msgspec import structs
 
 from httpdyno import __version__, _native
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.foreign_files import read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.load.access_log import Recording
 from httpdyno.model import RequestSpec, TlsSpec, VisitStep, Workload
 

@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.telemetry import OfWorkers
+from httpdyno.reason import Reason
 
 Doing = Literal[
     "running",
@@ -226,11 +227,11 @@ class Bottleneck(Record, frozen=True, omit_defaults=True):
     """What limits a server under a load, with what says so."""
 
     limit: Limit
-    reason: str
-    """One sentence with its numbers."""
+    reason: Reason
+    """What says so, with its numbers."""
     evidence: dict[str, float] = msgspec.field(default_factory=dict)
     """The figures that it rests on, by name with unit."""
-    advice: str = ""
-    """What may help; empty where nothing follows."""
+    advice: Reason | None = None
+    """What may help; None where nothing follows."""
     answer_time: AnswerTime | None = None
     """None where it cannot be seen that a request in service has a worker for itself."""

@@ -21,7 +21,13 @@ from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_files import (
+    is_there,
+    read_regular,
+)
+from httpdyno.host.foreign_text import (
+    reason,
+)
 from httpdyno.host.runnable import PATH, said_by
 from httpdyno.servers.network.address import place_of
 

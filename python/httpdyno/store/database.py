@@ -19,8 +19,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
-from httpdyno.host.private_file import HeldError, locked
+from httpdyno.host.own_files import HeldError, data_folder, locked
 from httpdyno.store.location import Location, store_location
 from httpdyno.store.schema import HEAD
 

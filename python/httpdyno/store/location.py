@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder, expanded
 from httpdyno.host.foreign_text import is_whole_url
+from httpdyno.host.own_files import data_folder, expanded
 
 FILE_NAME = "httpdyno.db"
 _SQLITE = "sqlite:///"

@@ -14,7 +14,8 @@ from typing import Any
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_files import is_there, read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.metrics.table import CALL_METRIC, is_among
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo

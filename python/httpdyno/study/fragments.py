@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.load.traffic import WorkloadTable
 from httpdyno.metrics.table import CALL_METRIC
 from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text

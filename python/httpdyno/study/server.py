@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, StudyFileError, UsageError
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.model.knob import KnobInfo
 from httpdyno.model.server import ServerLimits, SideCommand
 from httpdyno.model.site import Member, Site

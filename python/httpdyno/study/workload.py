@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.load.check import PLACEHOLDERS
 from httpdyno.load.traffic import FirstTable, RequestTable, WorkloadTable, workload_from
 from httpdyno.metrics.table import RATES

@@ -1,21 +1,19 @@
-"""CPU time and memory of a server: of its control group, or else of its process trees.
+"""CPU time and memory of a server: of its own control group, or else of its process trees.
 
-Pages of files that processes have in memory, each counted once however many of them have it.
+**A control group** is where the kernel keeps the account: `cpu.stat` counts all that ever ran in
+the group, whoever waited for it and whatever became of its parent. It is there without any
+controller. A thread's time comes to it when the thread leaves its core, and at each tick while it
+stays there; so what sleeps or is gone is in it to the microsecond, and of each core that the server
+is at work on just then up to one tick (4 ms at 250 Hz) comes with the next reading, which does not
+add up. A window's edges are where nothing is in flight. What a server itself moves into another
+group is not in it, and what others do for it, such as a database, is in neither account. Without a
+controller no file of a group has memory or faults: those are its members', a file for each (5.5 µs:
+`faults_of` on one process, by `python -m timeit`).
 
-A proportional set size shares a page of a file out among all processes of the machine that have
-it. So that of a server is the smaller the more servers of the same program are up, and with what
-two have in common taken off both, the difference of the two looks the larger. Which pages a process
-has is in its pagemap, which anybody may read of his own processes, without the pages' addresses.
-
-Source: the kernel's Documentation/admin-guide/mm/pagemap.rst: bit 63 of an entry is that the page
-is there, bit 61 that it is a file's, or memory that is shared by name; proc_pid_maps(5).
-
-CPU time and memory of a server's whole process tree, cheap enough for every window's edges.
-
-What a process used itself comes from its POSIX CPU clock: nanoseconds, up to the moment, all of
-its threads, those that ended too, and of a zombie still what it used in all. What its reaped
-children used comes from `cutime + cstime` in /proc/PID/stat. A child that is reaped between two
-readings moves from the one to the other.
+**A process tree** costs some files for each process. What a process used itself comes from its
+POSIX CPU clock: nanoseconds, up to the moment, all of its threads, those that ended too, and of a
+zombie still what it used in all. What its reaped children used comes from `cutime + cstime` in
+/proc/PID/stat. A child that is reaped between two readings moves from the one to the other.
 
 So that it is neither lost nor counted twice, a reading goes in this order: the list of a process's
 children, then its reaped time, and at the very end all clocks. A child missing from the list had
@@ -26,151 +24,42 @@ time. One that is gone at either point was reaped in between, and then everythin
 What remains: the kernel prints reaped time in ticks, user and system cut apart, so a sum is up to
 two ticks (20 ms) too low for each process that reaps children; that does not add up over
 readings. Where children are reaped faster than the tree can be read, a reading may lack what some
-of them used; the next has it. A server that ignores SIGCHLD loses its children's time in the
-kernel already. A process whose parent died first becomes the child of the tree's keeper, and stays
-in the tree. Without a keeper it is followed where it was seen before, and what it used until the
-last reading before its own end is kept.
-
-What a server's processes have used and hold: the account that windows take their figures from.
-
-Where the server has a control group of its own, the kernel keeps it: `cpu.stat` counts all that
-ever ran in the group, whoever waited for it and whatever became of its parent. It is there without
-any controller. A thread's time comes to it when the thread leaves its core, and at each tick while
-it stays there; so what sleeps or is gone is in it to the microsecond, and of each core that the
-server is at work on just then up to one tick (4 ms at 250 Hz) comes with the next reading, which
-does not add up. A window's edges are where nothing is in flight. What a server itself moves into
-another group is not in it, and what others do for it, such as a database, is in neither account.
-Without a controller no file of a group has memory or faults: those are its members', a file for
-each (5.5 µs: `faults_of` of `process_tree.py` on one process, by `python -m timeit`).
-
-Else its process trees are read (`process_tree.py`), which costs some files for each process. They
-have what lost its parent, where a keeper took it over. They do not have children that nobody waits
-for because their parent ignores SIGCHLD: their time is in no other process's. That it ignores it
-can be seen; that it set SA_NOCLDWAIT instead, which has the same effect, cannot.
+of them used; the next has it. A process whose parent died first becomes the child of the tree's
+keeper, and stays in the tree; without a keeper it is followed where it was seen before, and what it
+used until the last reading before its own end is kept. Children that nobody waits for, because
+their parent ignores SIGCHLD, are in no other process's time. That it ignores it can be seen; that
+it set SA_NOCLDWAIT instead, which has the same effect, cannot.
 
 Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "CPU Interface Files" (cpu.stat) and
-"Core Interface Files" (cgroup.procs); kernel/cgroup/rstat.c, `__cgroup_account_cputime`; wait(2),
-"NOTES".
-
-A control group that is watched as a whole: who is in it, whatever its parent is.
-
-What a server's process began and let go, as a daemon that forked twice, is below init, and so in no
-tree of the server's; its control group still has it. `WholeGroup` reads the kernel's list of
-members at each look, so that one that comes later is there too.
-
-Of version 2 the group also has the CPU time of all that ever ran in it (`account.py`). What is
-below a member and was moved to another group is in the list of processes, and not in that time.
-
-Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "Core Interface Files"; of version 1
-Documentation/admin-guide/cgroup-v1/cgroups.rst, section 1.2, `cgroup.procs`.
-
-How long a server's threads were ready to run and waited for a CPU, by what the kernel counts.
-
-`/proc/PID/task/TID/schedstat` has what a thread ran and what it waited on a run queue, in ns.
-Source: the kernel's Documentation/scheduler/sched-stats.rst.
+"Core Interface Files" (cgroup.procs), of version 1 Documentation/admin-guide/cgroup-v1/cgroups.rst,
+section 1.2; kernel/cgroup/rstat.c, `__cgroup_account_cputime`; wait(2), "NOTES";
+Documentation/scheduler/sched-stats.rst (`/proc/PID/task/TID/schedstat`).
 """
 
 import os
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from httpdyno.host.group_folder import group_folders
 from httpdyno.host.procfs import (
     DEAD,
     ProcessStat,
     children_now,
     content,
+    group_folders,
     ignores_children,
     of_process,
     process_clock,
-    readable,
     stat_of,
     thread_ids,
     walk,
 )
+from httpdyno.telemetry.file_pages import file_bytes
 from httpdyno.telemetry.kernel import counters
 from httpdyno.telemetry.worker import Worker, WorkerSampler
-
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_ENTRY_BYTES = 8
-_BITS = 0b1010_0000
-"""Both of them, in an entry's last byte."""
-_IS_THERE = bytes(each & _BITS == _BITS for each in range(256))
-_MOST_PAGES = 1 << 20
-"""Of one process. Whoever maps more than 4 GiB of files has them looked through for too long."""
-
-_CHUNK_PAGES = 1 << 16
-"""Of a file, that one number is for: a mapping may begin anywhere in a file that is huge."""
-_NO_FILE = b"00:00", b"0"
-_BY_NUMBER = b"/SYSV"
-"""How the name of what shmget(2) made begins: its inode is its number, which may be 0, or another
-one's inode."""
-
-_MOST_ALIKE = 8
-"""Processes of the same program that are looked at: a pool's have the same pages of its files. Each
-takes some milliseconds, and a pool may be of hundreds."""
-
-_Pages = dict[tuple[bytes, bytes, int], int]
-"""By device, inode and chunk: a byte for each page of the file, 1 where somebody has it, as one
-number."""
-
-
-def file_bytes(pids: Iterable[int]) -> int | None:
-    """Return what files take of memory by some processes; None where that is not told.
-
-    Memory that they share by name is in it. What one of them wrote to has become its own, and is
-    not.
-    """
-    found: _Pages = {}
-    seen: Counter[str] = Counter()
-    for pid in pids:
-        try:
-            program = os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - hot
-            seen[program] += 1
-            if seen[program] <= _MOST_ALIKE:
-                _take_in(pid, found)
-        except (FileNotFoundError, ProcessLookupError):  # it has just ended
-            continue
-        except (OSError, OverflowError):
-            return None
-    return sum(pages.bit_count() for pages in found.values()) * _PAGE_BYTES
-
-
-def _take_in(pid: int, found: _Pages) -> None:
-    left = _MOST_PAGES
-    lines = readable(b"/proc/%d/maps" % pid).splitlines()
-    handle = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        for line in lines:
-            addresses, _, offset, device, inode, *name = line.split(None, 5)
-            if (device, inode) == _NO_FILE:
-                continue
-            begin, end = (int(each, 16) // _PAGE_BYTES for each in addresses.split(b"-"))
-            left -= end - begin
-            if left < 0:
-                raise OverflowError
-            entries = os.pread(handle, (end - begin) * _ENTRY_BYTES, begin * _ENTRY_BYTES)
-            there = entries[_ENTRY_BYTES - 1 :: _ENTRY_BYTES].translate(_IS_THERE)
-            kind = _BY_NUMBER if name and name[0].startswith(_BY_NUMBER) else b""
-            _add(there, int(offset, 16) // _PAGE_BYTES, (device, kind + inode), found)
-    finally:
-        os.close(handle)
-
-
-def _add(there: bytes, first: int, file: tuple[bytes, bytes], found: _Pages) -> None:
-    """Add pages of a file, a byte for each from the first on."""
-    while there:
-        chunk, at = divmod(first, _CHUNK_PAGES)
-        piece, there = there[: _CHUNK_PAGES - at], there[_CHUNK_PAGES - at :]
-        pages = int.from_bytes(piece, "little") << at * 8
-        found[*file, chunk] = found.get((*file, chunk), 0) | pages
-        first += len(piece)
-
 
 _ATTEMPTS = 5
 

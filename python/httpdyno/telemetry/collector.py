@@ -5,31 +5,19 @@ happened in between, happened for the window's requests, all of them and no othe
 is a class of its own and a line in `server_collectors`; `tests.conformance.collector` has what all
 of them must do. What works or asks the server while it is loaded is none: it would be measured too.
 
-Telemetry over exactly the windows that the engine loads.
-
-What a server's hard limits did to it in a window: read at its edges, so it must be cheap.
-
-Only those that its study sets are looked at; what limits the machine's other groups, a look at the
-loaded server tells (`look/allowance.py`). An edge takes 9 µs for each limit.
-
-Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "CPU Interface Files" (cpu.stat);
-Documentation/scheduler/sched-bwc.rst, "Statistics", where version 1 counts nanoseconds.
-
-Whether a server waited for memory in a window: read at its edges, so it must be cheap.
-
 A server that httpdyno started is in a control group of its own where the kernel has those, and then
-what waited are its own tasks. Elsewhere it is told of the group that it is in, or of the machine,
-and then only other windows can say whose fault it is.
-
-Pages that came back from swap are those of the whole machine, as no cheap file has them by process;
-on a machine without swap nobody asks. An edge takes 4 to 5 µs, and 11 µs more where there is swap:
+what waited for memory are its own tasks. Elsewhere it is told of the group that it is in, or of the
+machine, and then only other windows can say whose fault it is. Pages that came back from swap are
+those of the whole machine, as no cheap file has them by process; on a machine without swap nobody
+asks. An edge takes 4 to 5 µs, 11 µs more where there is swap, and 9 µs for each limit that its
+study sets; what limits the machine's other groups, a profile of the loaded server tells:
 
     python -m timeit -s 'from httpdyno.host.procfs import content' \
         'content(b"/proc/vmstat")'
 
-Source: the kernel's Documentation/accounting/psi.rst and Documentation/admin-guide/cgroup-v2.rst.
-
-Names that a server asked its own resolver for, over the windows of its load.
+Source: the kernel's Documentation/accounting/psi.rst; Documentation/admin-guide/cgroup-v2.rst, "CPU
+Interface Files" (cpu.stat); Documentation/scheduler/sched-bwc.rst, "Statistics", where version 1
+counts nanoseconds.
 """
 
 import os

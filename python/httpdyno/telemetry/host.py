@@ -1,24 +1,15 @@
-"""The machine that results are made on.
-
-What this machine takes for a few things that servers do all the time.
+"""The machine that results are made on: its facts, its card, how steady it is, its file systems.
 
 A result is one of its machine: beside it stands what a system call, a process, a switch, a copy and
 a round trip took there. Each but the requests, which a load engine measures, is the median of
 several runs of some hundredths of a second, so a card is good for a comparison with another
-machine's, and for no claim.
-
-The machine's card, taken once in a boot and kept: each run of a study has it beside its result.
-
-Taking one takes about a second, which is much beside a short run and nothing beside a day.
-
-How steady this machine is: equal pieces of work, timed.
+machine's, and for no claim. Taking one takes about a second, which is much beside a short run: it
+is taken once in a boot and kept.
 
 What a comparison can resolve is bounded by what else the machine does. A piece of work that takes
 longer than its neighbours was disturbed: by another process, by the hypervisor, by a changing
-clock frequency. This works, where collectors only read: it is for a machine that is not measured
-just now.
-
-What kind of file system a folder lies on, as a process sees it.
+clock frequency. `measure_noise` works, where collectors only read: it is for a machine that is not
+measured just now.
 """
 
 import logging
@@ -42,9 +33,9 @@ import msgspec
 from msgspec import structs
 
 import httpdyno
-from httpdyno.host.boot import boot_id
-from httpdyno.host.data_folder import data_folder
 from httpdyno.host.foreign_text import reason
+from httpdyno.host.own_files import data_folder
+from httpdyno.host.process_identity import boot_id
 from httpdyno.model import HostFacts, MachineCard, Record
 from httpdyno.telemetry.kernel import others_s
 

@@ -1,19 +1,9 @@
 """What the kernel tells of a machine, of control groups and of network namespaces.
 
-What the kernel's own files say of memory, pressure and queues, as text that was read. Pure.
-
-Source: the kernel's Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst and
-Documentation/networking/snmp_counter.rst.
-
-CPU ticks of the machine, by /proc/stat.
-
-What is around a server: memory that it may have, pressure, full listen queues.
-
 Read by anybody, mostly; what cannot be told is left out.
 
-What the whole machine counts while a server is looked at.
-
-What a server may have of this machine: how many CPUs, and whether its memory's limit was met.
+Source: the kernel's Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst and
+Documentation/networking/snmp_counter.rst; proc_stat(5).
 """
 
 import math
@@ -25,8 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from httpdyno.host.group_folder import group_folders
-from httpdyno.host.procfs import content
+from httpdyno.host.procfs import content, group_folders
 
 _TCP_EXTENSIONS = "TcpExt:"
 

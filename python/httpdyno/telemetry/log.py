@@ -1,18 +1,12 @@
-"""What a server writes into its error logs: read after a load, told by kinds.
+"""What a server writes into its error logs while it is loaded: read after that, told by kinds.
 
-Lines of error logs, told by what they say: their level, and which are of one kind. Pure.
+While load is timed nothing is read: the sizes of the logs are noted before it, and what was added
+is read after it. The logs are other users', and root reads them: whoever may write to their folders
+must not be able to have it read what he may not.
 
 Apache, nginx, php-fpm, gunicorn, uvicorn, Python's logging, logfmt and JSON have their levels in
 one of a few ways. Lines of a kind are counted, and one is kept: a server that complains of each
 request writes millions of them.
-
-What comes into a server's error logs while it is loaded; read when that is over.
-
-While load is timed nothing is read: the sizes of the logs are noted before it, and what was added
-is read after it.
-
-The logs are other users', and root reads them: whoever may write to their folders must not be able
-to have it read what he may not.
 """
 
 import os
@@ -26,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 
 from msgspec import structs
 
-from httpdyno.host.foreign_folder import ForeignFolder
+from httpdyno.host.foreign_files import ForeignFolder
 from httpdyno.host.foreign_text import visible
 from httpdyno.model import LogKind, LogLevel, LogLines
 from httpdyno.secret import without_passwords

@@ -1,8 +1,4 @@
-"""A server looked at from outside: once, and while it is loaded.
-
-A server that runs, looked at once from outside: whatever started it, and without asking it.
-
-A pool of workers looked at while it is loaded: how large each was after how many requests.
+"""A server looked at from outside, whatever started it: once, and while somebody loads it.
 
 A look costs what `WorkerSampler` says: memory is read in turn, within a bound, so that the server
 is not kept from its work. How many requests a worker has served nobody tells from outside. Where

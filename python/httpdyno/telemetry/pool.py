@@ -1,43 +1,29 @@
-"""The processes of a server together: sums, groups, changes, room for more. Pure.
+"""The processes of a server together: sums, workers by program, turnover, room for more. Pure.
 
-What the processes of a server are together, and what they did between two samples. Pure.
+**Workers.** Who has others of a server below it keeps them, as a parent that forks workers does,
+and is none; a server of one process is its own worker. Who has nobody below it need not work for
+all that: httpd's daemon for CGI and nginx's cache manager have the parent and the name of the
+workers. They use no CPU while others do, and so are told apart, as spare workers are.
 
-The processes of a server at one moment by their programs: how many, how large, how old; pure.
+**Turnover.** Who waits for a child gets the CPU time of the child's whole life, and of those that
+the child waited for, into its own account (`cutime` and `cstime` of /proc/PID/stat). So what all
+accounts of a pool grow by is what processes had used that have ended, those too that came and went
+between two samples. A parent's account is read before its children: of one that ended in between
+the account comes a sample late, which is put up with for one sample. What a birth costs the parent
+is at most what the parent used, over the births.
 
-Who has others of the server below it keeps them, as a parent that forks workers does, and is none;
-a server of one process is its own worker. Who has nobody below it need not work for all that:
-httpd's daemon for CGI and nginx's cache manager have the parent and the name of the workers. They
-use no CPU while others do, and so are told apart, as spare workers are. At a window's edge nothing
-is in flight, so that what a request begins is gone again.
-
-What births and deaths cost a server that is watched: CPU time of those that ended. Pure.
-
-Who waits for a child gets the CPU time of the child's whole life, and of those that the child
-waited for, into its own account (`cutime` and `cstime` of /proc/PID/stat). So what all accounts of
-a pool grow by is what processes had used that have ended, those too that came and went between two
-looks. A parent's account is read before its children: of one that ended in between the account
-comes a look late, which is put up with for one look.
-
-What a birth costs the parent is at most what the parent used, over the births.
-
-How many workers memory has room for: what is true, and what other formulas would say. Pure.
-
-All take T, the memory that the server may have, less a reserve. Workers that share pages with their
-parent fill it so: what is there once, however many they are, is the parent and all that is shared
-(P, the whole pool's proportional set size less what its workers have of their own), and each worker
-adds what is its own (u, the largest unique set size, and the kernel's part): n = (T − P) / u. The
-parent's proportional set size alone is too little for P as soon as there are workers, because it
-has only its share of the shared pages.
-
-What the kernel keeps for a process is in none of its sizes, and yet in the memory that is available
-and in a control group's limit: tables of its pages, which grow with what it maps, also what it
-shares, and some more. Of workers that have little of their own that is a third of what they take.
-
-Resident sizes count what is shared again in each worker. The two closed forms take the resident
-size of the largest worker (`child`) and what of it is shared.
-
-Without the kernel's part the number of workers was up to 36 % over what the kernel lets live
-(`python -m benches.memory`, Apache with 50 MB preloaded).
+**Room.** All formulas take T, the memory that the server may have, less a reserve. Workers that
+share pages with their parent fill it so: what is there once, however many they are, is the parent
+and all that is shared (P, the whole pool's proportional set size less what its workers have of
+their own), and each worker adds what is its own (u, the largest unique set size, and the kernel's
+part): n = (T − P) / u. The parent's proportional set size alone is too little for P as soon as
+there are workers, because it has only its share of the shared pages. What the kernel keeps for a
+process is in none of its sizes, and yet in the memory that is available and in a control group's
+limit: tables of its pages, which grow with what it maps, also what it shares, and some more. Of
+workers that have little of their own that is a third of what they take. Without it the number of
+workers was up to 36 % over what the kernel lets live (`python -m benches.memory`, Apache with 50 MB
+preloaded). Resident sizes count what is shared again in each worker. The two closed forms take the
+resident size of the largest worker (`child`) and what of it is shared.
 
 Source: Bekman and Cholet, Practical mod_perl, 2004, chapter 11; the kernel's
 Documentation/filesystems/proc.rst for `MemAvailable` and `smaps_rollup`.

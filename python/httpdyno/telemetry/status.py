@@ -1,25 +1,14 @@
-"""What a server says of itself: status pages and statsd. Pure.
+"""What a server says of itself: status pages of Apache, nginx and php-fpm, gunicorn's statsd. Pure.
 
-What a server's own status page says, told by its content: Apache, nginx, php-fpm. Pure.
+Which server a page is of is told by its content. gunicorn has no page: it sends three packets for
+each answer, that there was one, its status, and how long the worker was at it, from when it had the
+request until the answer was written; and one for each line of its log from warning upwards. How
+many workers there are it says only when that changes.
 
-gunicorn has no page: what it sends of itself (`statsd.py`) comes to the same.
-
-Source: Apache 2.4's mod_status (in HTML and `?auto`, modules/generators/mod_status.c), nginx's
-ngx_http_stub_status_module, PHP's sapi/fpm/fpm/fpm_status.c.
-
-Which worker served how many requests, as status pages of Apache and php-fpm say it. Pure.
-
-Source: Apache 2.4's mod_status (`ExtendedStatus On`, modules/generators/mod_status.c): in the table
-of its page in HTML, not in `?auto`, the second figure of `Acc` counts the requests of this child.
-PHP's sapi/fpm/fpm/fpm_status.c: `?full` has a part for each child, as text or with `&json`.
-
-What gunicorn sends of itself as statsd, added up packet by packet. Pure.
-
-It sends three packets for each answer: that there was one, its status, and how long the worker was
-at it, from when it had the request until the answer was written; and one for each line of its log
-from warning upwards. How many workers there are it says only when that changes.
-
-Source: gunicorn 27's gunicorn/instrument/statsd.py; statsd's docs/metric_types.md.
+Source: Apache 2.4's mod_status (in HTML and `?auto`, modules/generators/mod_status.c; with
+`ExtendedStatus On` the second figure of `Acc` counts the requests of this child), nginx's
+ngx_http_stub_status_module, PHP's sapi/fpm/fpm/fpm_status.c (`?full` has a part for each child, as
+text or with `&json`); gunicorn 27's gunicorn/instrument/statsd.py, statsd's docs/metric_types.md.
 """
 
 import json

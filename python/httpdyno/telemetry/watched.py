@@ -1,26 +1,22 @@
-"""What a request takes of a server that is watched: its CPU time over the requests it counts. Pure.
+"""Servers that are watched: one look after the other, and what came of it since the first one.
 
-Both are of what lies between looks, so what the server does besides, the answer to who asks for its
-status among it, is in there; of few requests that is a large part, and nothing is said of them.
+A **request's cost** is CPU time over the requests that the server counts. Both are of what lies
+between looks, so what the server does besides, the answer to who asks for its status among it, is
+in there; of few requests that is a large part, and nothing is said of them.
 
-How long an answer holds a worker, by a status page that is asked again and again. Pure.
+How long an **answer holds a worker** is Little's law: workers that are at answers, over answers a
+second. Both are means, the former of as many moments as there were looks, so what is said holds of
+all answers since the first status. Of Apache's states those count in which it makes an answer:
+reading is also what a process does that waits for a client's first byte, and keep-alive and closing
+hold it when the answer is made. Apache's own `Total Duration` is not taken: 2.4.71 has the time of
+a CGI script in it twice.
 
-Little's law: workers that are at answers, over answers a second. Both are means, the former of as
-many moments as there were looks, so what is said holds of all answers since the first status. Of
-Apache's states those count in which it makes an answer: reading is also what a process does that
-waits for a client's first byte, and keep-alive and closing hold it when the answer is made.
-
-Apache's own `Total Duration` is not taken: 2.4.71 has the time of a CGI script in it twice.
+Servers that **somebody else measures now** (`Follower`) are looked at so cheaply that it changes
+little: how many processes they have and what CPU time they used, as a window's edges read it. Their
+memory is not read: the kernel holds up a process whose page tables it walks, and that one is being
+timed. Whoever measures reads it when windows are over, and stores it.
 
 Source: Little, A Proof for the Queuing Formula L = λW, Operations Research 9, 1961.
-
-A server that is watched: one look after the other, and what came of it since the first one.
-
-Servers that somebody else measures now, looked at so cheaply that it changes little.
-
-How many processes a server has and what CPU time they used is read, as a window's edges read it.
-Their memory is not: the kernel holds up a process whose page tables it walks, and that one is being
-timed. Whoever measures reads it when windows are over, and stores it.
 """
 
 import math

@@ -13,9 +13,9 @@ from httpdyno.advice.curve import (
     PrivateCurve,
     best_life,
     joint_life,
-    life_table,
     shortest_life,
 )
+from httpdyno.advice.curve_fit import life_table
 from httpdyno.model import Respawn
 
 MIB = 1 << 20

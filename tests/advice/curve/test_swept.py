@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.advice.curve import swept_pool
+from httpdyno.advice.curve_fit import swept_pool
 from httpdyno.model import ArmSummary, Configuration, Knob, SweepPoint, Workload
 
 MB = 1e6

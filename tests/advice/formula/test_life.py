@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.advice.curve import PrivateCurve, joint_life, life_table
+from httpdyno.advice.curve import PrivateCurve, joint_life
+from httpdyno.advice.curve_fit import life_table
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import UsageError

@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells, said_by
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.model import Door
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root

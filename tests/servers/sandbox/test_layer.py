@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.servers.sandbox.cells import made_cells, said_by
 
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights
 from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.layer import Layers
 from httpdyno.servers.sandbox.mount_plan import _stands

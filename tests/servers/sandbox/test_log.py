@@ -4,7 +4,9 @@ import os
 
 import pytest
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell

@@ -8,7 +8,9 @@ import pytest
 from tests.servers.sandbox.cells import DEADLINE_S, ENVIRONMENT, made_cells, said_by, wait_until
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.landlock import WallSeat

@@ -16,8 +16,8 @@ from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 
 NOBODY = 65534
 SCRIPT = """
-from httpdyno.host.own_ids import outside_ids
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (outside_ids,)
+from httpdyno.host.rights import (is_root_of_the_machine,)
 from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
 run_anew_in_user_namespace()
 import json, os, sys, time, urllib.request

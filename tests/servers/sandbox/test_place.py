@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells, said_by, wait_until
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.model import Member
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.log_file import log_text, opened_log

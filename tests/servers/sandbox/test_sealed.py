@@ -12,7 +12,9 @@ import pytest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells
 from tests.servers.sandbox.production import NAMES, Production
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.servers.sandbox.available import possible
 
 pytestmark = pytest.mark.skipif(

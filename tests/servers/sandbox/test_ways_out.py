@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from tests.servers.sandbox.cells import wait_until
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts

@@ -1,8 +1,7 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
-from httpdyno.advice.bottleneck.answer_split import answer_split
 from httpdyno.advice.bottleneck.difference import (
-    FIGURE_NAMES,
+    FIGURES,
     Difference,
     differences,
     memory_differences,
@@ -13,10 +12,9 @@ from httpdyno.advice.bottleneck.other_size import OtherSize, with_other_sizes
 from httpdyno.advice.bottleneck.verdict import bottleneck, of_the_server, remark_on, with_own_words
 
 __all__ = [
-    "FIGURE_NAMES",
+    "FIGURES",
     "Difference",
     "OtherSize",
-    "answer_split",
     "bottleneck",
     "differences",
     "memory_differences",

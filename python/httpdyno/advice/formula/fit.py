@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from httpdyno.advice.curve import (
-    CONFIDENCE,
-    LIVES,
     MOST_LOST_RATIO,
     Ageing,
     BestLife,
@@ -19,10 +17,8 @@ from httpdyno.advice.curve import (
     best_life,
     joint_life,
     life_row,
-    life_table,
-    pool_line,
-    respawn_line,
 )
+from httpdyno.advice.curve_fit import CONFIDENCE, LIVES, life_table, pool_line, respawn_line
 from httpdyno.advice.formula.expression import write
 from httpdyno.errors import UsageError
 from httpdyno.model import Record, Respawn

@@ -12,7 +12,8 @@ from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOption
 from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
 from httpdyno.cli.load.stretch import check_look
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import opened_regular, reason
+from httpdyno.host.foreign_files import opened_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import LoadPlan, load_plan

@@ -25,7 +25,7 @@ from httpdyno.cli.load.stretch import stretches_s
 from httpdyno.cli.option_group import takes
 from httpdyno.cli.standard_streams import tell_hint
 from httpdyno.cli.waiting import put
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import HostFacts, LoadOutcome

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck import remark_on
 from httpdyno.model import ArmSummary, LogKind, LogLines, Outcome
+from httpdyno.report.shared import message
 from httpdyno.report.shared.log_text import TOLD_LEVELS, shortened
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.limit import comparisons, told_configurations
@@ -45,7 +46,7 @@ def log_rows(outcome: Outcome) -> list[LogRow]:
             level=kind.level,
             text=shortened(said(kind.example)),
             where=_where(kinds[kind.level, kind.form], logs),
-            remark=remark_on(kind),
+            remark=message.text(remark) if (remark := remark_on(kind)) else "",
         )
         for kind in first
     ]

@@ -19,9 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.host.group_folder import group_folders
-from httpdyno.host.private_file import is_own_folder
-from httpdyno.host.procfs import ProcessStat, stat_of
+from httpdyno.host.own_files import is_own_folder
+from httpdyno.host.procfs import ProcessStat, group_folders, stat_of
 
 CONTROLLERS = ("memory", "cpu")
 """Those that limits are set with."""

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import held
+from httpdyno.host.foreign_files import held
 
 T = TypeVar("T")
 

@@ -14,7 +14,10 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.host.interruption import cleaning
-from httpdyno.host.own_ids import is_root_of_the_machine, outside_ids
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+    outside_ids,
+)
 from httpdyno.model import Level, PrivateNetwork
 from httpdyno.servers.adapter import Enclosure, Place
 from httpdyno.servers.log_file import log_text

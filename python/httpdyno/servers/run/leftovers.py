@@ -20,7 +20,9 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from httpdyno.host.interruption import cleaning
-from httpdyno.host.private_file import is_own_folder
+from httpdyno.host.own_files import (
+    is_own_folder,
+)
 from httpdyno.host.process_identity import Life
 from httpdyno.host.procfs import ProcessStat
 from httpdyno.servers.limits.control_group import (

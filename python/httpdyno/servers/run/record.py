@@ -31,10 +31,13 @@ from typing import Any, TypeGuard
 import msgspec
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.boot import boot_id
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import opened_own, taken
-from httpdyno.host.process_identity import Life, ProcessIdentity
+from httpdyno.host.own_files import opened_own, taken
+from httpdyno.host.process_identity import (
+    Life,
+    ProcessIdentity,
+    boot_id,
+)
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.run.live_process import Mark, process_info
 

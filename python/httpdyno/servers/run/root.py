@@ -13,9 +13,9 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.own_ids import outside_ids
-from httpdyno.host.private_file import HeldError, is_own_folder, locked
-from httpdyno.host.writers import held
+from httpdyno.host.own_files import HeldError, is_own_folder, locked
+from httpdyno.host.rights import outside_ids
+from httpdyno.host.runnable import held
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 MEMORY_VARIABLE = "HTTPDYNO_MEMORY_DIR"

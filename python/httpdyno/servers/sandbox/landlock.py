@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import folders_below
-from httpdyno.host.foreign_text import Rights
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.foreign_files import Rights, folders_below
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Door, LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from httpdyno.host.foreign_path import real_paths
-from httpdyno.host.foreign_text import read_regular
-from httpdyno.host.own_ids import is_root_of_the_machine
-from httpdyno.host.private_file import is_own_folder
+from httpdyno.host.foreign_files import read_regular, real_paths
+from httpdyno.host.own_files import is_own_folder
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Door
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.sandbox.holder import Step

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import folders_below
-from httpdyno.host.own_ids import is_root_of_the_machine, outside_ids
+from httpdyno.host.foreign_files import folders_below
+from httpdyno.host.rights import is_root_of_the_machine, outside_ids
 from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry

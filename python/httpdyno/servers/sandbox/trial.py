@@ -3,7 +3,9 @@
 import os
 import sys
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+from httpdyno.host.rights import (
+    is_root_of_the_machine,
+)
 from httpdyno.servers.becoming import become_root_of_namespace
 from httpdyno.servers.sandbox import confinement, holder, landlock_rules, mount
 

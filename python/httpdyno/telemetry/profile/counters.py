@@ -4,20 +4,15 @@ What a child counted goes over to its parent when it is reaped: page faults, inp
 time. So the sum over all who are there at the end, less that over all who were there at the
 beginning, is what happened in between, dead or not. Only who died without being reaped by one of
 these is counted by what was last seen of it. Switches and waiting are of threads, and go over to
-nobody: of threads that ended, what was last seen counts.
-
-The CPU time of processes that began and ended within is what parents reaped, less what those of
-their dead had used that were there from the beginning.
-
-What a server's processes read from disks and write, read seldom enough to be cheap.
+nobody: of threads that ended, what was last seen counts. The CPU time of processes that began and
+ended within is what parents reaped, less what those of their dead had used that were there from the
+beginning.
 
 /proc/PID/io is one more file of each process, so who looks each second reads it as seldom as takes
 a small share of a core, and says how long a time its figures are of. What is written is counted
 when a page of a file is made dirty, not when it comes to the disk; what is in memory alone (tmpfs,
 pages that are cached) is in neither. Calls are those of read(2), write(2) and their like, on
 sockets too.
-
-Ended children go over to who waits for them, as in `Ledger`.
 
 Source: proc_pid_io(5); Linux, kernel/exit.c, `wait_task_zombie`, and fs/proc/base.c,
 `do_io_accounting`.

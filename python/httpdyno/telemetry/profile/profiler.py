@@ -1,12 +1,7 @@
-"""The CPUs that a server shares with httpdyno, where they are fewer than the machine's.
-
-Under `taskset`, or in a container with a quota, both have the same few CPUs, and a machine that is
-idle otherwise says nothing of what is left of them.
-
-A thread that looks at a server while others load it, and takes little to do so.
+"""A thread that looks at a server while others load it, and takes little to do so.
 
 It looks some 20 times a second, at uneven distances, so that it is not in step with what the server
-does. Its own CPU time decides: where a look takes long, there are fewer.
+does. Its own CPU time decides: where a sample takes long, there are fewer.
 """
 
 import os

@@ -1,10 +1,4 @@
-"""What all threads of a server are at: looked at in samples, and added up.
-
-Who has a lock on a file, as /proc/locks tells it. Pure.
-
-Source: proc_locks(5).
-
-What all threads were at over some samples, put together. Pure.
+"""What all threads of a server are at: looked at in samples, which are added up.
 
 **Whether a lock keeps workers from work.** Servers with several sockets let only one worker at a
 time wait for a connection, and the others queue for that right at a lock: these are idle. Such a
@@ -12,13 +6,12 @@ lock is known by its holder, who is seen to wait for a connection itself. One wh
 backend, a disk, a child or a time has it for its work. A holder that has the CPU says nothing: it
 may just have got a connection; nor does one that waits for a client or a lock, which is what it did
 after it gave the lock back. Where the holder is not told, exactly one idle sibling is taken for it.
-
 Where the holder says nothing, those say it that wait: who has no client yet waits to get one.
 
 Threads are not looked at all at once, so a holder may be taken for another one now and then: in a
 tenth of all samples at least it must be so.
 
-Looks at all threads of a server once, and tells what each is at.
+Source: proc_locks(5).
 """
 
 import os

@@ -1,11 +1,4 @@
-"""What a thread waits for: the system call that it is in, and what that is on.
-
-The system call that a thread is in, as /proc/PID/task/TID/syscall tells it. Pure.
-
-Source: proc_pid_syscall(5); the kernel's tables of numbers, arch/x86/entry/syscalls/syscall_64.tbl
-and include/uapi/asm-generic/unistd.h.
-
-What a thread waits for, by the system call that it is in and what its descriptors are.
+"""What a thread waits for, by the system call that it is in and what its descriptors are. Pure.
 
 Nothing is asked here: descriptors, memory and states are told by `Eyes`.
 
@@ -20,6 +13,9 @@ hold.
 
 Python's interpreter lock is waited for at a condition variable for 5 ms, again and again. So a wait
 that ends as soon as that is one for a lock, if another thread of its process runs meanwhile.
+
+Source: proc_pid_syscall(5); the kernel's tables of numbers, arch/x86/entry/syscalls/syscall_64.tbl
+and include/uapi/asm-generic/unistd.h.
 """
 
 import socket

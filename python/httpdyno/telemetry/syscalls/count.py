@@ -1,10 +1,8 @@
-"""How many system calls a request takes: what a census found.
-
-From a trace to calls per request. Pure.
+"""How many system calls a request takes: from a trace to calls per request. Pure.
 
 Of each request those processes are counted that took part in it: that accepted a connection, read
 or wrote a byte through a socket or a pipe, or were begun by one that did. A parent that looks after
-its pool each second is none of them. What is left out besides, says `frame`.
+its pool each second is none of them. What is left out besides, says `trace.Frame`.
 """
 
 import re

@@ -1,12 +1,9 @@
-"""strace on the processes of a server that runs, and off them again.
+"""strace on the processes of a server that runs, one request at a time, and off them again.
 
 strace seizes them without stopping them; each call of theirs stops them twice, so that they are
-slower meanwhile. Whatever ends strace, the kernel lets go of what it traced and wakes it up; and
-the kernel ends strace when httpdyno is gone, by whatever signal.
-
-A census of a server that runs: it is asked some times, one request at a time, under strace.
-
-Never inside a timed window: the server is some ten times slower meanwhile.
+some ten times slower meanwhile: never inside a timed window. Whatever ends strace, the kernel lets
+go of what it traced and wakes it up; and the kernel ends strace when httpdyno is gone, by whatever
+signal.
 """
 
 import os

@@ -1,26 +1,17 @@
-"""What strace wrote, told apart: calls, their kinds, their processes, what is no request. Pure.
-
-What strace wrote, line by line, as system calls. Pure.
+"""What strace wrote, as system calls: their kinds, their processes, what is no request's. Pure.
 
 The lines are those of `strace -f -y -o FILE`: each begins with the id of a thread. A call that
 others interrupt is written in two parts, `<unfinished ...>` and `<... NAME resumed>`; it belongs to
 where it ended. One that never ended (strace let go of it, or its process died) is no call here, nor
 one that the kernel begins again by itself after a signal: that is written once more.
 
-What kind of call a call is: by what it asks of the kernel, not by its name of the year. Pure.
-
-`stat`, `lstat` and `fstat` are one call today, `newfstatat`, and differ in its flags: a path, a
-path whose last part is not followed where it is a link, a descriptor. `fcntl` does many things, and
-is a lock where it asks for one.
-
-What of a trace is not a request's: its connection, and the time zone's file. Pure.
+A call's kind is what it asks of the kernel, not its name of the year: `stat`, `lstat` and `fstat`
+are one call today, `newfstatat`, and differ in its flags; `fcntl` is a lock where it asks for one.
 
 A connection costs calls whatever is asked over it: it is accepted, set up, waited for at its end
 and closed. With keep-alive many requests share that, without it each has it; so it is counted
 apart. `/etc/localtime` is looked at when a new second has begun: requests that are asked one a time
 see it more often than those under load.
-
-Which threads of a trace are one process, who began whom, and who works at a request. Pure.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Files read with another user's rights: what somebody names is read as himself.
+"""Whose rights this process has, and files read with another user's.
 
-Root's file rights are put aside for the thread that reads (setfsuid(2)); all other threads keep
-theirs. So a configuration of an ordinary user's shows, whatever it includes, only what that user
-may read.
+What somebody names is read as himself: root's file rights are put aside for the thread that reads
+(setfsuid(2)), and all other threads keep theirs. So a configuration of an ordinary user's shows,
+whatever it includes, only what that user may read.
 """
 
 import ctypes
@@ -11,8 +11,34 @@ import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from httpdyno.host.own_ids import is_root_of_the_machine
+
+def is_root_of_the_machine() -> bool:
+    """Whether this process is root, and not just in a user namespace, of himself alone too."""
+    try:
+        words = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
+    except OSError:
+        words = []
+    is_one_of_many = words[2:] != ["1"]
+    return os.geteuid() == 0 and outside_ids() == (0, 0) and is_one_of_many
+
+
+def outside_ids() -> tuple[int, int]:
+    """Return the user and the group that this process is outside of its user namespace."""
+    return _outside("uid_map", os.geteuid()), _outside("gid_map", os.getegid())
+
+
+def _outside(name: str, own: int) -> int:
+    try:
+        lines = Path("/proc/self", name).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return own
+    for inside, outside, count in (map(int, line.split()) for line in lines):
+        if inside <= own < inside + count:
+            return outside + own - inside
+    return own
+
 
 _SETGROUPS = {"x86_64": 116, "aarch64": 159}
 """The call itself: the C library's would change all threads."""

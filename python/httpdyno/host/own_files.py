@@ -1,4 +1,4 @@
-"""Files that only this user may have made, where others can write too: records and locks.
+"""Files of this user's own: the folder of what httpdyno keeps, records and locks.
 
 In a folder that others may write to, the name of a file of ours may be theirs already: a FIFO that
 never opens, a link to something precious, a lock that is never let go.
@@ -10,9 +10,36 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from httpdyno.errors import StoreError
+
+
+def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of what httpdyno keeps: `$HTTPDYNO_DATA_DIR`, else the XDG one."""
+    if own := environment.get("HTTPDYNO_DATA_DIR"):
+        return Path(own).absolute()
+    if shared := environment.get("XDG_DATA_HOME"):
+        return Path(shared) / "httpdyno"
+    return expanded("~/.local/share/httpdyno")
+
+
+def expanded(path: str) -> Path:
+    """Return the path with a home folder in the place of `~`.
+
+    Raises:
+        StoreError: There is no such home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise StoreError(
+            f"`{path}` cannot be found: there is no such home folder",
+            hint="Set `HTTPDYNO_DATA_DIR` to a folder.",
+        ) from error
+
 
 logger = logging.getLogger(__name__)
 

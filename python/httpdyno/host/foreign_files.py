@@ -1,4 +1,4 @@
-"""A path that others may change, walked once: each name is opened, looked at, and held.
+"""Files and folders that others may change: each name is opened, looked at, and held.
 
 Who may write to a folder on the way can put a link there that leads to what only the reader may
 read, root for one, and can do so between a look and the next. So nothing is looked at by its path:
@@ -9,6 +9,11 @@ their own, which they could have put where the link is.
 The paths of another process begin with `/proc/PID/root`, and their links lead within that: the
 kernel would follow an absolute one from our own root.
 
+Everything that is read at a path somebody gave, or where others may write, goes through
+`opened_regular`: opening a FIFO waits for ever, a device never ends. `ForeignFolder` is a folder
+that was found once and is the same later; `NewFolder` one that this process makes and fills: all in
+it is made anew below what is held, and no file that is there is written to.
+
 Source: the rule is that of `CHASE_SAFE` (systemd, src/basic/chase.c, `unsafe_transition`) and of
 `protected_symlinks` (Linux, Documentation/admin-guide/sysctl/fs.rst), for links in any folder.
 """
@@ -18,12 +23,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from httpdyno.host.own_ids import is_root_of_the_machine
-from httpdyno.host.reading_as import may_read
+from httpdyno.host.rights import is_root_of_the_machine, may_read
 
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -353,3 +358,263 @@ class Walk:
         while len(self.handles) > n_handles:
             os.close(self.handles.pop())
         del self.names[max(0, n_handles - 1) :]
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rights:
+    """Whose a file is, and who may do what with it."""
+
+    user_id: int = 0
+    group_id: int = 0
+    mode: int = 0o600
+    """As `chmod` takes it."""
+
+    @classmethod
+    def of(cls, info: os.stat_result) -> "Rights":
+        """Return those of a file that was looked at."""
+        return cls(user_id=info.st_uid, group_id=info.st_gid, mode=stat.S_IMODE(info.st_mode))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadFile:
+    """A regular file as it was when it was read."""
+
+    content: bytes
+    rights: Rights
+    real: str
+    """Its path without links; of one that another process sees, as that does."""
+
+
+def opened_regular(path: Path | str) -> BinaryIO:
+    """Open a regular file for reading; never waits for whoever would write at its other end.
+
+    Raises:
+        OSError: It cannot be opened, is none, or another user's link leads there to what is not
+            his; the reason is its `strerror`.
+    """
+    with held(path) as found:
+        # What is none is not even opened: of some devices that alone does something.
+        _refuse_irregular(found.info().st_mode, path)
+        return os.fdopen(found.opened(), "rb")
+
+
+def read_regular(path: Path | str, *, limit_bytes: int) -> bytes:
+    """Return what a regular file holds.
+
+    Raises:
+        OSError: As `opened_regular`; or it is longer than the limit.
+    """
+    with opened_regular(path) as file:
+        return _content(file, path, limit_bytes)
+
+
+def read_file(path: Path | str, *, limit_bytes: int) -> ReadFile:
+    """Return what a regular file holds, with whose it is and where it was found.
+
+    Raises:
+        OSError: As `read_regular`.
+    """
+    with held(path) as found:
+        _refuse_irregular(found.info().st_mode, path)
+        with os.fdopen(found.opened(), "rb") as file:
+            content = _content(file, path, limit_bytes)
+            rights = Rights.of(os.fstat(file.fileno()))
+        return ReadFile(content=content, rights=rights, real=found.real)
+
+
+def regular(handle: int, name: str) -> BinaryIO:
+    """Return what was opened, where it is a regular file; close it where it is none.
+
+    Raises:
+        OSError: It is none.
+    """
+    try:
+        _refuse_irregular(os.fstat(handle).st_mode, name)
+    except OSError:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is something; False also for names that no file can have."""
+    try:
+        path.lstat()
+        path.stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _content(file: BinaryIO, path: Path | str, limit_bytes: int) -> bytes:
+    content = file.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise OSError(errno.EFBIG, f"larger than {limit_bytes >> 10:,} KiB", str(path))
+    return content
+
+
+def _refuse_irregular(mode: int, path: Path | str) -> None:
+    kind = stat.S_IFMT(mode)
+    if kind != stat.S_IFREG:
+        what = _KINDS.get(kind, "something else")
+        raise OSError(errno.EINVAL, f"it is {what}, not a regular file", str(path))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForeignFolder:
+    """A folder that was found."""
+
+    root: str
+    """What its path begins with: `/`, or what another process sees as that."""
+    names: tuple[str, ...]
+    """Of the folders from there to it, none of which was a link."""
+    identity: tuple[int, int]
+    """Its device and inode."""
+    is_roots: bool = False
+    """Whether nobody but root could put anything in it when it was found."""
+
+    @classmethod
+    def found(cls, path: Path | str) -> "ForeignFolder":
+        """Return the folder at a path.
+
+        Raises:
+            OSError: There is none, or a link on the way is not to be followed.
+        """
+        with held(path) as found:
+            info = found.info()
+            if not stat.S_ISDIR(info.st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+            return cls(
+                root=found.root,
+                names=found.names,
+                identity=(info.st_dev, info.st_ino),
+                is_roots=_is_roots(info),
+            )
+
+    @contextmanager
+    def held(self) -> Iterator[int]:
+        """Give a descriptor of it, by which nothing but the way from it can be opened.
+
+        Raises:
+            OSError: It is not there any more: there is nothing, a link on the way, or another one.
+        """
+        with held_below(self.root, self.names) as handle:
+            info = os.fstat(handle)
+            if (info.st_dev, info.st_ino) != self.identity:
+                raise OSError(errno.ESTALE, "another folder took its place", "/".join(self.names))
+            yield handle
+
+    def opened(self, *names: str) -> BinaryIO:
+        """Open a regular file below it for reading, never through a link and never waiting.
+
+        Args:
+            names: Of the folders from this one on, and its own; none of them `..`.
+
+        Raises:
+            OSError: As `held`; or the file cannot be opened, or is none.
+        """
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        *folders, name = names
+        with self.held() as folder, ExitStack() as stack:
+            above = folder
+            for each in folders:
+                way = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                above = os.open(each, way, dir_fd=above)
+                stack.callback(os.close, above)
+            handle = os.open(name, flags, dir_fd=above)
+        return regular(handle, name)
+
+
+def _is_roots(folder: os.stat_result) -> bool:
+    return folder.st_uid == 0 and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewFolder:
+    """A folder of this process's own, for its user alone."""
+
+    handle: int
+
+    @contextmanager
+    def below(self, name: str) -> Iterator["NewFolder"]:
+        """Make a folder in it, which is held as long as this lasts.
+
+        Raises:
+            OSError: It cannot be made, or is there.
+        """
+        handle = _made(self.handle, name)
+        try:
+            yield NewFolder(handle=handle)
+        finally:
+            os.close(handle)
+
+    def write(self, names: Sequence[str], content: bytes) -> None:
+        """Write a file anew, for its user alone; folders on the way are made.
+
+        Args:
+            names: Of the folders below this one, and its own.
+            content: All of it.
+
+        Raises:
+            OSError: It cannot be written, is there, or a name is none of a file.
+        """
+        *folders, name = map(_plain, names)
+        with ExitStack() as stack:
+            above = self.handle
+            for each in folders:
+                above = _entered(above, each)
+                stack.callback(os.close, above)
+            with os.fdopen(os.open(name, _NEW, 0o600, dir_fd=above), "wb") as file:
+                file.write(content)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[NewFolder]:
+    """Make a folder, and those above it that are not there; hold it as long as this lasts.
+
+    Raises:
+        OSError: It cannot be made, or is there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with held(path.parent) as above, NewFolder(handle=above.handle).below(path.name) as made:
+        yield made
+
+
+def _made(above: int, name: str) -> int:
+    os.mkdir(_plain(name), 0o700, dir_fd=above)
+    return _held_own(above, name)
+
+
+def _entered(above: int, name: str) -> int:
+    try:
+        return _made(above, name)
+    except FileExistsError:
+        return _held_own(above, name)
+
+
+def _held_own(above: int, name: str) -> int:
+    """Hold a folder of this user's."""
+    handle = os.open(name, _FOLDER, dir_fd=above)
+    if os.fstat(handle).st_uid == os.geteuid():
+        return handle
+    os.close(handle)
+    raise OSError(errno.ESTALE, "another user's folder took its place", name)
+
+
+def _plain(name: str) -> str:
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise OSError(errno.EINVAL, "no file can have such a name", repr(name))
+    return name
