@@ -10,10 +10,8 @@ import sys
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.rights import is_root_of_the_machine, outside_ids
+from httpdyno.host.rights import outside_ids
 from httpdyno.servers.sandbox.evaluator import close_all
-
-__all__ = ["acting_user", "is_root_of_the_machine", "outside_ids", "run_anew_in_user_namespace"]
 
 _MARK = "HTTPDYNO_USER_NAMESPACE"
 """Set in the command that runs anew, so that it does so once only."""
