@@ -36,8 +36,7 @@ LOADING = (
 CALM = (
     *("tests/stats", "tests/model", "tests/metrics"),
     *("tests/advice", "tests/book", "tests/study"),
-    *(f"tests/report/{name}" for name in ("book", "inspect", "load", "shared", "turns", "watch")),
-    *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
+    *(f"tests/report/{name}" for name in ("inspect", "load", "shared", "turns", "watch")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
     *(f"tests/cli/test_{name}.py" for name in ("completion", "formula", "knobs")),
     *("tests/benches/test_power.py", "tests/benches/test_power_program.py"),

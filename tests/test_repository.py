@@ -158,8 +158,7 @@ MAY_START = {
     "servers/sandbox/evaluator.py": "this Python, as nobody",
     "experiment/answer/mask.py": "this Python",
     "telemetry/syscalls/strace.py": "strace, by `own_program`",
-    "cli/book_found.py": "this Python, and what `own_program` found",
-    "cli/book_counts.py": "what `own_program` found",
+    "book/figures.py": "this Python, and what `own_program` found",
 }
 
 

@@ -9,12 +9,7 @@ from time import sleep
 
 import pytest
 from msgspec import structs
-from tests.real.sites.apache import (
-    FolderSeat,
-    debian_tree,
-    one_file_tree,
-    rhel_tree,
-)
+from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning

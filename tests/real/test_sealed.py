@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells
 
-from httpdyno.host.rights import (
-    is_root_of_the_machine,
-)
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.servers.sandbox.available import possible
 
 pytestmark = pytest.mark.skipif(

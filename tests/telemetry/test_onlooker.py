@@ -22,7 +22,7 @@ from tests.telemetry.waiting_server import (
     waiting,
 )
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.model.look import LEAST_SAMPLES
 from httpdyno.servers.becoming import children
 from httpdyno.telemetry.kernel import (

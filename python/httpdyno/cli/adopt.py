@@ -17,13 +17,7 @@ from httpdyno.adopt.gather import Gathered, gather, gather_running
 from httpdyno.adopt.listening import front_at, named_listener, with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
-from httpdyno.cli.adopt_told import (
-    adopted_json,
-    plan_json,
-    show_adopted,
-    show_plan,
-    tell_found,
-)
+from httpdyno.cli.adopt_told import adopted_json, plan_json, show_adopted, show_plan, tell_found
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.load.request import header_of
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow
 from httpdyno.advice.curve_fit import Life, growth, life_table
 from httpdyno.cli.console import messages

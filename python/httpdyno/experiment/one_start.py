@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.ask import (
-    MOST_OF_LOG,
-    Question,
-    Visitor,
-    asked_requests,
-)
+from httpdyno.experiment.answer.ask import MOST_OF_LOG, Question, Visitor, asked_requests
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.look_cost import header_turns_s

@@ -49,20 +49,8 @@ from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.host.interruption import cleaning
 from httpdyno.load.plan import CorePlan, own_core_plan, suited_threads
 from httpdyno.metrics import named, sources
-from httpdyno.model import (
-    Configuration,
-    HostFacts,
-    StartRecord,
-    Study,
-    WindowRecord,
-)
-from httpdyno.servers.adapter import (
-    NotRunning,
-    Running,
-    ServerAdapter,
-    lookups_of,
-    network_trouble,
-)
+from httpdyno.model import Configuration, HostFacts, StartRecord, Study, WindowRecord
+from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter, lookups_of, network_trouble
 from httpdyno.servers.difference import difference
 from httpdyno.servers.limits.limit_group import limited_by
 from httpdyno.servers.run.folder import RunRoot, new_run_root

@@ -11,14 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from httpdyno.model import (
-    Configuration,
-    Effective,
-    KnobInfo,
-    ServerSpec,
-    SideCommand,
-    TrialStatus,
-)
+from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, TrialStatus
 from httpdyno.servers.limits.limit_group import LimitGroups
 
 _COPYS = "c"

@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.load.origin import origin
 from tests.report.sample_load import load_outcome
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.cli.app import run
 from httpdyno.cli.load import look as module
 from httpdyno.cli.load.look import with_look

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import bottleneck, of_the_server
+from httpdyno.advice.bottleneck.verdict import bottleneck, of_the_server
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import HttpdynoError

@@ -25,12 +25,7 @@ from httpdyno.servers.apache.config import (
     multi_processing,
     wanted_modules,
 )
-from httpdyno.servers.apache.installation import (
-    find_binary,
-    found,
-    missing_modules,
-    server_user,
-)
+from httpdyno.servers.apache.installation import find_binary, found, missing_modules, server_user
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.apache.loaded import interpreters
 from httpdyno.servers.instance import Asked

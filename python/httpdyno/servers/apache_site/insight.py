@@ -9,12 +9,7 @@ from httpdyno.host.sock_diag import listening_sockets
 from httpdyno.model import Effective, KnobInfo, Level, Survey, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import in_force as study
-from httpdyno.servers.apache_site.in_force import (
-    backlogs,
-    knob_values,
-    said_values,
-    with_backlog,
-)
+from httpdyno.servers.apache_site.in_force import backlogs, knob_values, said_values, with_backlog
 from httpdyno.servers.apache_site.setting import is_threaded, number_of
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.network.address import network_of

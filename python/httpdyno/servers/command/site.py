@@ -29,13 +29,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.foreground import in_foreground
 from httpdyno.servers.command.program import interpreter, parts_of
 from httpdyno.servers.command.seen import SOURCE, process_texts
-from httpdyno.servers.command.site_knob import (
-    NODE,
-    VARIABLES,
-    changes_of,
-    knobs_of,
-    readings_of,
-)
+from httpdyno.servers.command.site_knob import NODE, VARIABLES, changes_of, knobs_of, readings_of
 from httpdyno.servers.command.variable import named_variables
 from httpdyno.servers.discover.program import package_version, plain_member
 from httpdyno.servers.network.listening import Listening, listening

@@ -8,15 +8,7 @@ from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
-from httpdyno.model import (
-    ChangeSet,
-    Configuration,
-    Edit,
-    KnobInfo,
-    Member,
-    Notice,
-    Survey,
-)
+from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Member, Notice, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.configuration import INCLUDE, pool_configuration

@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_files import (
-    Rights,
-)
+from httpdyno.host.foreign_files import Rights
 from httpdyno.host.runnable import account
 from httpdyno.model import Door
 from httpdyno.servers.log_file import log_text

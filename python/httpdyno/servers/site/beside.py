@@ -16,9 +16,7 @@ from typing import Literal
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.rights import (
-    is_root_of_the_machine,
-)
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.host.runnable import account
 from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning, Place

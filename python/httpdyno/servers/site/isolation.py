@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from httpdyno.host.rights import (
-    is_root_of_the_machine,
-)
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Isolation
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.run.folder import make_copy_folders

@@ -8,7 +8,7 @@ from itertools import pairwise
 from httpdyno.book.experiment import Then
 from httpdyno.book.result import Now
 from httpdyno.book.rule import borders
-from httpdyno.report.book.words import edge_text
+from httpdyno.book.text import edge_text
 
 _PAD = 0.06
 _LEAST = math.log(1.2)

@@ -1,52 +1,35 @@
-"""The ways in which experiments of the book are run here."""
+"""Two configurations of a study compared, and what that means for an experiment."""
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from httpdyno import metrics
 from httpdyno.advice.bottleneck import differences, memory_differences, named_figures
-from httpdyno.book.experiment import (
-    Arithmetic,
-    Clients,
-    Count,
-    Experiment,
-    Pair,
-    Raised,
-    Recipe,
-    Said,
-    Stat,
-)
-from httpdyno.book.result import Now
-from httpdyno.book.rule import borders, judged
-from httpdyno.cli.book_counts import arithmetic, count, said, stat
-from httpdyno.cli.book_found import (
+from httpdyno.book.experiment import Experiment, Pair
+from httpdyno.book.found import (
     Asked,
     Found,
     bounds_text,
+    interval_figures,
+    levels_text,
     number_text,
     server_of,
     study_here,
 )
-from httpdyno.cli.book_loads import clients, raised, recipe
-from httpdyno.cli.running import outcome_of
+from httpdyno.book.rule import borders, judged
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
-from httpdyno.model import Comparison, MachineCard, Objective, Outcome, Study, level_text
+from httpdyno.model import Comparison, Objective, Outcome, Study
 from httpdyno.report.shared.bottleneck import difference_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.calls_text import call_time
-from httpdyno.telemetry.host import host_facts
 from httpdyno.units import format_duration
 
 _BESIDE_S = 10.0
@@ -54,41 +37,14 @@ _BESIDE_S = 10.0
 _UNSOUND = {"failed", "not_measured"}
 
 
-def run_experiment(asked: Asked, card: MachineCard) -> Now:
-    """Run one experiment that has a way; return what came of it.
-
-    Args:
-        asked: The experiment, with its budget and seed.
-        card: What the machine takes, to stand beside the result.
+def pair(asked: Asked, way: Pair) -> Found:
+    """Compare two configurations until the rule's word is told, or the time is over.
 
     Raises:
-        HttpdynoError: It cannot run here.
+        HttpdynoError: They cannot run here.
         KeyboardInterrupt: Somebody wants it to end; nothing came of it.
     """
-    each = asked.each
-    began_s, began_at = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
-    found = WAYS[type(each.way)](asked)
-    host = host_facts()
-    return Now(
-        name=each.name,
-        word=found.word,
-        says=found.says,
-        measured_at=began_at,
-        duration_s=time.monotonic() - began_s,
-        host=f"{host.n_cpus} × {host.cpu}, {host.kernel}",
-        version=found.version,
-        seed=asked.seed,
-        command=f"httpdyno book run {each.name} --seed {asked.seed}",
-        machine=msgspec.to_builtins(card),
-        **found.figures,
-    )
-
-
-def pair(asked: Asked) -> Found:
-    """Compare two configurations until the rule's word is told, or the time is over."""
-    each, way = asked.each, asked.each.way
-    assert isinstance(way, Pair)  # noqa: S101 - by the table below
-    study = study_here(way.study)
+    each, study = asked.each, study_here(way.study)
     # What is asked is one figure; nothing else decides or shares its risk.
     objective = structs.replace(
         study.objective, metric=way.metric, tie_breaker="", second_metric="", also=()
@@ -98,20 +54,19 @@ def pair(asked: Asked) -> Found:
     a, b = start.with_values(way.a), start.with_values(way.b)
     plan = compare_plan(study, a, b, seed=asked.seed, borders=borders(each.then))
     beside_s = _BESIDE_S if way.beside else 0.0
-    outcome = outcome_of(with_budget(plan, asked.budget_s - beside_s))
+    outcome = asked.host.run_plan(with_budget(plan, asked.budget_s - beside_s))
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
     found = of_outcome(each, way, outcome)
     if not way.beside:
         return found
-    seen = (*found.figures.get("moved", ()), _beside(study, way, seed=asked.seed))
-    return replace(found, figures={**found.figures, "moved": seen})
+    seen = (*found.figures.get("evidence", ()), _beside(study, way, seed=asked.seed))
+    return replace(found, figures={**found.figures, "evidence": seen})
 
 
 def _beside(study: Study, way: Pair, *, seed: int) -> str:
     """Return in words what one start of the configuration beside answered in some seconds."""
-    knobs = ", ".join(f"{name}={level_text(level)}" for name, level in way.beside.items())
-    levels = way.b | way.beside
+    knobs, levels = levels_text(way.beside), way.b | way.beside
     workload = study.load_of(study.start_configuration().with_values(levels))
     try:
         with server_of(study, levels) as up:
@@ -144,20 +99,18 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     fewest = outcome.plan.study.method.min_starts
     if final is None or interval is None or interval.low <= 0 or not _is_sound(final, fewest):
         why = final.reason if final else outcome.message or outcome.status
-        return Found(word="cannot tell", says=why, version=outcome.host.server, figures=figures)
+        return Found(verdict="cannot tell", says=why, server=outcome.host.server, figures=figures)
     word = judged(each.then, interval.low, interval.high, is_artefact=bool(each.artefact))
     figures |= {
-        "ratio": interval.ratio,
-        "low": interval.low,
-        "high": interval.high if interval.high < math.inf else None,
+        **interval_figures(interval),
         "n_starts": final.n_starts,
-        "moved": _seen(each, final, outcome.plan.study.objective),
+        "evidence": _seen(each, final, outcome.plan.study.objective),
     }
-    bounds = bounds_text(interval, final.n_starts, "starts")
+    bounds = bounds_text(interval, f"; {final.n_starts} starts")
     return Found(
-        word=word,
+        verdict=word,
         says=f"{metrics.named(way.metric).label} {bounds}: {_levels(final, way)}",
-        version=outcome.host.server,
+        server=outcome.host.server,
         figures=figures,
     )
 
@@ -205,15 +158,3 @@ def _failing(final: Comparison, objective: Objective) -> Iterator[str]:
     for name, arm in (("first", final.a), ("second", final.b)):
         if broken := limit_broken(arm, limits):
             yield f"of the {name} side {broken}"
-
-
-WAYS: Mapping[type, Callable[[Asked], Found]] = {
-    Pair: pair,
-    Count: count,
-    Said: said,
-    Recipe: recipe,
-    Raised: raised,
-    Clients: clients,
-    Stat: stat,
-    Arithmetic: arithmetic,
-}

@@ -6,15 +6,12 @@ from typing import Any
 
 from httpdyno import __version__
 from httpdyno.book.advice import AdviceHere
-from httpdyno.book.declared import way_of
-from httpdyno.book.experiment import WORDS, Experiment
+from httpdyno.book.axis import axis_of, marks, own_axis, zones
+from httpdyno.book.document import book_json
+from httpdyno.book.experiment import WORDS, Experiment, way_of
 from httpdyno.book.result import Now
 from httpdyno.book.rule import RULE_NOTES, RULE_ROWS
-from httpdyno.report.book.advice_text import TITLE
-from httpdyno.report.book.axis import axis_of, marks, own_axis, zones
-from httpdyno.report.book.json import book_json
-from httpdyno.report.book.text import way_words
-from httpdyno.report.book.words import borders_words, day, why
+from httpdyno.book.text import ADVICE_TITLE, borders_words, day, way_words, why
 from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.report.shared.template import rendered
 from httpdyno.units import format_duration
@@ -41,7 +38,7 @@ def book_html(
     # Each measurement once: the same data printed again is shown with the result of the other.
     own = [each for each in experiments if not each.same_as]
     results = [found[each.name] for each in own if each.name in found]
-    words = Counter(now.word for now in results)
+    words = Counter(now.verdict for now in results)
     years = sorted(each.year for each in experiments)
     values = {
         "version": __version__,
@@ -56,7 +53,7 @@ def book_html(
         "words": [(word, kind_of(word), words[word]) for word in WORDS if words[word]],
         "machines": _machines(results),
         "dates": sorted({day(now) for now in results}),
-        "advice_title": TITLE,
+        "advice_title": ADVICE_TITLE,
         "advice": [_advice_row(here) for here in advice],
         "n_advised": sum(here.now is not None for here in advice),
     }
@@ -85,8 +82,8 @@ def _overview(experiments: Sequence[Experiment], found: Mapping[str, Now]) -> di
             {
                 "name": each.name,
                 "title": each.title,
-                "word": now.word if now else "",
-                "kind": kind_of(now.word) if now else "open",
+                "word": now.verdict if now else "",
+                "kind": kind_of(now.verdict) if now else "open",
                 "bar": marks(axis, each.then, now),
                 "words": _in_words(each, now),
                 "counted": _counted(each, now),
@@ -117,7 +114,7 @@ def _machines(results: Sequence[Now]) -> list[dict[str, Any]]:
         here = [now for now in results if now.host == host]
         last = max(here, key=lambda now: now.measured_at)
         card = card_rows(last.machine)
-        servers = sorted({now.version for now in here if now.version})
+        servers = sorted({now.server for now in here if now.server})
         machines.append({"host": host, "card": card, "servers": servers, "n": len(here)})
     return machines
 
@@ -149,11 +146,11 @@ def _row(each: Experiment, reason: str, now: Now | None) -> dict[str, Any]:
     axis = own_axis(each.then, now)
     return {
         **row,
-        "word": now.word,
-        "kind": kind_of(now.word),
+        "word": now.verdict,
+        "kind": kind_of(now.verdict),
         "now": now.says,
         "because": why(one, now),
-        "moved": now.moved,
+        "moved": now.evidence,
         "bar": marks(axis, each.then, now) if axis else None,
         "zones": zones(axis, each.then) if axis else (),
         "provenance": _provenance(now),

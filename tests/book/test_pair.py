@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
-from tests.cli.book_asked import BY_NAME, FEWEST, asked
+from tests.book.asked import BY_NAME, FEWEST, asked, host
 from tests.report import sample
 from tests.report.sample_figures import with_figures
 
+from httpdyno.book import pair as comparing
 from httpdyno.book.experiment import Pair, Then
+from httpdyno.book.pair import of_outcome, pair
 from httpdyno.catalog import open_study
-from httpdyno.cli import book_ways
 from httpdyno.errors import TargetError
 from httpdyno.metrics.table import named
 from httpdyno.model import Caveat, Look, Plan, RatioInterval
@@ -37,8 +38,8 @@ def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(ch
     interval = final.ratios["throughput"]
     each = structs.replace(BY_NAME["mod-cgi-baseline"], then=Then(says="", ratio=interval.ratio))
     way = Pair(study="fake")
-    found = book_ways.of_outcome(each, way, structs.replace(outcome, final=final))
-    assert found.word == word
+    found = of_outcome(each, way, structs.replace(outcome, final=final))
+    assert found.verdict == word
     if word == "cannot tell":
         assert (found.says, "ratio" in found.figures) == (final.reason, False)
 
@@ -79,7 +80,7 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
     )
     way = Pair(study="fake", metric=metric)
     each = BY_NAME["mod-cgi-baseline"]
-    assert words in book_ways.of_outcome(each, way, structs.replace(outcome, final=final)).says
+    assert words in of_outcome(each, way, structs.replace(outcome, final=final)).says
 
 
 def test_what_the_comparison_doubts_stands_beside_what_was_seen():
@@ -88,10 +89,8 @@ def test_what_the_comparison_doubts_stands_beside_what_was_seen():
     limited = Caveat(kind="client_limited", message="in 8 of 12 windows the client was the limit")
     final = structs.replace(outcome.final, per_start_ratio=(1.3,) * FEWEST, caveats=(limited,))
     way = Pair(study="fake")
-    found = book_ways.of_outcome(
-        BY_NAME["mod-cgi-baseline"], way, structs.replace(outcome, final=final)
-    )
-    assert limited.message in found.figures["moved"]
+    found = of_outcome(BY_NAME["mod-cgi-baseline"], way, structs.replace(outcome, final=final))
+    assert limited.message in found.figures["evidence"]
 
 
 def test_what_the_reason_rests_on_comes_first_and_a_side_that_fails_says_so():
@@ -106,9 +105,9 @@ def test_what_the_reason_rests_on_comes_first_and_a_side_that_fails_says_so():
             outcome.final.b, look=structs.replace(look, cpu_s=1.9), error_ratio=0.002
         ),
     )
-    each = structs.replace(BY_NAME["mod-cgi-baseline"], evidence=("cores that the server used",))
-    found = book_ways.of_outcome(each, Pair(study="fake"), structs.replace(outcome, final=final))
-    seen = found.figures["moved"]
+    each = structs.replace(BY_NAME["mod-cgi-baseline"], evidence=("server_cores",))
+    found = of_outcome(each, Pair(study="fake"), structs.replace(outcome, final=final))
+    seen = found.figures["evidence"]
     assert seen[0] == "cores that the server used 0.5 → 1.9 of 2"
     # Once, though it moved.
     assert sum(line.startswith("cores that the server used") for line in seen) == 1
@@ -123,11 +122,9 @@ def test_a_comparison_that_is_broken_off_is_no_result(monkeypatch):
         plans.append(plan)
         return outcome
 
-    monkeypatch.setattr(book_ways, "study_here", lambda _name: sample.ladder().plan.study)
-    monkeypatch.setattr(book_ways, "outcome_of", outcome_of)
-    ask = asked("mod-cgi-baseline", way=Pair(study="fake"))
+    monkeypatch.setattr(comparing, "study_here", lambda _name: sample.ladder().plan.study)
     with pytest.raises(KeyboardInterrupt):
-        book_ways.pair(ask)
+        pair(asked("mod-cgi-baseline", by=host(outcome_of)), Pair(study="fake"))
     [plan] = plans
     assert plan.study.budget_s == 60.0
     assert plan.borders == pytest.approx((26.3**0.1, 26.3 / 2, 26.3 * 2))
@@ -143,12 +140,12 @@ def test_a_configuration_beside_takes_its_time_of_the_budget_and_is_told(monkeyp
     def refuse(_study, at):
         raise TargetError(f"it did not come up with {at}")
 
-    monkeypatch.setattr(book_ways, "study_here", lambda _name: sample.ladder().plan.study)
-    monkeypatch.setattr(book_ways, "outcome_of", outcome_of)
-    monkeypatch.setattr(book_ways, "server_of", refuse)
-    found = book_ways.pair(asked("mod-cgi-baseline", way=Pair(study="fake", beside={"n": 1})))
-    assert found.figures["moved"][-1] == "with n=1: it did not come up with {'n': 1}"
-    assert plans[0].study.budget_s == 60.0 - book_ways._BESIDE_S
+    monkeypatch.setattr(comparing, "study_here", lambda _name: sample.ladder().plan.study)
+    monkeypatch.setattr(comparing, "server_of", refuse)
+    way = Pair(study="fake", beside={"n": 1})
+    found = pair(asked("mod-cgi-baseline", by=host(outcome_of)), way)
+    assert found.figures["evidence"][-1] == "with n=1: it did not come up with {'n': 1}"
+    assert plans[0].study.budget_s == 60.0 - comparing._BESIDE_S
 
 
 def test_a_configuration_beside_is_asked_what_its_knobs_of_the_load_say(monkeypatch):
@@ -160,20 +157,20 @@ def test_a_configuration_beside_is_asked_what_its_knobs_of_the_load_say(monkeypa
 
     running = SimpleNamespace(addresses=["127.0.0.1:1"], networks=[""])
     up = SimpleNamespace(running=running)
-    monkeypatch.setattr(book_ways, "server_of", lambda _study, _at: nullcontext(up))
-    monkeypatch.setattr(book_ways, "start_load", start_load)
+    monkeypatch.setattr(comparing, "server_of", lambda _study, _at: nullcontext(up))
+    monkeypatch.setattr(comparing, "start_load", start_load)
     way = Pair(study="keep-alive", beside={"objects": 2})
-    said = book_ways._beside(open_study(way.study), way, seed=1)
+    said = comparing._beside(open_study(way.study), way, seed=1)
     assert said == "with objects=2: that was all"
     assert asked_for == [["/page", "/1.css", "/2.css"]]
 
 
 @pytest.mark.real_server("apache2")
 def test_a_configuration_beside_is_loaded_for_some_seconds(monkeypatch):
-    monkeypatch.setattr(book_ways, "_BESIDE_S", 1.0)
+    monkeypatch.setattr(comparing, "_BESIDE_S", 1.0)
     way = BY_NAME["mrpc-one-and-ten-light"].way
     assert isinstance(way, Pair)
-    said = book_ways._beside(open_study(way.study), way, seed=1)
+    said = comparing._beside(open_study(way.study), way, seed=1)
     assert re.fullmatch(
         r"with MaxConnectionsPerChild=1: [\d.,]+ requests/s.*; one start, 1\.00 s", said
     )
@@ -201,8 +198,8 @@ def test_memory_that_moved_is_evidence():
     )
     way = Pair(study="fake", metric="pss_bytes")
     each = BY_NAME["preload-cgi-methods-memory"]
-    found = book_ways.of_outcome(each, way, structs.replace(outcome, final=final))
-    assert found.figures["moved"][:2] == (
+    found = of_outcome(each, way, structs.replace(outcome, final=final))
+    assert found.figures["evidence"][:2] == (
         "private memory of a process 3.10 MiB → 2.20 MiB",
         "memory that processes share, counted once 15.2 MiB → 22.4 MiB (no claim)",
     )

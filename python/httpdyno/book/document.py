@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from httpdyno.book.advice import AdviceHere, Told
-from httpdyno.book.declared import way_of
-from httpdyno.book.experiment import Experiment
+import msgspec
+
+from httpdyno.book.advice import AdviceHere
+from httpdyno.book.experiment import Experiment, way_of
 from httpdyno.book.result import Now
 from httpdyno.book.rule import RULE, borders
-from httpdyno.report.book.words import why
+from httpdyno.book.text import why
 
 
 def book_json(
@@ -64,31 +65,8 @@ def experiment_json(
             "is_flat": then.is_flat,
             "borders": list(borders(then)) if then.ratio is not None else None,
         },
-        "now": _now(one, now),
+        "now": {**_record(now), "because": why(one, now) or None} if now else None,
         "measured_at": now.measured_at if now else None,
-    }
-
-
-def _now(one: Experiment, now: Now | None) -> dict[str, Any] | None:
-    if now is None:
-        return None
-    return {
-        "verdict": now.word,
-        "says": now.says,
-        "ratio": now.ratio,
-        "low": now.low,
-        "high": now.high,
-        "count": now.count,
-        "n_starts": now.n_starts,
-        "because": why(one, now) or None,
-        "evidence": list(now.moved),
-        "run_id": now.run_id or None,
-        "seed": now.seed,
-        "host": now.host,
-        "machine": dict(now.machine),
-        "server": now.version or None,
-        "command": now.command,
-        "duration_s": now.duration_s,
     }
 
 
@@ -106,24 +84,16 @@ def advice_json(here: AdviceHere) -> dict[str, Any]:
         "runnable": not here.reason,
         "reason": here.reason or None,
         "budget_s": here.budget_s,
-        "now": None if now is None else _told(now),
+        "now": _record(now) if now else None,
         "measured_at": now.measured_at if now else None,
     }
 
 
-def _told(now: Told) -> dict[str, Any]:
+def _record(now: msgspec.Struct) -> dict[str, Any]:
+    """Return a result's own fields, of which the empty ones are null."""
+    fields = {name: getattr(now, name) for name in now.__struct_fields__}
     return {
-        "claim": now.claim,
-        "verdict": now.verdict,
-        "says": now.says,
-        "metric": now.metric or None,
-        "ratio": now.ratio,
-        "low": now.low,
-        "high": now.high,
-        "confidence": now.confidence,
-        "n_starts": now.n_starts,
-        "run_id": now.run_id,
-        "seed": now.seed,
-        "host": now.host,
-        "server": now.version or None,
+        name: None if value == "" else msgspec.to_builtins(value)
+        for name, value in fields.items()
+        if name not in {"name", "measured_at"}
     }

@@ -9,38 +9,42 @@ from tests.report.page import parsed, shown
 from tests.report.plain import plain_text
 
 from httpdyno.book.advice import Advice, AdviceHere, Told
-from httpdyno.book.declared import experiments, way_of
-from httpdyno.book.experiment import Then
+from httpdyno.book.axis import axis_of, marks, zones
+from httpdyno.book.document import book_json
+from httpdyno.book.experiment import Then, experiments, way_of
+from httpdyno.book.page import book_html
 from httpdyno.book.result import Now
-from httpdyno.report.book.advice_text import advice_sheet, advice_summary, listed_advice
-from httpdyno.report.book.axis import axis_of, marks, zones
-from httpdyno.report.book.html import book_html
-from httpdyno.report.book.json import book_json
-from httpdyno.report.book.text import listed, sheet
+from httpdyno.book.text import advice_sheet, advice_summary, listed, listed_advice, sheet
 
 BY_NAME = {each.name: each for each in experiments()}
 CGI = BY_NAME["mod-cgi-baseline"]
 NOW = Now(
     name="mod-cgi-baseline",
-    word="holds, larger",
+    verdict="holds, larger",
     says="throughput 77 × (71 … 84; 8 starts): 124 → 9,550 requests/s",
     measured_at="2026-01-02T03:04:05+00:00",
     duration_s=61.0,
     host="2 × some processor, Linux 6.1",
-    version="Apache/2.4",
+    server="Apache/2.4",
     ratio=77.0,
     low=71.0,
     high=84.0,
     n_starts=8,
-    moved=("processes begun a second on this machine 120 → 0.0",),
+    evidence=("processes begun a second on this machine 120 → 0.0",),
     run_id="r1",
     seed=4,
     command="httpdyno book run mod-cgi-baseline",
 )
-ARTEFACT = msgspec.structs.replace(NOW, name="maxclients-ten-light", word="was an artefact")
+ARTEFACT = msgspec.structs.replace(NOW, name="maxclients-ten-light", verdict="was an artefact")
 FOUND = {NOW.name: NOW, ARTEFACT.name: ARTEFACT}
 UNTOLD = msgspec.structs.replace(
-    NOW, name="all-children-alive", word="cannot tell", ratio=1.04, low=0.92, high=1.18, moved=()
+    NOW,
+    name="all-children-alive",
+    verdict="cannot tell",
+    ratio=1.04,
+    low=0.92,
+    high=1.18,
+    evidence=(),
 )
 COUNTED = msgspec.structs.replace(
     NOW,
@@ -51,10 +55,10 @@ COUNTED = msgspec.structs.replace(
     high=None,
     count=6.0,
     run_id="",
-    moved=(),
+    evidence=(),
 )
 EQUAL = msgspec.structs.replace(
-    NOW, name="httperf-sample", word="holds", ratio=1.0, low=1.0, high=1.0
+    NOW, name="httperf-sample", verdict="holds", ratio=1.0, low=1.0, high=1.0
 )
 OPEN = msgspec.structs.replace(
     NOW, name="mrpc-sweep", ratio=0.002, low=1e-5, high=None, host="4 × another, Linux 6.2"
@@ -121,7 +125,7 @@ def test_what_was_seen_instead_is_the_reason_of_an_artefact():
     # And why it is not seen today.
     assert f"{each.artefact}; {each.because}" in text
     static = BY_NAME["call-overhead-heavy-sub"]
-    less = msgspec.structs.replace(ARTEFACT, name=static.name, word="holds, smaller")
+    less = msgspec.structs.replace(ARTEFACT, name=static.name, verdict="holds, smaller")
     assert static.artefact not in flat(sheet(static, static, less, ""))
 
 
@@ -204,7 +208,7 @@ def test_a_page_is_well_formed_leads_only_within_itself_and_runs_no_script(found
 
 
 def test_what_a_server_says_stays_text():
-    evil = msgspec.structs.replace(NOW, says=EVIL, host=EVIL, version=EVIL, moved=(EVIL,))
+    evil = msgspec.structs.replace(NOW, says=EVIL, host=EVIL, server=EVIL, evidence=(EVIL,))
     said = msgspec.structs.replace(TOLD, says=EVIL, host=EVIL, badge=EVIL)
     here = msgspec.structs.replace(ADVICE[0], now=said, reason=EVIL)
     page = book_html(experiments(), REASONS, {NOW.name: evil}, [here])
@@ -214,8 +218,8 @@ def test_what_a_server_says_stays_text():
 
 def test_a_sentence_is_no_reason_for_what_it_does_not_explain():
     each = BY_NAME["disk-cache-dynamic-php"]
-    held = msgspec.structs.replace(NOW, name=each.name, word="holds")
-    gone = msgspec.structs.replace(held, word="no longer")
+    held = msgspec.structs.replace(NOW, name=each.name, verdict="holds")
+    gone = msgspec.structs.replace(held, verdict="no longer")
     assert each.because in flat(sheet(each, each, held, ""))
     assert each.because not in flat(sheet(each, each, gone, ""))
 
