@@ -22,7 +22,7 @@ from httpdyno.errors import (
 )
 from httpdyno.servers.run import leftovers
 
-HEAVY = ("altair", "alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
+HEAVY = ("alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
 
 
 @pytest.fixture
