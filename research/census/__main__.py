@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from httpdyno.telemetry.census.record import Census
-from httpdyno.telemetry.census.taken import N_REQUESTS, census_of
 from tests.commands import exit_on_signals
 from tests.real.foreground import free_port, started_in
 from tests.real.sites.walked import URL_PATH, WAYS, walked_site
@@ -29,6 +27,13 @@ from tests.real.sites.walked import URL_PATH, WAYS, walked_site
 from httpdyno.errors import HttpdynoError
 from httpdyno.load.one_by_one import OneByOne
 from httpdyno.load.target import parse_url
+from httpdyno.telemetry.syscalls.count import (
+    Census,
+)
+from httpdyno.telemetry.syscalls.strace import (
+    N_REQUESTS,
+    census_of,
+)
 
 BOOK = {
     "AllowOverride All": (5, 4),
