@@ -18,7 +18,7 @@ from tests.load.origin import Origin, origin
 from tests.store.postgresql import FOLDERS
 from tests.verdict import Counts
 
-from httpdyno.servers.evaluator.process import close_all
+from httpdyno.servers.sandbox.evaluator import close_all
 
 pytest_plugins = ["pytester", "tests.disturbed"]
 

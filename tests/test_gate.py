@@ -12,7 +12,7 @@ from tests import commands, gate, rust
 from tests.gate import Gate
 from tests.verdict import Counts
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 FINE = (sys.executable, "-c", "")
 WRONG = (sys.executable, "-c", "print('what is wrong'); raise SystemExit(3)")
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from tests.verdict import Counts
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 file = next(word.partition("=")[2] for word in sys.argv if word.startswith("--count-into="))
 Counts(passed=5, skipped=2, tried_again=1).write(Path(file))

@@ -16,7 +16,7 @@ from httpdyno.experiment.one_start import one_start, start_of_two
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
-from httpdyno.servers.limit_group import limits_complaint
+from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.study.file import load_study
 
 ROOT = Path(__file__).parents[2]
