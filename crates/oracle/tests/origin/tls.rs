@@ -1,21 +1,18 @@
 //! Doors with TLS: versions, certificates, resumption, delays, and ways to break.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod client;
-#[path = "client/tls.rs"]
-mod tls;
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
-use client::{End, HEAD, MS_NS, ask, expect_answer, read_answer, read_to_end, wait_for, whole};
+use crate::client::tls::{Client, Stream, secure};
+use crate::client::{
+    End, HEAD, MS_NS, ask, expect_answer, read_answer, read_to_end, wait_for, whole,
+};
 use httpdyno_oracle::{
     Authority, Door, Handshakes, Oracle, OracleConfig, Place, Reception, TlsOptions, TlsVersions,
     body, monotonic_ns,
 };
 use rustls::{HandshakeKind, ProtocolVersion};
 use socket2::SockRef;
-use tls::{Client, Stream, secure};
 
 fn tls_door() -> Door {
     Door::tls(Place::Tcp("127.0.0.1:0".parse().unwrap()))
@@ -87,7 +84,7 @@ fn answers_are_the_same_within_tls() {
     let secured_ns = connection.secured_ns.unwrap();
     assert!(connection.accepted_ns < secured_ns && secured_ns < arrivals[0].at_ns);
     // The plain door is next to it, and has no part in all this.
-    client::check(&oracle, ("GET", "/"), &whole(), End::Open);
+    crate::client::check(&oracle, ("GET", "/"), &whole(), End::Open);
     assert_eq!(handshakes(&oracle).full, 1);
 }
 
@@ -304,7 +301,7 @@ fn a_slow_reader_of_tls_gets_all_of_it() {
 fn a_client_that_leaves_amid_the_handshake_is_a_failure_and_no_harm() {
     let oracle = start();
     for bytes in [&[][..], &[22, 3, 1], b"GET / HTTP/1.1\r\n\r\n"] {
-        let mut stream = client::connect(oracle.tls_addr().unwrap());
+        let mut stream = crate::client::connect(oracle.tls_addr().unwrap());
         stream.write_all(bytes).unwrap();
         drop(stream);
     }

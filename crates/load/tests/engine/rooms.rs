@@ -1,8 +1,6 @@
 //! The rooms of the engine's source: who uses whom is as the table in `lib.rs` says, and no
 //! modules use each other in a circle.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,17 +1,14 @@
 //! Latencies of the open loop are those that the server's own log and the schedule give, also
 //! when the server stalls; and the rate is the rate.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{Arm, LoadSpec, Request, WindowResult};
-use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
-use rig::{
+use crate::rig::{
     PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, run_one, start, timed,
     unless_disturbed,
 };
+use httpdyno_load::{Arm, LoadSpec, Request, WindowResult};
+use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
 
 /// An arm whose every request has a name of its own, so that the log tells them apart.
 fn named(oracle: &Oracle, n: usize) -> Arm {
@@ -108,7 +105,7 @@ fn the_wait_for_a_connection_is_in_the_latency_and_told_apart() {
         slow.map(|(_, count)| count).sum::<u64>()
     };
     unless_disturbed(|| {
-        let oracle = rig::oracle();
+        let oracle = crate::rig::oracle();
         let result = disturbed(&oracle, 2, |oracle| oracle.hold(pause));
         assert!(slow(&result.lateness) >= 90, "{}", brief(&result));
         assert!(slow(&result.latency) >= 95, "{}", brief(&result));
@@ -119,7 +116,7 @@ fn the_wait_for_a_connection_is_in_the_latency_and_told_apart() {
 
 #[test]
 fn a_closed_loop_sees_a_stall_once_per_connection_and_claims_no_lateness() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = counted(arm(&oracle, &["/fixed/2ms"]), 400);
     let run = start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
@@ -169,7 +166,7 @@ fn percentiles_are_true_for_every_kind_of_bad_server() {
 #[test]
 fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
     unless_disturbed(|| {
-        let oracle = rig::oracle();
+        let oracle = crate::rig::oracle();
         oracle.stall_accept(Duration::from_millis(200));
         let spec = counted(named(&oracle, 250), 250);
         let spec = LoadSpec {
@@ -189,7 +186,7 @@ fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
 fn the_rate_at_the_server_is_the_rate_asked_for() {
     for (threads, measure_s) in [(1, 2.0), (2, 1.0)] {
         unless_disturbed(|| {
-            let oracle = rig::oracle();
+            let oracle = crate::rig::oracle();
             let spec = timed(arm(&oracle, &["/"]), measure_s);
             let result =
                 run_one(&LoadSpec { arrival: arrival(1000.0), connections: 16, threads, ..spec });
@@ -217,10 +214,10 @@ fn the_rate_at_the_server_is_the_rate_asked_for() {
 fn what_was_due_before_the_end_is_sent_however_late_the_client_wakes() {
     // So fast a schedule that each window ends between two due times: the client cannot but
     // wake after the end now and then. Its lateness is its own, and no error of the server.
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let mut spec = timed(arm(&oracle, &["/"]), 0.01);
     spec.windows = vec![spec.windows[0]; 60];
-    let results = rig::run(&LoadSpec { arrival: arrival(4000.0), connections: 64, ..spec });
+    let results = crate::rig::run(&LoadSpec { arrival: arrival(4000.0), connections: 64, ..spec });
     for result in results {
         assert_eq!((result.offered, errors(&result)), (40, vec![]), "window {}", result.index);
     }
@@ -228,7 +225,7 @@ fn what_was_due_before_the_end_is_sent_however_late_the_client_wakes() {
 
 #[test]
 fn a_request_that_waited_for_a_connection_times_out_at_its_age() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = counted(arm(&oracle, &["/fault/never"]), 60);
     let spec = LoadSpec { arrival: arrival(200.0), connections: 1, timeout_s: 0.1, ..spec };
     let result = run_one(&spec);
@@ -241,7 +238,7 @@ fn a_request_that_waited_for_a_connection_times_out_at_its_age() {
 
 #[test]
 fn patience_does_not_wait_for_the_server_to_say_something() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let run =
         start(&LoadSpec { timeout_s: 0.1, ..counted(arm(&oracle, &["/fault/never"]), 4) }, None);
     let begun = Instant::now();

@@ -1,12 +1,11 @@
 //! Sessions, cookies, and answers that tell the request.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod client;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use client::{End, HEAD, ask, connect, expect_answer, read_answer, read_to_end, start, whole};
+use crate::client::{
+    End, HEAD, ask, connect, expect_answer, read_answer, read_to_end, start, whole,
+};
 use httpdyno_oracle::{Behaviour, body};
 
 /// Ask with a `Cookie` field; return the values of the answer's `Set-Cookie` fields.

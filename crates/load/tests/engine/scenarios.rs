@@ -1,14 +1,13 @@
 //! Thirty and more ways in which a server can misbehave, each in its own bucket, and nothing lost:
 //! what was offered is what was completed and what failed, and the server saw as many.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use crate::rig::{
+    all_timed_out, arrival, brief, counted, ensure, errors, run_one, unless_disturbed,
+};
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request, Tls, TlsVersions, WindowResult};
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place, Reception};
-use rig::{all_timed_out, arrival, brief, counted, ensure, errors, run_one, unless_disturbed};
 
 const N: u64 = 12;
 
@@ -73,8 +72,8 @@ const FAULTS: [(&str, Option<ErrorKind>); 22] = [
 #[test]
 fn each_fault_of_an_answer_ends_in_its_own_bucket() {
     for (fault, expected) in FAULTS {
-        let oracle = rig::oracle();
-        let arm = rig::arm(&oracle, &[&format!("/fault/{fault}")]);
+        let oracle = crate::rig::oracle();
+        let arm = crate::rig::arm(&oracle, &[&format!("/fault/{fault}")]);
         for (way, spec) in ways(&arm) {
             let case = format!("{fault} at {way}");
             // A connection that the server closed behind an answer is told apart elsewhere: here
@@ -101,8 +100,8 @@ fn an_answer_that_comes_before_the_request_is_whole_counts_as_what_it_is() {
         ("early-413-reset", &[ErrorKind::WrongStatus, ErrorKind::Reset]),
         ("reset-in-request", &[ErrorKind::Reset]),
     ] {
-        let oracle = rig::oracle();
-        let mut arm = rig::arm(&oracle, &[&format!("/fault/{fault}")]);
+        let oracle = crate::rig::oracle();
+        let mut arm = crate::rig::arm(&oracle, &[&format!("/fault/{fault}")]);
         arm.requests[0].method = "POST".to_owned();
         arm.requests[0].body = vec![b'x'; 1 << 20];
         for (way, spec) in ways(&arm) {

@@ -1,16 +1,13 @@
 //! What a window's result tells of the way there: phases, parts, batches, traces, looks at it.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{ErrorKind, Live, LoadSpec, Request, Slow, Window};
-use httpdyno_oracle::{Oracle, OracleConfig};
-use rig::{
+use crate::rig::{
     PATIENCE, arm, arrival, brief, counted, ensure, finish, run, run_one, start, timed,
     unless_disturbed,
 };
+use httpdyno_load::{ErrorKind, Live, LoadSpec, Request, Slow, Window};
+use httpdyno_oracle::{Oracle, OracleConfig};
 
 const MS: u64 = 1_000_000;
 
@@ -38,7 +35,7 @@ fn the_time_to_connect_is_told_apart_where_a_backlog_overflows() {
 
 #[test]
 fn the_wait_for_a_connection_is_the_clients_queue() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = open(counted(arm(&oracle, &["/fixed/20ms"]), 40));
     let result = run_one(&LoadSpec { connections: 1, ..spec });
     // 200/s at 50/s: the last of 40 waits for 39 times 15 ms.
@@ -50,7 +47,7 @@ fn the_wait_for_a_connection_is_the_clients_queue() {
 
 #[test]
 fn parts_by_request_tell_the_dear_from_the_cheap_and_the_failing() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let paths = ["/", "/fixed/30ms", "/status/500"];
     for spec in [counted(arm(&oracle, &paths), 60), open(counted(arm(&oracle, &paths), 60))] {
         let result = run_one(&spec);
@@ -66,7 +63,7 @@ fn parts_by_request_tell_the_dear_from_the_cheap_and_the_failing() {
 
 #[test]
 fn a_table_of_hundreds_is_counted_whole_and_has_latencies_for_its_first() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let requests: Vec<Request> =
         (0..300).map(|n| Request::get("oracle.test", &format!("/?n={n}"))).collect();
     let arm = httpdyno_load::Arm::new(oracle.addr().to_string(), requests);
@@ -80,7 +77,7 @@ fn a_table_of_hundreds_is_counted_whole_and_has_latencies_for_its_first() {
 
 #[test]
 fn arms_with_tables_of_different_lengths_have_their_own_parts() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let arms = vec![arm(&oracle, &["/", "/fixed/1ms", "/bytes/9"]), arm(&oracle, &["/"])];
     let windows = [0, 1, 0].map(|arm| Window {
         arm,
@@ -89,14 +86,14 @@ fn arms_with_tables_of_different_lengths_have_their_own_parts() {
         n_requests: 30,
         credit: None,
     });
-    let results = run(&rig::spec(arms, windows.to_vec()));
+    let results = run(&crate::rig::spec(arms, windows.to_vec()));
     let lengths: Vec<usize> = results.iter().map(|result| result.by_request.len()).collect();
     assert_eq!(lengths, [3, 1, 3]);
 }
 
 #[test]
 fn the_slow_are_told_apart_from_the_usual() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let slow = Slow { ratio: 0.5, bytes_per_s: 20_000.0, receive_buffer_bytes: 4096 };
     let spec = counted(arm(&oracle, &["/bytes/4000"]), 20);
     let result = run_one(&LoadSpec { slow: Some(slow), ..spec });
@@ -110,7 +107,7 @@ fn the_slow_are_told_apart_from_the_usual() {
 
 #[test]
 fn requests_that_were_given_up_are_lower_bounds_in_the_latency() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let never = timed(arm(&oracle, &["/fault/never"]), 0.4);
     // Two are on connections, the others wait: for their patience, or for the window's end.
     let waiting = LoadSpec { connections: 2, timeout_s: 0.15, ..open(never.clone()) };
@@ -133,7 +130,7 @@ fn requests_that_were_given_up_are_lower_bounds_in_the_latency() {
 
 #[test]
 fn batches_show_when_the_server_stood_still() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = open(timed(arm(&oracle, &["/"]), 1.0));
     let run = start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
@@ -155,10 +152,11 @@ fn batches_show_when_the_server_stood_still() {
 
 #[test]
 fn the_first_requests_are_traced_instant_by_instant_over_all_threads() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let lead_in_s = 0.1;
     let window = Window { arm: 0, lead_in_s, measure_s: 0.5, n_requests: 0, credit: None };
-    let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms", "/status/500"])], vec![window; 2]);
+    let spec =
+        crate::rig::spec(vec![arm(&oracle, &["/fixed/1ms", "/status/500"])], vec![window; 2]);
     let spec = LoadSpec { threads: 2, n_traced: 60, ..open(spec) };
     for result in run(&spec) {
         let trace = result.trace.as_ref().unwrap();
@@ -181,7 +179,7 @@ fn the_first_requests_are_traced_instant_by_instant_over_all_threads() {
 
 #[test]
 fn in_a_closed_loop_the_first_to_be_taken_up_are_traced() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = counted(arm(&oracle, &["/", "/fixed/20ms"]), 50);
     let result = run_one(&LoadSpec { n_traced: 1000, ..spec });
     let trace = result.trace.unwrap();
@@ -194,7 +192,7 @@ fn in_a_closed_loop_the_first_to_be_taken_up_are_traced() {
 
 #[test]
 fn a_window_can_be_looked_at_while_it_is_under_way() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = LoadSpec { threads: 2, ..open(timed(arm(&oracle, &["/"]), 1.5)) };
     unless_disturbed(|| {
         let run = start(&spec, None).unwrap();
@@ -221,7 +219,7 @@ fn a_window_can_be_looked_at_while_it_is_under_way() {
 
 #[test]
 fn a_look_at_a_silent_server_shows_what_is_in_flight() {
-    let oracle = rig::oracle();
+    let oracle = crate::rig::oracle();
     let spec = LoadSpec { timeout_s: 1.0, ..timed(arm(&oracle, &["/fault/never"]), 0.8) };
     let run = start(&spec, None).unwrap();
     let mut most = 0;

@@ -1,5 +1,6 @@
 //! A plain client: what it sees, to the byte, and how the connection ends.
-#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+pub(crate) mod tls;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,13 +1,9 @@
 //! Each behaviour, byte for byte, as a plain client sees it.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod client;
-
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use client::{BODY, End, HEAD, ask, check, connect, expect_answer, read_to_end, start};
+use crate::client::{BODY, End, HEAD, ask, check, connect, expect_answer, read_to_end, start};
 use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, body};
 
 #[test]

@@ -1,17 +1,14 @@
 //! However a run ends, each request that was offered is in exactly one count.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{ErrorKind, LoadSpec, Run};
-use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, Service};
-use rig::{
+use crate::rig::{
     PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, oracle, run_one, start, timed,
     unless_disturbed,
 };
+use httpdyno_load::{ErrorKind, LoadSpec, Run};
+use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, Service};
 
 fn wait_for(run: &Run, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

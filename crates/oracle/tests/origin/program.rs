@@ -1,7 +1,5 @@
 //! The program: its first line, its log over HTTP, and its ends.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,10 +1,7 @@
 //! A credited window tells the rate of a closed loop whatever the phase in which it catches it.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
 
-mod rig;
-
+use crate::rig::{arm, brief, ensure, oracle, run_one, unless_disturbed};
 use httpdyno_load::{Credit, LoadSpec, Think, Users, Window, WindowResult};
-use rig::{arm, brief, ensure, oracle, run_one, unless_disturbed};
 
 fn credited(spread_s: f64, lead_in_s: f64, measure_s: f64) -> Window {
     let credit = Some(Credit { spread_s, tail_s: 2.0 });
@@ -30,7 +27,7 @@ fn a_constant_latency_does_not_alias_with_the_window() {
         for threads in [1, 2] {
             let spec = LoadSpec {
                 threads,
-                ..rig::spec(vec![arm(&oracle, &[path])], vec![credited(spread_s, 0.1, 0.25)])
+                ..crate::rig::spec(vec![arm(&oracle, &[path])], vec![credited(spread_s, 0.1, 0.25)])
             };
             unless_disturbed(|| {
                 let result = run_one(&spec);
@@ -55,7 +52,7 @@ fn pauses_and_pages_belong_to_the_cycle() {
     pages.steps.truncate(1);
     pages.steps[0].objects = vec![1, 1];
     let users = Users { think: Think::Fixed { s: 0.05 }, ..Users::PLAIN };
-    let spec = LoadSpec { users, ..rig::spec(vec![pages], vec![credited(0.1, 0.1, 0.23)]) };
+    let spec = LoadSpec { users, ..crate::rig::spec(vec![pages], vec![credited(0.1, 0.1, 0.23)]) };
     unless_disturbed(|| {
         let result = run_one(&spec);
         // A page is 20 ms and twice 10 ms on its one connection, then 50 ms of pause.
@@ -70,7 +67,8 @@ fn pauses_and_pages_belong_to_the_cycle() {
 #[test]
 fn load_goes_on_until_each_user_has_passed_the_end_and_no_longer_than_asked() {
     let oracle = oracle();
-    let slow = rig::spec(vec![arm(&oracle, &["/fixed/400ms"])], vec![credited(0.0, 0.05, 0.1)]);
+    let slow =
+        crate::rig::spec(vec![arm(&oracle, &["/fixed/400ms"])], vec![credited(0.0, 0.05, 0.1)]);
     let result = run_one(&slow);
     let cycles = result.cycles.unwrap();
     assert_eq!((cycles.open, cycles.starved), (0, 0), "{cycles:?}");
@@ -90,9 +88,10 @@ fn load_goes_on_until_each_user_has_passed_the_end_and_no_longer_than_asked() {
 #[test]
 fn users_begin_spread_over_time_in_a_way_that_seed_and_window_decide() {
     let oracle = oracle();
-    let spec = rig::spec(vec![arm(&oracle, &["/fixed/150ms"])], vec![credited(0.2, 0.0, 0.05); 2]);
+    let spec =
+        crate::rig::spec(vec![arm(&oracle, &["/fixed/150ms"])], vec![credited(0.2, 0.0, 0.05); 2]);
     let begins = |seed: u64| -> Vec<Vec<u64>> {
-        let results = rig::run(&LoadSpec { seed, ..spec.clone() });
+        let results = crate::rig::run(&LoadSpec { seed, ..spec.clone() });
         let first = |result: &WindowResult| -> Vec<u64> {
             let log = oracle.log_since(result.opened_ns);
             let at = log.arrivals.iter().take(4).map(|each| each.at_ns - result.opened_ns);
@@ -121,7 +120,7 @@ fn users_begin_spread_over_time_in_a_way_that_seed_and_window_decide() {
 #[test]
 fn a_window_that_was_not_asked_to_credits_nothing() {
     let oracle = oracle();
-    let result = run_one(&rig::timed(arm(&oracle, &["/"]), 0.05));
+    let result = run_one(&crate::rig::timed(arm(&oracle, &["/"]), 0.05));
     assert_eq!(result.cycles, None);
     assert!(result.measured_completed > 0, "{}", brief(&result));
 }

@@ -1,12 +1,9 @@
 //! Right answers of every form are completed, and counted to the byte.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::collections::BTreeSet;
 
+use crate::rig::{arm, counted, errors, oracle, run, run_one, spec, timed};
 use httpdyno_load::{Arm, LoadSpec, Request, Users, Window};
-use rig::{arm, counted, errors, oracle, run, run_one, spec, timed};
 
 const N: u64 = 40;
 
@@ -121,7 +118,7 @@ fn users_are_numbered_without_a_gap_over_all_threads() {
         let oracle = oracle();
         let all_new = Users { new_ratio: 1.0, ..Users::PLAIN };
         let spec = counted(arm(&oracle, &["/{user}"]), 60);
-        let arrival = rig::arrival(arrival);
+        let arrival = crate::rig::arrival(arrival);
         let result = run_one(&LoadSpec { threads, users: all_new, arrival, ..spec });
         let asked: Vec<u64> = {
             let arrivals = oracle.log().arrivals.into_iter();

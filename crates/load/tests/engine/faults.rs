@@ -1,16 +1,13 @@
 //! Each misbehaviour of a server ends in the kind of error that is named after it, every time.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
-use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
-use rig::{
+use crate::rig::{
     all_timed_out, arm, arrival, brief, counted, ensure, errors, oracle, run_one, timed,
     unless_disturbed,
 };
+use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
+use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
 use socket2::{Domain, Socket, Type};
 
 const N: u64 = 24;

@@ -1,16 +1,13 @@
 //! Each misbehaviour, byte for byte, as a plain client sees it.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod client;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use client::{
+use crate::client::{
     BODY, End, HEAD, MS_NS, ask, check, connect, expect_answer, read_answer, read_to_end,
 };
-use client::{start, wait_for, whole};
+use crate::client::{start, wait_for, whole};
 use httpdyno_oracle::{Behaviour, Oracle, body};
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234";
@@ -234,7 +231,7 @@ fn an_answer_can_wait_for_the_clients_end() {
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
     stream.shutdown(Shutdown::Write).unwrap();
-    stream.set_read_timeout(Some(client::PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(crate::client::PATIENCE)).unwrap();
     assert_eq!(read_to_end(&mut stream), (whole(), End::Fin));
     let mut stream = connect(oracle.addr());
     ask(&mut stream, "GET", "/fault/half-closed");

@@ -1,16 +1,15 @@
 //! Windows take turns over arms: on one server at a time, on connections that stay, with
 //! nothing in flight in between.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::rig::{
+    arm, arrival, brief, ensure, errors, finish, oracle, run, start, unless_disturbed,
+};
 use httpdyno_load::{ErrorKind, LoadSpec, Window, WindowResult};
 use httpdyno_oracle::{Arrival, Oracle, OracleConfig, Service, monotonic_ns};
-use rig::{arm, arrival, brief, ensure, errors, finish, oracle, run, start, unless_disturbed};
 
 /// Six windows over two arms, none in a regular order.
 const ORDER: [usize; 6] = [0, 1, 1, 0, 1, 0];
@@ -70,7 +69,7 @@ fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
             let spec = LoadSpec {
                 arrival: arrival(rate_per_s),
                 threads,
-                ..rig::spec(arms, windows(0.02, 0.08))
+                ..crate::rig::spec(arms, windows(0.02, 0.08))
             };
             let (results, edges) = run_with_edges(&spec);
 
@@ -140,7 +139,7 @@ fn a_window_of_so_many_requests_offers_exactly_these_after_its_lead_in() {
                     credit: None,
                 })
                 .to_vec();
-            let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms"])], windows);
+            let spec = crate::rig::spec(vec![arm(&oracle, &["/fixed/1ms"])], windows);
             let results = run(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec });
             let case = format!("rate {rate_per_s}, {threads} threads");
             assert_eq!((results[0].offered, results[0].measured_offered), (37, 37), "{case}");
@@ -168,7 +167,7 @@ fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
             connections: 1,
             threads: 1,
             arrival: arrival(rate_per_s),
-            ..rig::spec(arms, windows)
+            ..crate::rig::spec(arms, windows)
         };
         let results = run(&spec);
         assert!(results.iter().all(|result| errors(result).is_empty()), "rate {rate_per_s}");
@@ -182,7 +181,7 @@ fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
 fn lead_in_and_drain_are_not_measured() {
     let oracle = oracle();
     let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0, credit: None };
-    let spec = rig::spec(vec![arm(&oracle, &["/fixed/10ms"])], vec![window]);
+    let spec = crate::rig::spec(vec![arm(&oracle, &["/fixed/10ms"])], vec![window]);
     for rate_per_s in [0.0, 200.0] {
         unless_disturbed(|| {
             let result = run(&LoadSpec { arrival: arrival(rate_per_s), ..spec.clone() }).remove(0);
@@ -223,7 +222,7 @@ fn what_a_drain_does_not_wait_for_is_unfinished_and_does_not_reach_the_next_wind
             n_requests: 0,
             credit: None,
         });
-        let spec = rig::spec(arms, windows.to_vec());
+        let spec = crate::rig::spec(arms, windows.to_vec());
         let results = run(&LoadSpec { drain_s: 0.05, ..spec });
         // Where a busy machine sleeps through a window, nobody asks; through a drain, none answer.
         let is_punctual = |result: &WindowResult| match result.arm {
@@ -250,7 +249,7 @@ fn what_a_drain_does_not_wait_for_is_unfinished_and_does_not_reach_the_next_wind
 #[test]
 fn an_edge_that_breaks_ends_the_run_before_the_window() {
     let oracle = oracle();
-    let spec = rig::spec(vec![arm(&oracle, &["/"])], vec![windows(0.0, 0.02)[0]; 5]);
+    let spec = crate::rig::spec(vec![arm(&oracle, &["/"])], vec![windows(0.0, 0.02)[0]; 5]);
     let on_edge = |window: usize, is_opening: bool| {
         if window == 2 && is_opening { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

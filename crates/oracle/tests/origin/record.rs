@@ -1,12 +1,9 @@
 //! What the logs tell of arrivals, connections and requests, held against what a client did.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod client;
 
 use std::io::Write;
 use std::time::Duration;
 
-use client::{MS_NS, ask, connect, expect_answer, read_answer, start, wait_for, whole};
+use crate::client::{MS_NS, ask, connect, expect_answer, read_answer, start, wait_for, whole};
 use httpdyno_oracle::{Arrival, Oracle, OracleConfig, body, monotonic_ns};
 
 fn last(oracle: &Oracle) -> Arrival {

@@ -1,17 +1,14 @@
 //! What users send: cookies, texts that vary, mixes, over whichever line and door.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use crate::rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, unless_disturbed};
 use httpdyno_load::{
     Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Users, Window, WindowResult,
 };
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place};
-use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, unless_disturbed};
 
 const JARS: Users = Users { has_cookies: true, ..Users::PLAIN };
 
@@ -41,8 +38,8 @@ fn a_cookie_goes_back_to_the_server_that_set_it_and_to_no_other() {
     let arms = servers.iter().map(|server| arm(server, &["/session"])).collect();
     let window = |index| Window { arm: index, ..counted(arm(&servers[0], &["/"]), 20).windows[0] };
     let windows = [0, 1, 0, 1].map(window).to_vec();
-    let spec = LoadSpec { users: JARS, ..rig::spec(arms, windows) };
-    for result in rig::run(&spec) {
+    let spec = LoadSpec { users: JARS, ..crate::rig::spec(arms, windows) };
+    for result in crate::rig::run(&spec) {
         assert!(errors(&result).is_empty(), "{}", brief(&result));
     }
     for server in &servers {

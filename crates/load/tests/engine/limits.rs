@@ -1,8 +1,5 @@
 //! Who was limiting, in scenarios that are built so that it is known: the verdict names it, and
 //! never the server where it was the client.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -10,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use crate::rig::placed::{CLIENT_CPU, SERVER_CPU, has_two_cpus, is_limited_by, load, server};
+use crate::rig::{affinity, arm, counted, run_one, timed};
 use httpdyno_load::{Arm, LimitedBy, LoadSpec, Request, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig};
-use rig::placed::{CLIENT_CPU, SERVER_CPU, has_two_cpus, is_limited_by, load, server};
-use rig::{affinity, arm, counted, run_one, timed};
 
 /// It is slow, but not for want of anything: each further connection would bring as much again.
 /// So slow that a pause of the machine in its first answers, of two milliseconds, is not a fifth of
@@ -117,7 +114,7 @@ fn a_client_that_has_more_to_read_than_it_can() {
     if has_two_cpus() {
         let request = Request::get("heavy.test", "/");
         let arms = vec![Arm::new(heavy_server().to_string(), vec![request])];
-        let spec = LoadSpec { arms, ..load(&rig::oracle(), 0.0) };
+        let spec = LoadSpec { arms, ..load(&crate::rig::oracle(), 0.0) };
         is_limited_by(LimitedBy::ClientCpu, || run_one(&spec));
     }
 }

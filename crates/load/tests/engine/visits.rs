@@ -1,14 +1,11 @@
 //! Users, visits and pages do at the server what the spec says, and the counts agree with the
 //! server's own.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod rig;
 
 use std::time::Duration;
 
+use crate::rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, unless_disturbed};
 use httpdyno_load::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
-use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, unless_disturbed};
 
 /// Users who pause.
 const fn thinking(think: Think) -> Users {

@@ -2,8 +2,6 @@
 //!
 //! Nothing here asserts that the machine is fast: limits from above are a second wide.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;

@@ -1,7 +1,4 @@
 //! Ways in: IPv6, Unix sockets, delays before a connection is served, and bad receptions.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-
-mod client;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,8 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use client::{End, MS_NS, PATIENCE, ask, connect, expect_answer, read_answer, read_to_end, start};
-use client::{end_of_connecting, wait_for, whole};
+use crate::client::{
+    End, MS_NS, PATIENCE, ask, connect, expect_answer, read_answer, read_to_end, start,
+};
+use crate::client::{end_of_connecting, wait_for, whole};
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place, Reception};
 
 fn with_doors(doors: Vec<Door>) -> Oracle {
@@ -34,7 +33,7 @@ fn ipv6_is_listened_on_like_ipv4() {
     let oracle = Oracle::start(OracleConfig { listen, ..OracleConfig::default() }).unwrap();
     assert!(oracle.addr().is_ipv6() && oracle.addr().port() != 0);
     assert_eq!(oracle.doors()[0].place.to_string(), format!("[::1]:{}", oracle.addr().port()));
-    client::check(&oracle, ("GET", "/"), &whole(), End::Open);
+    crate::client::check(&oracle, ("GET", "/"), &whole(), End::Open);
 }
 
 #[test]
@@ -159,7 +158,7 @@ fn receptions_without_a_byte_from_the_client_are_as_they_say() {
     drop(stream);
     wait_for(|| oracle.stats().open == 1);
     // The first door is as it should be, and none of this was a request.
-    client::check(&oracle, ("GET", "/"), &whole(), End::Open);
+    crate::client::check(&oracle, ("GET", "/"), &whole(), End::Open);
     assert_eq!(oracle.stats().requests, 2);
 }
 
@@ -192,14 +191,14 @@ fn the_next_connections_are_received_as_they_are_told_and_no_more_of_them() {
     for _ in 0..2 {
         assert_eq!(read_to_end(&mut connect(oracle.addr())), (String::new(), End::Fin));
     }
-    client::check(&oracle, ("GET", "/"), &whole(), End::Open);
+    crate::client::check(&oracle, ("GET", "/"), &whole(), End::Open);
 
     oracle.receive(Reception::ResetAtAccept, None);
     for _ in 0..3 {
         assert_eq!(end_of_connecting(oracle.addr()), End::Reset);
     }
     oracle.receive(Reception::Usual, None);
-    client::check(&oracle, ("GET", "/"), &whole(), End::Open);
+    crate::client::check(&oracle, ("GET", "/"), &whole(), End::Open);
     let stats = oracle.stats();
     assert_eq!(stats.received(Reception::FinAtAccept), 2);
     assert_eq!(stats.received(Reception::ResetAtAccept), 3);
