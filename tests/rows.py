@@ -1,7 +1,7 @@
-"""Tables of cases that are one test: what is content, such as rules and formulas, is no item each.
+"""Tables whose rows are one test: each rule, formula or sentence is no item of its own.
 
-`@each_row` takes what `pytest.mark.parametrize` takes. Each row is a subtest with its name, and all are
-tried though one fails. It is for functions that need no fixture; what must start anew for each
+`@each_row` takes what `pytest.mark.parametrize` takes. Each row is a subtest with its name, and all
+are tried though one fails. It is for functions that need no fixture; what must start anew for each
 case is parametrised.
 """
 
@@ -27,16 +27,21 @@ def each_row(
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
     cases = [_values(row, len(arguments)) for row in rows]
     assert cases, f"no rows of {names}"
+    if ids is not None:
+        named = [ids(values[0]) for values, _ in cases] if callable(ids) else ids
+        cases = [(values, str(name)) for (values, _), name in zip(cases, named, strict=True)]
 
     def of(test: Callable[..., None]) -> Callable[..., None]:
         def tried(subtests: pytest.Subtests) -> None:
-            for number, (values, name) in enumerate(cases):
-                if ids is not None:
-                    name = str(ids(values[0]) if callable(ids) else ids[number])
+            for values, name in cases:
                 with subtests.test(msg=name or repr(values)[:80]):
                     test(**dict(zip(arguments, values, strict=True)))
 
-        tried.__name__, tried.__doc__, tried.__module__ = test.__name__, test.__doc__, test.__module__
+        tried.__name__, tried.__doc__, tried.__module__ = (
+            test.__name__,
+            test.__doc__,
+            test.__module__,
+        )
         return tried
 
     return of

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
@@ -17,7 +17,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_row("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page):
     for path, heading in LINK.findall(page.read_text("utf-8")):
         target = page.parent / path if path else page

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from tests.conformance.record import sample_host, sample_start, sample_window
+from tests.rows import each_row
 
 import httpdyno
 from httpdyno.experiment import caveat
@@ -116,7 +117,7 @@ def test_servers_that_were_fresh_may_be_other_in_the_long_run(n_blocks, first):
 IN_PHASES = Method(lead_in_s=0, warm_up_s=0, phases=(Phase(name="cold"),), decides="cold")
 
 
-@pytest.mark.parametrize("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0), IN_PHASES])
+@each_row("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0), IN_PHASES])
 def test_servers_that_had_load_before_are_not_fresh(method):
     assert caveat.fresh_servers(method) == ()
 

@@ -16,6 +16,7 @@ from tests.load.origin import origin
 from tests.report import sample_second
 from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.claim import Terms, comparison
@@ -160,7 +161,7 @@ def tally_of(*samples):
     return tally
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("samples", "n"),
     [
         ([([ONE, TWO], []), ([ONE, TWO], [])], 0),

@@ -1,6 +1,7 @@
 """Which servers of a run are looked at, whose system calls are counted, and what that takes."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.look_cost import COUNT_S, LookCost
@@ -81,7 +82,7 @@ START_TWICE = (START, START)
 FIRST, SECOND, FINAL = (START, DROPPED), (START, KEPT), (START, KEPT)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "ahead", "is_alone", "expected_s"),
     [
         ((), [(START, START)], False, 11.0),

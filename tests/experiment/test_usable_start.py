@@ -1,7 +1,7 @@
 """In which words failing requests are told."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.experiment.usable_start import failing_words, forbidden_words
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
@@ -36,7 +36,7 @@ def _portions(get, post):
     return tuple(structs.replace(each, latency=None) for each in wrong)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("window", "requests", "words"),
     [
         (_window({"wrong_status": 312}, {"200": 312, "500": 312}), (GET,), "GET /x got status 500"),

@@ -1,6 +1,6 @@
 """Who got through the first steps, in words."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.load.entrance import entrance_trouble, n_entered
 from httpdyno.model import Measurement, Portion, RequestSpec, Workload
@@ -27,7 +27,7 @@ def entrance(*parts: Portion, **statuses: int) -> Measurement:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "n", "words"),
     [
         (entrance(part(6), part(6), _302=6, _200=6), 6, ""),

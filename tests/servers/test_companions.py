@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
@@ -226,7 +227,7 @@ def test_a_companion_is_there_when_its_template_says_so():
         those_there(spec_with(named("front", "{{ knob.front }}")), {"front": "on"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("loaded", "front", "expected"),
     [
         ("", "on", "server"),
@@ -310,7 +311,7 @@ class _Part:
     """Who runs, as far as nobody asks it."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("loaded", "companions"),
     [
         ("server", {"db", "front"}),

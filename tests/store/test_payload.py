@@ -3,6 +3,7 @@ import math
 import pytest
 from msgspec import structs
 from tests.conformance.record import sample_outcome, sample_plan
+from tests.rows import each_row
 
 from httpdyno.errors import StoreError
 from httpdyno.model import (
@@ -29,7 +30,7 @@ def test_text_that_is_not_ascii_stays_readable():
     assert "é" in to_text(sample_plan())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

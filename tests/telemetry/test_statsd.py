@@ -1,6 +1,7 @@
 """What gunicorn sends as statsd, as it writes it, and packets of others."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.status import Told, requests_per_s, statsd_status
 
@@ -14,7 +15,7 @@ def told(*packets: bytes) -> Told:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("packets", "n_requests", "answer_s", "remarks"),
     [
         ((), 0, None, ()),

@@ -5,6 +5,7 @@ from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
+from tests.rows import each_row
 
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
 from httpdyno.report.study.finding import headline
@@ -30,7 +31,7 @@ def final_of(word: Verdict, ratio: float, half_width: float = 0.03) -> Compariso
     return final
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "ratio", "clause"),
     [
         ("inconclusive", 0.911, "proven better: 0.91 × (0.88 … 0.94; 99 % confidence)"),
@@ -162,7 +163,7 @@ def test_the_document_has_the_second_claim_and_its_interval_also_without_a_first
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "words"),
     [
         (
