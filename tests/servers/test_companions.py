@@ -182,11 +182,11 @@ def test_a_server_is_begun_once_those_behind_it_are_ready(tmp_path):
     db, _ = case.spec.companions
     late = structs.replace(
         db,
-            command=("sh", "{run}/late.sh", "{run}", sys.executable, "{port}"),
-            files=(
-                FileEntry(source="said.py", to="said.py"),
-                FileEntry(source="late.sh", to="late.sh"),
-            ),
+        command=("sh", "{run}/late.sh", "{run}", sys.executable, "{port}"),
+        files=(
+            FileEntry(source="said.py", to="said.py"),
+            FileEntry(source="late.sh", to="late.sh"),
+        ),
     )
     spec = structs.replace(
         case.spec,
@@ -264,7 +264,7 @@ def test_settings_of_companions_begin_with_their_names():
 
 def test_a_placeholder_for_who_is_not_there_yet_says_who_is(tmp_path):
     case = case_of(tmp_path)
-    db, front = case.spec.companions
+    _, front = case.spec.companions
     wrong = beside(spec_of("{peer.server.address}", "1", "db"), name="db")
     with pytest.raises(AdapterError, match="no server of that name was begun before it"):
         case.adapter.render(
