@@ -10,7 +10,7 @@ import pytest
 from httpdyno.advice.rules import all_rules
 from httpdyno.cli.app import run
 from httpdyno.model import Member
-from httpdyno.servers.source.find import Found
+from httpdyno.servers.discover.find import Found
 
 
 def test_a_command_is_described_and_not_run(own_folders, capsys):

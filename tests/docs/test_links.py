@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.report.shared.reference import formula_reference, rule_reference, study_reference
+from httpdyno.report.shared.formula_reference import formula_reference
+from httpdyno.report.shared.reference import rule_reference, study_reference
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]

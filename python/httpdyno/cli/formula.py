@@ -24,8 +24,8 @@ from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
+from httpdyno.report.shared.formula_reference import formula_reference
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.shared.reference import formula_reference
 from httpdyno.study.complaint import nearest
 
 _INDENT = (0, 0, 0, 4)

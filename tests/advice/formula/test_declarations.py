@@ -9,7 +9,7 @@ from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.advice.formula.expression import DIMENSIONS, Quantity, evaluate
 from httpdyno.advice.formula.fit import FITS, SEARCHES
-from httpdyno.report.shared.reference import formula_reference
+from httpdyno.report.shared.formula_reference import formula_reference
 
 ALL = list(formulas().values())
 

@@ -11,14 +11,14 @@ from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Member, Survey
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, facts_of
 from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.gunicorn.site import GunicornSite
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.php_fpm.survey import survey_of_files
 from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.uvicorn.site import UvicornSite
 
 APACHE = "/etc/apache2/apache2.conf"

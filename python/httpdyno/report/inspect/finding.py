@@ -17,7 +17,7 @@ from httpdyno.report.inspect.facts import (
 )
 from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
 Severity = Literal["bad", "warning", "doubtful", "note", "hint"]
