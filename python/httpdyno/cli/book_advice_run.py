@@ -7,6 +7,7 @@ from httpdyno.cli.running import outcome_of
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import joined
 
 
 def run_advice(here: AdviceHere, *, budget_s: float, seed: int) -> Told:
@@ -27,7 +28,7 @@ def run_advice(here: AdviceHere, *, budget_s: float, seed: int) -> Told:
         claim=here.claim,
         verdict="not_measured",
         badge="not measured",
-        says=outcome.message or "the time was over before it",
+        says=joined(outcome.ended_by) or "the time was over before it",
         measured_at=outcome.began_at,
         run_id=outcome.id,
         host=host_text(outcome.host),

@@ -42,6 +42,8 @@ from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Comparison, MachineCard, Objective, Outcome, Study, level_text
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined, text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.calls_text import call_time
@@ -142,7 +144,7 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     interval = final.ratios.get(metrics.named(way.metric).ratio) if final else None
     fewest = outcome.plan.study.method.min_starts
     if final is None or interval is None or interval.low <= 0 or not _is_sound(final, fewest):
-        why = final.reason if final else outcome.message or outcome.status
+        why = joined(final.reasons if final else outcome.ended_by) or outcome.status
         return Found(word="cannot tell", says=why, version=outcome.host.server, figures=figures)
     word = judged(each.then, interval.low, interval.high, is_artefact=bool(each.artefact))
     figures |= {
@@ -194,7 +196,7 @@ def _seen(each: Experiment, final: Comparison, objective: Objective) -> tuple[st
         asked = named(final.a.look, final.b.look, each.evidence)
         moved = differences(final.a.look, final.b.look)
         found = (*asked, *found, *(one for one in moved if one.name not in each.evidence))
-    doubts = tuple(caveat.message for caveat in final.caveats)
+    doubts = tuple(each.message for each in caveats(final.warnings))
     return (*(f"{one.name} {one.text}" for one in found), *_failing(final, objective), *doubts)
 
 
@@ -203,7 +205,7 @@ def _failing(final: Comparison, objective: Objective) -> Iterator[str]:
     limits = structs.replace(objective, max_p99_s=None, max_memory_bytes=None)
     for name, arm in (("first", final.a), ("second", final.b)):
         if broken := limit_broken(arm, limits):
-            yield f"of the {name} side {broken}"
+            yield f"of the {name} side {text(broken)}"
 
 
 WAYS: Mapping[type, Callable[[Asked], Found]] = {

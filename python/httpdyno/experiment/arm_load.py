@@ -13,6 +13,12 @@ from httpdyno.load.in_turn import LoadsInTurn
 from httpdyno.load.machine import SPIN_S, suited_threads
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Workload
+from httpdyno.reason import Reason, because
+
+
+def said(words: str) -> tuple[Reason, ...]:
+    """Return what a server or a program says in its own words; nothing of no words."""
+    return (because("experiment.said", words=words),) if words else ()
 
 
 class Place(NamedTuple):

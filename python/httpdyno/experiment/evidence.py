@@ -33,6 +33,7 @@ from httpdyno.model import (
     TrialStatus,
 )
 from httpdyno.model.measurement import NO_VALUES
+from httpdyno.reason import Reason
 from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log_line import together
@@ -185,12 +186,12 @@ def _effective(starts: Sequence[StartRecord], arm: int) -> Effective:
     )
 
 
-def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, str]:
+def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, tuple[Reason, ...]]:
     """Return how an arm came out over all starts: the first that was not complete decides."""
     for start in starts:
         if start.statuses[arm] != "complete":
-            return start.statuses[arm], start.details[arm] if start.details else ""
-    return "complete", ""
+            return start.statuses[arm], start.details[arm] if start.details else ()
+    return "complete", ()
 
 
 def _known_or_none(value: float) -> float | None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from httpdyno.metrics.totals import ArmTotals
-from httpdyno.metrics.zero import Counted, ZeroRule, left_out
+from httpdyno.metrics.zero import Asked, Counted, ZeroRule, left_out
 from httpdyno.model import StartRecord
+from httpdyno.reason import Reason
 from httpdyno.units import Format
 
 Source = Literal["windows", "system calls", "header words", "coming up", "watch"]
@@ -58,8 +59,8 @@ class Metric:
     needs: Needs = ""
     resolution_s: float = 0.0
     """Between two looks at what it times; 0 where nobody looks for it."""
-    silence: str = ""
-    """Why no start has any figure, with `{n}` for the starts; empty: no answer came in time."""
+    silence: Callable[[int], Reason] | None = None
+    """Why none of so many starts has any figure; None: no answer came in time."""
     doc: str = ""
     """What it is, for the reference of study files; empty where the general words name it."""
 
@@ -75,15 +76,17 @@ class Metric:
         starts: Sequence[StartRecord],
         arms: Sequence[int] = (0, 1),
         names: Sequence[str] = (),
-    ) -> str:
-        """Return why its zero rule makes no ratio of these starts; empty where it may.
+    ) -> Reason | None:
+        """Return why its zero rule makes no ratio of these starts; None where it may.
 
         Args:
             starts: Of all these arms.
             arms: That are to have the figure.
             names: Of these arms, in their order; empty where nobody is to be named.
         """
-        return self.zero(self.of_totals, starts, arms, names)
+        return self.zero(
+            Asked(metric=self.name, figure=self.of_totals, starts=starts, arms=arms, names=names)
+        )
 
     @property
     def is_counted(self) -> bool:

@@ -14,24 +14,25 @@ from msgspec import structs
 from httpdyno.metrics.metric import Metric
 from httpdyno.metrics.totals import arm_totals
 from httpdyno.model import RatioInterval, StartRecord
-from httpdyno.units import format_duration
+from httpdyno.reason import Reason, because
 
-_NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
 _ALIKE = 1e-12
 """Standard deviations of a log ratio below this are the arithmetic's."""
 _MOST_LOST = 0.5
 """Of what is over so soon nothing is claimed."""
 
 
-def width_words(metric: Metric, spread: float, n: int) -> str:
-    """Return what a reason is to add where its interval has no width; empty where it has one.
+def no_width(metric: Metric, spread: float, n: int) -> tuple[Reason, ...]:
+    """Return what a verdict is to add whose interval has no width; nothing where it has one.
 
     Args:
         metric: Any; only those that are counted are spoken of.
         spread: Standard deviation of the starts' log ratios.
         n: How many they are.
     """
-    return _NO_WIDTH.format(n=n) if metric.is_counted and spread < _ALIKE else ""
+    if not metric.is_counted or spread >= _ALIKE:
+        return ()
+    return (because("metrics.no_width", n=n),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,14 +49,11 @@ class Lost:
         return -math.log1p(-max(self.of_a, self.of_b))
 
     @property
-    def words(self) -> str:
-        """What a reason is to add; empty where nothing is lost."""
+    def notes(self) -> tuple[Reason, ...]:
+        """What a verdict is to add; empty where nothing is lost."""
         if self.log <= 0:
-            return ""
-        return (
-            f"; whether it is ready is looked for every {format_duration(self.resolution_s)}, and "
-            "its starts differ by less: the interval has that in it"
-        )
+            return ()
+        return (because("metrics.lost_between_looks", every_s=self.resolution_s),)
 
     def in_interval(self, seen: RatioInterval) -> RatioInterval:
         """Return an interval of b over a that has it in it."""

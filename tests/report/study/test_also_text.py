@@ -9,6 +9,7 @@ from tests.report import sample_trouble
 from tests.report.sample import ladder
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.metrics.table import named
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
 from httpdyno.report.study.html import outcome_html
@@ -26,7 +27,7 @@ def asked(
 ) -> Outcome:
     """Return the outcome of a study that asks for the p99, or another metric, too."""
     assert outcome.final is not None
-    claim = SecondClaim(metric=metric, verdict=verdict, reason=reason)
+    claim = SecondClaim(metric=metric, verdict=verdict, reasons=said(reason))
     ratios = {**outcome.final.ratios, named(metric).ratio: SLOWER}
     final = structs.replace(outcome.final, ratios=ratios, also=(claim,))
     objective = structs.replace(OBJECTIVE, also=(metric,))
@@ -100,7 +101,9 @@ def test_the_method_says_with_what_confidence_all_are_right():
 
 @pytest.mark.parametrize("whole", [sample_trouble.versus(), ladder()], ids=["rows", "ladder"])
 def test_each_row_says_it_of_its_own(whole):
-    claim = SecondClaim(metric="handshakes_full_per_request", verdict="worse", reason="so it lies")
+    claim = SecondClaim(
+        metric="handshakes_full_per_request", verdict="worse", reasons=said("so it lies")
+    )
     ratios = {"handshakes_full_per_request": SLOWER}
     steps = tuple(
         structs.replace(

@@ -6,6 +6,7 @@ from tests.report import sample, sample_figures, sample_second
 from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.html import outcome_html
@@ -71,7 +72,9 @@ def test_what_is_not_proven_is_no_claim(word: Verdict) -> None:
 def test_a_tie_breaker_that_decided_is_not_told_twice() -> None:
     final = sample.tied_compare().final
     assert final is not None
-    second = SecondClaim(metric=CPU, verdict="better", reason="the whole interval lies below 1")
+    second = SecondClaim(
+        metric=CPU, verdict="better", reasons=said("the whole interval lies below 1")
+    )
     told = structs.replace(final, second=second)
     assert (second_clause(told), brief_clause(told)) == ("", "")
     outcome = structs.replace(sample.tied_compare(), final=told)
@@ -140,7 +143,7 @@ def test_marks_name_every_confidence_of_the_rows_that_have_them() -> None:
 
 def test_a_throughput_beside_the_cost_is_marked_in_its_own_column() -> None:
     step = sample_second.second_ladder().steps[0]
-    second = SecondClaim(metric="throughput_per_s", verdict="better", reason="so it lies")
+    second = SecondClaim(metric="throughput_per_s", verdict="better", reasons=said("so it lies"))
     by_cpu = structs.replace(step.comparison, metric=CPU, second=second)
     text = plain_text(ladder_table([structs.replace(step, comparison=by_cpu)]))
     row = next(line for line in text.splitlines() if line.startswith("state_dir"))

@@ -8,7 +8,6 @@ from msgspec import structs
 from httpdyno.load.entrance import n_entered
 from httpdyno.model import (
     Bottleneck,
-    Caveat,
     Evidence,
     HistogramData,
     HostFacts,
@@ -29,6 +28,7 @@ from httpdyno.report.load.precision import summary_of
 from httpdyno.report.load.tables import PHASES, portion_censored, request_names
 from httpdyno.report.load.threshold import judgements
 from httpdyno.report.shared.behind_text import BehindJson, behind_json
+from httpdyno.report.shared.caveat import Caveat
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.stats.histogram import count
 from httpdyno.stats.summary import Summary

@@ -5,6 +5,7 @@ Each has a verdict of its own, which is told whatever it is: they were named to 
 
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, SecondClaim
+from httpdyno.report.shared.message import joined
 from httpdyno.report.study.second_text import second_claim, second_figure
 from httpdyno.report.study.verdict_text import decider, metric_is
 
@@ -20,7 +21,7 @@ def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
 def also_words(comparison: Comparison, claim: SecondClaim) -> str:
     """Return what comes after the verdict: its figure, or the reason why there is none."""
     if claim.verdict == "not_measured" or named(claim.metric).ratio not in comparison.ratios:
-        return claim.reason
+        return joined(claim.reasons)
     figure = second_figure(comparison, claim)
     interval = comparison.ratios[named(claim.metric).ratio]
     is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio

@@ -6,6 +6,7 @@ from typing import Any
 from httpdyno.metrics import named
 from httpdyno.metrics.table import CALL_RATIOS, of_ratio
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
 from httpdyno.report.study.also_text import also_clauses, said_ratios
@@ -111,7 +112,7 @@ def _card(  # noqa: PLR0913 - what a card tells
         figure += f"; {named(comparison.metric).label} {ratio_bounds_text(interval)}"
     failed = words_without_figure(comparison) if comparison.verdict == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
-    why = "" if failed else comparison.reason
+    why = "" if failed else joined(comparison.reasons)
     told = (second_clause(comparison), *also_clauses(comparison))
     parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [

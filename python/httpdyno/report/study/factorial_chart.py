@@ -141,7 +141,7 @@ def _effect_row(found: Factorial, each: Effect) -> dict[str, Any]:
 
 
 def _extent(each: Effect) -> str:
-    return "where it runs with and without" if each.reason else "mean over the others"
+    return "where it runs with and without" if each.reasons else "mean over the others"
 
 
 def _sides_row(found: Factorial, knob: str, given: str) -> dict[str, Any]:

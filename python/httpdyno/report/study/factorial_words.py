@@ -9,7 +9,9 @@ from httpdyno.model import (
     Verdict,
     level_text,
 )
+from httpdyno.report.shared.message import joined
 from httpdyno.report.study.verdict_text import (
+    failed_line,
     ratio_bounds_text,
 )
 
@@ -58,7 +60,7 @@ def effects_note(found: Factorial) -> str:
     if found.tie_breaker:
         tie = named(found.tie_breaker).label
         text += f"; where {name} is proven to lose little and shows no difference, {tie} decides"
-    return f"nothing is claimed: {found.doubt}; {text}" if found.doubt else text
+    return f"nothing is claimed: {joined(found.unclaimed)}; {text}" if found.unclaimed else text
 
 
 def interaction_sentences(found: Factorial) -> list[str]:
@@ -86,14 +88,17 @@ def simple_effects(found: Factorial, knob: str, given: str) -> tuple[SimpleEffec
 
 def partial_lines(found: Factorial) -> list[str]:
     """Return what is told of fewer combinations than all, or not at all, and why."""
-    return [f"{effect_name(found, each)}: {each.reason}" for each in found.effects if each.reason]
+    return [
+        f"{effect_name(found, each)}: {joined(each.reasons)}"
+        for each in found.effects
+        if each.reasons
+    ]
 
 
 def unfit_lines(found: Factorial) -> list[str]:
     """Return which combinations do not run, and which break a limit: those are in all effects."""
     return [
-        f"{name} {arm.status}: {arm.detail}".rstrip(": ")
-        + ("; no effect has it" if number in found.gone else "")
+        f"{name} {failed_line(arm)}" + ("; no effect has it" if number in found.gone else "")
         for number, (name, arm) in enumerate(factorial_arms(found))
         if arm.status != "complete"
     ]

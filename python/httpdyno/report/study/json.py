@@ -18,10 +18,13 @@ from httpdyno.model import (
     Level,
     Outcome,
     RatioInterval,
+    SecondClaim,
     Step,
     Sweep,
     level_text,
 )
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined, text
 from httpdyno.report.study.factorial_words import interaction_sentences
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.json_record import (
@@ -35,12 +38,14 @@ from httpdyno.report.study.json_record import (
     PlanJson,
     PointJson,
     RatioJson,
+    SecondJson,
     SimpleEffectJson,
     StepJson,
     SweepJson,
 )
 from httpdyno.report.study.settling_text import settling_json
 from httpdyno.report.study.verdict_text import (
+    detail_text,
     has_run,
     p99_of,
     point_bounds,
@@ -60,13 +65,13 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         command=outcome.plan.command,
         status=outcome.status,
         headline=headline(outcome),
-        message=outcome.message,
+        message=joined(outcome.ended_by),
         began_at=outcome.began_at,
         duration_s=outcome.duration_s,
         seed=outcome.plan.seed,
         plan=_plan(outcome),
         host=outcome.host,
-        caveats=outcome.caveats,
+        caveats=caveats(outcome.warnings),
         steps=tuple(_step(step) for step in outcome.steps),
         final=None if outcome.final is None else _final(outcome, outcome.final),
         sweep=None if outcome.sweep is None else _sweep(outcome, outcome.sweep),
@@ -77,7 +82,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         overlay_diff=outcome.overlay_diff,
         not_tried=_labels(outcome.not_tried),
         needed_s=outcome.needed_s,
-        withdrawn=outcome.withdrawn,
+        withdrawn="" if outcome.withdrawn is None else text(outcome.withdrawn),
     )
     plain: dict[str, Any] = msgspec.to_builtins(record)
     return plain
@@ -135,7 +140,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
     return ArmJson(
         configuration=arm.configuration.values,
         status=arm.status,
-        detail=arm.detail,
+        detail=detail_text(arm),
         n_starts=arm.n_starts,
         throughput_per_s=arm.throughput_per_s,
         cpu_s_per_request=arm.cpu_s_per_request,
@@ -178,20 +183,24 @@ def _claim(comparison: Comparison) -> dict[str, Any]:
     return {
         "ratios": {name: _ratio(each) for name, each in shown_ratios(comparison).items()},
         "verdict": comparison.verdict,
-        "reason": comparison.reason,
+        "reason": joined(comparison.reasons),
         "metric": comparison.metric,
         "decided_by": comparison.decided_by,
-        "second": comparison.second,
-        "also": comparison.also,
+        "second": comparison.second and _second(comparison.second),
+        "also": tuple(map(_second, comparison.also)),
         "n_starts": comparison.n_starts,
         "per_start_ratio": comparison.per_start_ratio,
         "noise": _finite(comparison.noise),
         "needed_s": comparison.needed_s,
         "duration_s": comparison.duration_s,
-        "caveats": comparison.caveats,
+        "caveats": caveats(comparison.warnings),
         "before_arm": _arm(comparison.a),
         "after_arm": _arm(comparison.b),
     }
+
+
+def _second(claim: SecondClaim) -> SecondJson:
+    return SecondJson(metric=claim.metric, verdict=claim.verdict, reason=joined(claim.reasons))
 
 
 def _step(step: LadderStep) -> StepJson:
@@ -241,7 +250,7 @@ def _factorial(found: Factorial) -> FactorialJson:
                 knobs=each.knobs,
                 verdict=each.verdict,
                 ratio=_ratio(each.ratio),
-                reason=each.reason,
+                reason=joined(each.reasons),
                 decided_by=each.decided_by,
                 tie_ratio=_ratio(each.tie),
             )
@@ -257,7 +266,7 @@ def _factorial(found: Factorial) -> FactorialJson:
             for each in found.simple
         ),
         sentences=tuple(interaction_sentences(found)),
-        doubt=found.doubt,
+        doubt=joined(found.unclaimed),
         tie_breaker=found.tie_breaker,
         not_run=tuple(found.arms[number].configuration.values for number in found.gone),
         arms=tuple(_arm(arm) for arm in found.arms),

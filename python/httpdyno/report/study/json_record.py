@@ -3,7 +3,6 @@
 from httpdyno.model import (
     Bottleneck,
     CallFigures,
-    Caveat,
     Fragments,
     HeaderWords,
     HostFacts,
@@ -15,12 +14,12 @@ from httpdyno.model import (
     PhaseFigures,
     PoolCurve,
     Record,
-    SecondClaim,
     TrialStatus,
     Verdict,
     WorkersSeen,
     Workload,
 )
+from httpdyno.report.shared.caveat import Caveat
 from httpdyno.report.study.settling_text import SettlingJson
 
 
@@ -114,6 +113,14 @@ class ArmJson(Record, frozen=True):
     `beside` has the phases that do not decide. Null where the study counts none."""
 
 
+class SecondJson(Record, frozen=True):
+    """What the starts prove of another metric; its interval is among the ratios."""
+
+    metric: str
+    verdict: Verdict
+    reason: str
+
+
 class ClaimJson(Record, frozen=True):
     """What a comparison proves, and how.
 
@@ -127,10 +134,10 @@ class ClaimJson(Record, frozen=True):
     metric: str
     decided_by: str
     """The tie breaker, where that decided; else empty."""
-    second: SecondClaim | None
+    second: SecondJson | None
     """What is proven of the second metric, whose interval is among the ratios. None where the study
     has none, or the candidate failed. `also` is the same of further metrics."""
-    also: tuple[SecondClaim, ...]
+    also: tuple[SecondJson, ...]
     ratios: dict[str, RatioJson]
     """After over before, of every metric that the starts bound and a report may show: `throughput`,
     `cpu_per_request`, `memory`, `latency_p99`, and what the objective names besides, such as

@@ -16,6 +16,7 @@ from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
     at_text,
+    detail_text,
     has_run,
     of_best_text,
     point_bounds,
@@ -49,7 +50,9 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
         Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
         *([Prose(Text(pool))] if pool else []),
         *(
-            Text(f"{level_text(p.level)}: {status_badge(p.arm.status)}: {p.arm.detail}", "red")
+            Text(
+                f"{level_text(p.level)}: {status_badge(p.arm.status)}: {detail_text(p.arm)}", "red"
+            )
             for p in sweep.points
             if p.arm.status != "complete"
         ),
@@ -118,7 +121,7 @@ def point_line(point: SweepPoint, metric: str) -> Text:
     """Return a sweep's level in one line, for progress."""
     if not has_run(point):
         return Text(
-            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {point.arm.detail}"
+            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {detail_text(point.arm)}"
         )
     bounds = point_bounds_text(point, metric)
     return Text(f"{level_text(point.level)}  {at_text(point, metric)} ({bounds})")

@@ -10,12 +10,13 @@ from rich.text import Text
 
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import (
-    Caveat,
     Comparison,
     LadderStep,
     Outcome,
     SecondClaim,
 )
+from httpdyno.report.shared.caveat import Caveat
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.age_text import age_lines
 from httpdyno.report.study.also_text import also_claims, also_words, said_ratios
@@ -78,8 +79,8 @@ def outcome_text(
         is_verbose: Whether all is told that limited a ladder's steps, and what its columns are.
     """
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
-    if outcome.message and outcome.status != "failed":
-        parts.append(Text(outcome.message))
+    if outcome.ended_by and outcome.status != "failed":
+        parts.append(Text(joined(outcome.ended_by)))
     changes = _change_lines(outcome) + their_lines(outcome, is_whole=is_verbose)
     is_ladder = bool(outcome.steps) and outcome.plan.reference is None
     if is_ladder:
@@ -174,7 +175,7 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     """Return why the verdict is what it is, and the figures that did not decide."""
     said = said_ratios(comparison)
     name = named(decider(comparison)).label
-    why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
+    why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {joined(comparison.reasons)}")
     needed = needed_text(comparison)
     if needed:
         why.append(f"; {needed}")

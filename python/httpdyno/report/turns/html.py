@@ -4,6 +4,8 @@ from typing import Any
 
 from httpdyno.metrics.table import named
 from httpdyno.model import TurnsOutcome
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import rendered
 from httpdyno.report.turns.json import turns_json
@@ -33,7 +35,7 @@ def turns_html(outcome: TurnsOutcome) -> str:
         {
             "words": claim_words(outcome, claim),
             "verdict": claim.verdict,
-            "reason": claim.reason,
+            "reason": joined(claim.reasons),
         }
         for claim in outcome.claims
     ]
@@ -43,6 +45,7 @@ def turns_html(outcome: TurnsOutcome) -> str:
         "measured": measured_text(outcome),
         "confidence": confidence_text(outcome),
         "claims": claims,
+        "caveats": caveats(outcome.warnings),
         "instances": _instances(outcome),
         "without": without_lines(outcome),
         "limits": limit_rows(outcome),

@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from httpdyno.model import TurnsOutcome
 from httpdyno.report.shared.behind_text import behind_json
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined
 from httpdyno.report.turns.words import headline
 from httpdyno.secret import workload_without_values
 
@@ -22,4 +24,9 @@ def turns_json(outcome: TurnsOutcome) -> dict[str, Any]:
         summary["period_throughputs_per_s"] = summary.pop("start_throughputs_per_s")
         instance.update(summary)
         instance["behind"] = msgspec.to_builtins(behind_json(told.behind))
+    for claim, of in zip(plain["claims"], outcome.claims, strict=True):
+        claim["reason"] = joined(of.reasons)
+        claim.pop("reasons")
+    plain["caveats"] = msgspec.to_builtins(caveats(outcome.warnings))
+    plain.pop("warnings")
     return {"headline": headline(outcome), **plain}
