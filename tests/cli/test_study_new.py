@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import open_study
 from httpdyno.registry import load_adapter
 
 

@@ -27,7 +27,7 @@ from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.live_process import members_of, process_info
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.telemetry.log_tail import LogTail
+from httpdyno.telemetry.log import LogTail
 
 READY_S = 20.0
 _DEADLINE_S = 10.0

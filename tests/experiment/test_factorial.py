@@ -94,7 +94,7 @@ def test_what_does_not_add_up_is_said_in_sentences(factorial):
     assert second.startswith("mpm → event: throughput 1.5")
     assert first in told
     assert first in outcome_html(outcome).replace("\N{NO-BREAK SPACE}", " ")
-    assert document["knobs"][1] == {"knob": "mpm", "start": "prefork", "to": "event"}
+    assert document["levels"]["mpm"] == ["prefork", "event"]
     assert len(document["arms"]) == 4
 
 
@@ -146,7 +146,7 @@ def test_without_a_combination_what_can_be_told_is_told_and_of_which(factorial):
     assert "without keep → on, mpm → event, which did not run" in told
     assert "keep → on, mpm → event refused: it refused; no effect has it" in told
     assert "keep × mpm: cannot be told: one of the four combinations does not run" in told
-    assert outcome_json(outcome)["factorial"]["not_run"] == (BOTH,)
+    assert outcome_json(outcome)["factorial"]["gone"] == [3]
 
 
 def test_a_third_knob_leaves_every_effect_and_interaction_without_one_combination(factorial):
@@ -164,7 +164,9 @@ def test_a_start_that_does_not_run_leaves_effects_and_nothing_to_compare_with(fa
     outcome = _run(factorial, status=_refused({"keep": "off", "mpm": "prefork"}))
     assert [each.verdict for each in outcome.factorial.effects[:2]] != ["not_measured"] * 2
     assert outcome.final is None
-    [doubt] = [each for each in outcome.warnings if each.code == "experiment.start_is_no_combination"]
+    [doubt] = [
+        each for each in outcome.warnings if each.code == "experiment.start_is_no_combination"
+    ]
     assert "the start itself is no combination that will do (refused: it refused)" in text(
         doubt.reason
     )

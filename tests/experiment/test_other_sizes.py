@@ -23,7 +23,6 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.reason import because
-from httpdyno.report.shared.message import joined
 
 TRUTH: dict[Level, float] = {1: 100.0, 2: 198.0, 4: 380.0, 8: 400.0, 16: 401.0, 32: 399.0}
 CLIENTS = 20.0

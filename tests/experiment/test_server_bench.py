@@ -274,7 +274,9 @@ def test_an_arm_that_swaps_while_the_other_does_not_is_infeasible(monkeypatch, v
     arms = tuple(Configuration(values={"n": n}) for n in values)
     record = measured(Up(), Up(), configurations=arms)
     assert record.statuses == expected
-    assert joined(record.details[1]).startswith("80 pages came back from swap") == (values == (4, 64))
+    assert joined(record.details[1]).startswith("80 pages came back from swap") == (
+        values == (4, 64)
+    )
 
 
 def test_the_words_of_a_header_are_counted_until_a_start_of_a_comparison_is_used(monkeypatch):

@@ -9,10 +9,10 @@ import pytest
 from msgspec import structs
 from tests.namespace import may_make_networks, serving_elsewhere
 
-from httpdyno.report.shared.message import joined
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration, Effective, RequestSpec
+from httpdyno.report.shared.message import joined
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.ready import await_answer

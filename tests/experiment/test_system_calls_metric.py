@@ -21,7 +21,7 @@ from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.model.system_calls import calls_together
 from httpdyno.report.shared.message import error_text, joined
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 CALLS, OPENS = "calls_per_request", "calls_per_request of open"
 

@@ -13,15 +13,19 @@ from pathlib import Path
 import pytest
 
 import httpdyno
-from httpdyno.host.foreign_path import (
+from httpdyno.host.foreign_files import (
+    Rights,
     folders_below,
     held,
     names_in,
     opened_anew,
+    opened_regular,
+    read_file,
+    read_regular,
     real_path,
     real_paths,
 )
-from httpdyno.host.foreign_text import Rights, opened_regular, read_file, read_regular, reason
+from httpdyno.host.foreign_text import reason
 
 SOMEBODY, ANOTHER = 40_001, 40_002
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -234,7 +238,7 @@ READERS = re.compile(
 NOT_THEIRS = {
     "adopt/burst.py": "the kernel's",
     "experiment/machine_room.py": "the kernel's",
-    "load/core_plan.py": "the kernel's",
+    "load/plan.py": "the kernel's",
     "servers/apache_site/perl.py": "folders of distributions",
     "servers/cell/host.py": "the kernel's",
     "servers/cell/plan.py": "names in `/`",

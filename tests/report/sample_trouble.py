@@ -20,7 +20,7 @@ from httpdyno.model import (
     Step,
 )
 from httpdyno.reason import because
-from httpdyno.stats.knee import choice_rule
+from httpdyno.stats.verdict import choice_rule
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:
@@ -113,7 +113,7 @@ def cut_final() -> Outcome:
     final = sample_figures.comparison(
         7,
         whole.final.a,
-        structs.replace(whole.final.b, throughput_per_s=116.0),
+        sample_figures.with_figures(whole.final.b, throughput_per_s=116.0),
         "inconclusive",
         "the interval still holds 1, no difference, after 8 starts",
         half_width=0.05,
@@ -138,7 +138,7 @@ def settled_on_start() -> Outcome:
     final = sample_figures.comparison(
         7,
         whole.final.a,
-        structs.replace(whole.final.b, throughput_per_s=88.8),
+        sample_figures.with_figures(whole.final.b, throughput_per_s=88.8),
         "worse",
         "the whole interval lies below 1 after 6 starts",
         half_width=0.03,
@@ -152,8 +152,13 @@ def settled_on_start() -> Outcome:
         overlay_diff="",
         not_tried=whole.plan.steps[5:],
         needed_s=95.0,
-        withdrawn="the start stays: the changes that were kept came out worse on fresh starts "
-        "(throughput: the whole interval lies below 1 after 6 starts)",
+        withdrawn=because(
+            "experiment.withdrawn_by_metric",
+            what=because("experiment.the_changes", n=2),
+            found=because("experiment.came_out_worse"),
+            metric="throughput_per_s",
+            why=[because("experiment.below_1", n=6)],
+        ),
     )
 
 

@@ -19,15 +19,15 @@ from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
+from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.new_folder import new_folder
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Snapshot, take_snapshot, version_of
-from httpdyno.study.site import reached_as
+from httpdyno.study.server import reached_as
 
 REHEARSAL = "rehearsal.json"
 _STUDY = "study.toml"

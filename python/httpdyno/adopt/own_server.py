@@ -9,8 +9,8 @@ from httpdyno.model import Listener
 from httpdyno.servers.site.listener import UNIX, reached_at
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.source.listening import ListeningSocket
-from httpdyno.telemetry.memory_bound import CONTROL_GROUP
 from httpdyno.telemetry.observed import Observed
+from httpdyno.telemetry.pool import CONTROL_GROUP
 from httpdyno.telemetry.worker import Sample
 
 

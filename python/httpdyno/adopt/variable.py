@@ -7,7 +7,7 @@ from httpdyno.adopt.gather import Gathered
 from httpdyno.servers.site.adapter import SiteAdapter, TakesVariables
 from httpdyno.servers.site.knob_name import knob_name, variable_knob, variable_of
 from httpdyno.servers.site.snapshot import Found
-from httpdyno.study.site import whole_name
+from httpdyno.study.server import whole_name
 
 
 def with_variables(

@@ -27,8 +27,8 @@ from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.usable_start import failing, forbidden
 from httpdyno.experiment.warning import window_warnings
 from httpdyno.metrics import named
+from httpdyno.metrics.metric import lost_between_looks, no_width
 from httpdyno.metrics.totals import arm_windows
-from httpdyno.metrics.width import lost_between_looks, no_width
 from httpdyno.model import (
     Comparison,
     Configuration,

@@ -12,7 +12,7 @@ from httpdyno.experiment.session import Session
 from httpdyno.experiment.warning import known_warnings
 from httpdyno.model import HostFacts, Outcome, Plan
 from httpdyno.reason import Reason, because
-from httpdyno.store.protocol import StudyStore
+from httpdyno.store.run_store import StudyStore
 
 
 def run_plan(  # noqa: PLR0913 - effects in, each by its name

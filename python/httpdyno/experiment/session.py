@@ -21,7 +21,7 @@ from httpdyno.experiment.usable_start import are_too_many, disturbance, start_tr
 from httpdyno.experiment.warning import warnings_of
 from httpdyno.model import Configuration, Plan, ResultWarning, StartRecord, WindowRecord
 from httpdyno.reason import Reason, because
-from httpdyno.store.protocol import StudyStore
+from httpdyno.store.run_store import StudyStore
 
 CALIBRATION_INDEX = 0
 """The calibration's number. Comparisons have the numbers from 1 on, as they are begun."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from httpdyno.experiment.call_count import few_answers
 from httpdyno.experiment.doubt import little_doubt
 from httpdyno.experiment.memory_shortage import is_short, lack_reasons, pages_read, wait_ratio
-from httpdyno.metrics.call_figures import SAID_APART, said_apart
+from httpdyno.metrics.totals import SAID_APART, said_apart
 from httpdyno.model import HostFacts, ResultWarning, StartRecord, Study, WindowRecord
 from httpdyno.reason import Reason, because
 

@@ -9,17 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from httpdyno.metrics.metric import Metric, Needs, Source
-from httpdyno.metrics.totals import QUANTILES, ArmTotals
-from httpdyno.metrics.zero import (
+from httpdyno.metrics.metric import (
     Asked,
     Counted,
     Found,
+    Metric,
+    Needs,
+    Source,
     Unanswered,
     nobody_counted,
     too_soon,
     uncounted,
 )
+from httpdyno.metrics.totals import QUANTILES, ArmTotals
 from httpdyno.model import StartRecord
 from httpdyno.model.header_words import is_word
 from httpdyno.model.measurement import times_of_request

@@ -8,6 +8,7 @@ from tests.report.sample_factorial import factorial
 from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import HistogramData
+from httpdyno.reason import because
 from httpdyno.report.shared.drawing import NARROW, WIDE, padded, ratio_ticks
 from httpdyno.report.shared.latency_curve import arm_percentiles_svg, percentile_rows
 from httpdyno.report.study.chart import ladder_rows, ladder_svg, starts_svg, strip_svg
@@ -237,7 +238,12 @@ def test_what_a_factorial_cannot_tell_is_a_row_without_a_mark() -> None:
     found = factorial().factorial
     assert found is not None
     *single, pair = found.effects
-    lost = structs.replace(pair, ratio=None, verdict="not_measured", reason="cannot be told: …")
+    lost = structs.replace(
+        pair,
+        ratio=None,
+        verdict="not_measured",
+        reasons=(because("experiment.one_of_four_does_not_run"),),
+    )
     without = tuple(each for each in found.simple if not each.is_given_changed)
     beside = tuple(
         structs.replace(each, ratio=None) for each in found.simple if each.is_given_changed

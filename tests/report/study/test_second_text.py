@@ -8,6 +8,7 @@ from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.experiment.arm_load import said
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
+from httpdyno.report.shared.published import published
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
@@ -91,7 +92,7 @@ def test_a_candidate_that_failed_has_no_second_word() -> None:
 def test_a_run_that_settles_on_its_start_says_what_was_proven_all_the_same() -> None:
     whole = sample_second.second_ladder()
     withdrawn = structs.replace(
-        whole, withdrawn="the start stays: no", final=final_of("inconclusive", 0.911)
+        whole, withdrawn=said("the start stays: no")[0], final=final_of("inconclusive", 0.911)
     )
     clause = "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)"
     assert headline(withdrawn) == f"the start stays: no: 1.01 × (0.93 … 1.10); {clause}"
@@ -157,7 +158,7 @@ def test_the_document_has_the_second_claim_and_its_interval_also_without_a_first
         assert final["second"] == {
             "metric": CPU,
             "verdict": "better",
-            "reason": "so its interval lies",
+            "reasons": published(said("so its interval lies")),
         }
         ratio = final["ratios"]["cpu_per_request"]
         assert (ratio["ratio"], ratio["confidence"]) == (0.911, 0.99)

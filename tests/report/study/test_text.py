@@ -5,6 +5,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
+from tests.report.sample_figures import with_figures
 from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.experiment.arm_load import said
@@ -44,8 +45,8 @@ def ladder_with_memory(*mib: float | None) -> Outcome:
     sizes = [None if each is None else each * 2**20 for each in mib]
     steps = []
     for step, size in zip(whole.steps, sizes[1:], strict=True):
-        a = structs.replace(step.comparison.a, pss_bytes=sizes[0])
-        b = structs.replace(step.comparison.b, pss_bytes=size)
+        a = with_figures(step.comparison.a, pss_bytes=sizes[0])
+        b = with_figures(step.comparison.b, pss_bytes=size)
         steps.append(structs.replace(step, comparison=structs.replace(step.comparison, a=a, b=b)))
     return structs.replace(whole, steps=tuple(steps))
 
@@ -160,7 +161,7 @@ def test_a_caveat_of_some_parts_says_of_which() -> None:
         whole, steps=tuple(steps), final=structs.replace(whole.final, warnings=(doubts[2],))
     )
     lines = [line for line in plain_text(outcome_text(outcome)).splitlines() if "caveat" in line]
-    words, rest = "the machine's host took", "of a core during the windows"
+    words, rest = "the machine's host took", "of a core during the"
     assert lines[1:] == [
         f"caveat: {steps[0].knob} → {steps[0].after}: {words} 10 % {rest}",
         f"caveat: {steps[1].knob} → {steps[1].after}, final: {words} 30 % {rest}",

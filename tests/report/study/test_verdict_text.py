@@ -80,7 +80,7 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "
         "give windows of 12 s and a budget of 20 min",
         "own_site": "better: 4.90 × the throughput of the start (4.59 … 5.23)",
-        "settled_on_start": "the start stays: the changes that were kept came out worse on fresh "
+        "settled_on_start": "the start stays: the 2 changes that were kept came out worse on fresh "
         "starts (throughput: the whole interval lies below 1 after 6 starts): "
         "0.790 × (0.766 … 0.815); "
         "ran out of time before 1 step: about 95 s more would try it",
@@ -98,7 +98,7 @@ def refused() -> Outcome:
     """Return a comparison whose candidate the server refused after some starts had ratios."""
     whole = sample.a_against_a()
     assert whole.final is not None
-    broken = structs.replace(whole.final.b, status="refused", detail=REFUSED)
+    broken = structs.replace(whole.final.b, status="refused", detail=said(REFUSED))
     final = structs.replace(
         whole.final, verdict="failed", b=broken, reasons=said("the candidate failed")
     )
@@ -112,7 +112,7 @@ def test_a_refused_candidate_is_never_worse_and_has_no_ratio() -> None:
     assert headline(outcome) == f"b was refused: {REFUSED.splitlines()[0]} …"
     assert (deciding(outcome.final), of_objective(outcome.final)) == (None, None)
     document = outcome_json(outcome)["final"]
-    assert (document["verdict"], document["after_arm"]["status"]) == ("failed", "refused")
+    assert (document["verdict"], document["b"]["status"]) == ("failed", "refused")
     assert document["ratios"] == {}
     shown = [plain_text(outcome_text(outcome)), " ".join(parsed(outcome_html(outcome)).text)]
     for text in shown:

@@ -19,6 +19,7 @@ from httpdyno.reason import Param, Reason
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import (
     Format,
+    format_about,
     format_beside,
     format_bytes,
     format_change,
@@ -86,6 +87,8 @@ STATUSES: dict[str, str] = {
 _FORMATS: dict[str, Format] = {
     "bytes": format_bytes,
     "change": lambda ratio, **_: format_change(ratio),
+    "about": format_about,
+    "down": lambda ratio, **_: format_number(ratio, 2, toward="down"),
     "duration": format_duration,
     "guess": lambda seconds, **_: format_guess(seconds),
     "mean": format_count,
@@ -93,6 +96,7 @@ _FORMATS: dict[str, Format] = {
     "per_thousand": format_per_thousand,
     "percent": format_percent,
     "rate": format_rate,
+    "up": lambda ratio, **_: format_number(ratio, 2, toward="up"),
 }
 
 
@@ -148,6 +152,7 @@ _NAMES: dict[str, Callable[[str], str]] = {
     "limiter": lambda limit: _LIMITERS.get(limit) or f"the load client ({_spaced(limit)})",
     "spaced": _spaced,
     "status": STATUSES.__getitem__,
+    "words": lambda name: name.replace("_", " "),
 }
 _LIMITERS: dict[str, str] = {"network": "the network stack", "machine_cpu": "others on the CPUs"}
 """Who was the limit by a verdict of the load engine that names neither server nor client."""

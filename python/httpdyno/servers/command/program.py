@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.runnable import NotOursError, said_by
 from httpdyno.servers.command.site_knob import GLIBC, GO, NODE, PHP
 

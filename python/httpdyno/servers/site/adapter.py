@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.instance import Insight

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.host.foreign_text import read_regular
+from httpdyno.host.foreign_files import read_regular
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.site.openssl import OpenSsl
 from httpdyno.servers.site.snapshot import Found
