@@ -15,8 +15,8 @@ from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Cycles, Knob, SystemCalls
 from httpdyno.report.shared.message import error_text, joined, text
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 

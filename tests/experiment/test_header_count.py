@@ -46,7 +46,7 @@ from httpdyno.model import (
 from httpdyno.model.header_words import words_together
 from httpdyno.reason import because
 from httpdyno.report.shared.message import joined
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort
 from httpdyno.store.query import from_text, to_text
 
 PLACE = Place(0, 0)

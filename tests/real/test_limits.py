@@ -12,7 +12,7 @@ from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.report.shared.message import text
-from httpdyno.servers.control_group import limit_parents
+from httpdyno.servers.limits.control_group import limit_parents
 from httpdyno.study.file import load_study
 
 _WHY_NOT = limit_parents(frozenset({"memory", "cpu"}))

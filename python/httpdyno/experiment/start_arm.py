@@ -10,7 +10,7 @@ from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
 from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble, tried_by
 from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd, own_statsd
-from httpdyno.servers.live_process import children_of
+from httpdyno.servers.run.live_process import children_of
 from httpdyno.telemetry.log import LogTail
 
 READY_TIMEOUT_S = 20.0

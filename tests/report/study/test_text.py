@@ -11,7 +11,7 @@ from tests.report.sample_sweep import memory_sweep
 from httpdyno.experiment.arm_load import said
 from httpdyno.model import Objective, Outcome, ResultWarning
 from httpdyno.reason import because
-from httpdyno.report.study.sweep_text import bar, point_line
+from httpdyno.report.study.sweep import bar, point_line
 from httpdyno.report.study.text import outcome_text, step_line
 
 OUTCOMES = sample_trouble.all_outcomes()

@@ -16,19 +16,19 @@ from httpdyno.metrics import named
 from httpdyno.model import Outcome, RatioInterval, ResultWarning, Verdict
 from httpdyno.reason import because
 from httpdyno.report.shared import template
-from httpdyno.report.shared.drawing import VERDICT_COLOURS
 from httpdyno.report.shared.phrase import confidence_percent
+from httpdyno.report.shared.svg import VERDICT_COLOURS
 from httpdyno.report.study.finding import (
     changes_title,
     configuration_changes,
     headline,
     next_command,
 )
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import claim_text, outcome_text
-from httpdyno.report.study.verdict_style import VERDICT_STYLES
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.verdict import (
+    VERDICT_STYLES,
     bounds_text,
     deciding,
     evidence_text,
