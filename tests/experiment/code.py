@@ -105,7 +105,7 @@ class CodeBench:
             began_at=f"2026-01-01T00:00:{request.start:02}",
             duration_s=0.1 + program.now_s,
             statuses=tuple(start.statuses.get(n, "complete") for n in range(len(request.arms))),
-            details=tuple(start.details.get(n, "") for n in range(len(request.arms))),
+            details=tuple(start.details.get(n, ()) for n in range(len(request.arms))),
             windows=tuple(start.windows),
         )
 

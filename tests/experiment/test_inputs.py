@@ -22,6 +22,7 @@ from httpdyno.model import (
     Template,
     Workload,
 )
+from httpdyno.report.shared import message
 from httpdyno.servers.own_network import network
 
 READ = {
@@ -219,8 +220,8 @@ def test_a_file_that_is_changed_while_it_is_measured_with_is_a_caveat(filed, tmp
     bench = Editing(throughput_per_s=lambda _values: 400.0)
     store = MemoryStore()
     outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
-    [caveat] = [c for c in outcome.caveats if c.kind == "changed_amid_run"]
-    assert "`app/views.py`" in caveat.message
+    [warning] = [c for c in outcome.warnings if c.code == "experiment.changed_amid_run"]
+    assert "`app/views.py`" in message.text(warning.reason)
 
 
 def test_what_enforces_limits_is_compared(filed):
