@@ -1,8 +1,9 @@
 """What a workload as people write it means: from `TrafficTable` to `Workload`."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import structs
@@ -41,6 +42,12 @@ from httpdyno.units import (
     size_bytes,
 )
 
+_SHARE = "a share from `0%` to `100%`"
+
+_SLOW = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
+
+_AT_LEAST_ONE = "at least 1"
+
 # A workload exactly as people write it, in a study file or on the command line.
 #
 # The two say the same things with the same words; only how a setting is called differs (`--rate`
@@ -59,59 +66,281 @@ class Naming(Protocol):
         ...
 
 
-class TrafficTable(Record, frozen=True):
-    """All of a workload but its requests, in the units that people type."""
+class Setting(NamedTuple):
+    """What is declared of a setting beside name, type and default: for file and options."""
 
-    connections: int = 8
-    """Users, each with a connection, who send again when they were answered; with `rate`, `stages`,
-    `sessions` or `replay` the most connections at a time."""
-    keep_alive: bool = True
-    """Whether connections are used again; false makes a new one for each request."""
-    requests_per_connection: int | None = None
-    """Close a connection after so many."""
-    connection_rate: str | None = None
-    """Without a rate of requests: let users begin at this rate, such as `50/s`, not all at once."""
-    rate: str | None = None
-    """Send at this rate, such as `500/s`, however fast the answers come; latency then counts from
-    when each request was due."""
-    poisson: bool = False
-    """With `rate` or `stages`: at random, as from independent users, instead of evenly spaced."""
-    stages: str | None = None
-    """Send at a rate that changes: `10s: 0/s..500/s, 30s: 500/s`."""
-    sessions: str | None = None
-    """Users come at random at this rate, each for one visit (`visit`, `think`)."""
-    replay: str | None = None
-    """An access log in the study's folder (common or combined format), sent with its gaps."""
-    speed: str | None = None
-    """Of a replay: `2x` halves the gaps."""
-    replay_methods: str | None = None
-    """Of a replay: which to send, such as `GET,HEAD`; others may change what the server keeps."""
-    replay_spread: LogSpread | None = None
-    """Of a replay: how requests lie in a second, where the log knows no more."""
-    order: StepOrder | None = None
-    """`given`: each visit asks for everything in the order given, from the first on."""
-    visit: float | None = None
-    """Requests or pages of a visit, on average (geometric)."""
-    visit_exactly: int | None = None
-    """As many in every visit."""
-    think: str | None = None
-    """Pause between an answer and the user's next request, on average (exponential)."""
-    think_exactly: str | None = None
-    """As long in every pause."""
-    cookies: bool = False
-    """Each user keeps its cookies and sends them back."""
-    new_users: str | None = None
-    """Visits by users without cookies yet, such as `20%`."""
-    users: int | None = None
-    """How many users come again, where they are not the connections."""
-    slow: str | None = None
-    """Some on slow lines, both ways: `28.8kbit:20%`."""
-    slow_buffer: str | None = None
-    """Their receive buffer: what a server can send ahead, such as `4KiB`."""
-    page_connections: int | None = None
-    """Connections of a user for a page's objects."""
-    timeout: str = "10s"
-    """Patience: a request this old counts as an error, and as this slow."""
+    heading: str
+    """Of its option's group in the help."""
+    help: str
+    """At most 15 words; `{rate}` is another setting, as it is called where this is read."""
+    flag: str = ""
+    """Its option where that is not `--NAME`, or a short one that it is called by."""
+    metavar: str = ""
+    """What its option takes; empty of a switch."""
+    usual: str = ""
+    """The option's default in words, where its value does not say it."""
+    default: int | None = None
+    """The option's default, where it is another one than the file's."""
+    engine: Mapping[str, str] = {}
+    """What the engine calls it, and what is expected in place of its own words; empty: those."""
+    is_above_zero: bool = False
+    """It refuses a 0 that the engine takes, where it has a meaning of its own."""
+    in_file: str = ""
+    """Its description in study files, where its option says the opposite."""
+
+    def expected(self, place: str, words: str) -> str:
+        """Return what is expected, from the engine's words for it."""
+        if self.is_above_zero:
+            return words.replace("from 0 to", "above 0, at most")
+        return self.engine.get(place) or words
+
+
+def setting(  # noqa: PLR0913 - a setting has these parts
+    heading: str,
+    help: str,
+    metavar: str = "",
+    *,
+    flag: str = "",
+    usual: str = "",
+    default: int | None = None,
+    engine: Mapping[str, str] | None = None,
+    is_above_zero: bool = False,
+    in_file: str = "",
+) -> msgspec.Meta:
+    """Return what declares a field as a setting."""
+    declared = Setting(
+        heading, help, flag, metavar, usual, default, engine or {}, is_above_zero, in_file
+    )
+    return msgspec.Meta(extra={"setting": declared, "help": in_file or help})
+
+
+class TrafficTable(Record, frozen=True):
+    """All of a workload but its requests, in the units that people type.
+
+    Each setting is declared here for study files, for options of `httpdyno load` and for what the
+    engine refuses.
+    """
+
+    connections: Annotated[
+        int,
+        setting(
+            "Traffic",
+            "Concurrent users, one connection each. With {rate}, {stages}, {sessions} or {replay}: "
+            "the maximum.",
+            "N",
+            flag="-c",
+            default=50,
+            engine={"connections": ""},
+        ),
+    ] = 8
+    keep_alive: Annotated[
+        bool,
+        setting(
+            "Connections",
+            "Open a new connection for each request.",
+            flag="--no-keepalive",
+            in_file="Reuse connections; false opens a new one for each request.",
+        ),
+    ] = True
+    requests_per_connection: Annotated[
+        int | None,
+        setting(
+            "Connections",
+            "Close a connection after this many requests.",
+            "N",
+            engine={"requests_per_connection": _AT_LEAST_ONE},
+        ),
+    ] = None
+    connection_rate: Annotated[
+        str | None,
+        setting(
+            "Connections",
+            "In a closed loop: start users at this rate, not all at once.",
+            "RATE",
+            engine={"connections_per_s": ""},
+            is_above_zero=True,
+        ),
+    ] = None
+    rate: Annotated[
+        str | None,
+        setting(
+            "Traffic",
+            "Send at this rate (open loop), such as `500/s`. Latency counts from due times.",
+            "RATE",
+            engine={"arrival.stages": ""},
+            is_above_zero=True,
+        ),
+    ] = None
+    poisson: Annotated[
+        bool,
+        setting(
+            "Traffic",
+            "With {rate} or {stages}: random (Poisson) arrivals instead of evenly spaced ones.",
+        ),
+    ] = False
+    stages: Annotated[
+        str | None,
+        setting(
+            "Traffic",
+            "Change the rate over time: `10s: 0/s..500/s, 30s: 500/s`.",
+            "STAGES",
+            engine={"arrival.stages": ""},
+            is_above_zero=True,
+        ),
+    ] = None
+    sessions: Annotated[
+        str | None,
+        setting(
+            "Traffic",
+            "Start users at random at this rate, for one visit each ({visit}, {think}).",
+            "RATE|STAGES",
+            engine={"arrival.stages": ""},
+            is_above_zero=True,
+        ),
+    ] = None
+    replay: Annotated[
+        str | None,
+        setting(
+            "Traffic", "Replay an access log (common or combined format) with its gaps.", "LOG"
+        ),
+    ] = None
+    speed: Annotated[
+        str | None,
+        setting("Traffic", "With {replay}: speed factor. `2x` halves the gaps.", "FACTOR"),
+    ] = None
+    replay_methods: Annotated[
+        str | None,
+        setting(
+            "Traffic",
+            "With {replay}: methods to send. Others may change data on the server.",
+            "METHODS",
+            usual="GET,HEAD",
+        ),
+    ] = None
+    replay_spread: Annotated[
+        LogSpread | None,
+        setting(
+            "Traffic",
+            "With {replay}: how to spread requests within a second of the log.",
+            "even|random|burst",
+            usual="even",
+        ),
+    ] = None
+    order: Annotated[
+        StepOrder | None,
+        setting(
+            "Users",
+            "`given`: each visit starts with the first request and keeps the order.",
+            "given|mixed",
+            usual="mixed",
+        ),
+    ] = None
+    visit: Annotated[
+        float | None,
+        setting(
+            "Users",
+            "Mean number of requests or pages per visit (geometric).",
+            "N",
+            usual="exactly 1",
+            engine={"users.visit": ""},
+        ),
+    ] = None
+    visit_exactly: Annotated[
+        int | None,
+        setting(
+            "Users",
+            "Exact number of requests or pages per visit.",
+            "N",
+            engine={"users.visit": ""},
+        ),
+    ] = None
+    think: Annotated[
+        str | None,
+        setting(
+            "Users",
+            "Mean pause between a response and the user's next request (exponential).",
+            "TIME",
+            engine={"users.think": ""},
+        ),
+    ] = None
+    think_exactly: Annotated[
+        str | None,
+        setting(
+            "Users",
+            "Exact pause between a response and the user's next request.",
+            "TIME",
+            engine={"users.think": ""},
+        ),
+    ] = None
+    cookies: Annotated[bool, setting("Users", "Keep cookies per user and send them back.")] = False
+    new_users: Annotated[
+        str | None,
+        setting(
+            "Users",
+            "Share of visits by users without cookies.",
+            "PERCENT",
+            usual="0%; 100% with {sessions}",
+            engine={"users.new_ratio": _SHARE},
+        ),
+    ] = None
+    users: Annotated[
+        int | None,
+        setting(
+            "Users",
+            "Number of users, if not one per connection.",
+            "N",
+            usual="as many as {connections}",
+            engine={"users.n_returning": ""},
+        ),
+    ] = None
+    slow: Annotated[
+        str | None,
+        setting(
+            "Users",
+            "Put a share of users on slow lines: `28.8kbit:20%`. Results list them separately.",
+            "LINE:PERCENT",
+            engine={"slow.ratio": _SLOW, "slow": ""},
+        ),
+    ] = None
+    slow_buffer: Annotated[
+        str | None,
+        setting(
+            "Users",
+            "Receive buffer of slow users: how much a server can send ahead.",
+            "SIZE",
+            usual="4KiB",
+            engine={"slow.receive_buffer_bytes": ""},
+        ),
+    ] = None
+    page_connections: Annotated[
+        int | None,
+        setting(
+            "Connections",
+            "Connections per user for a page's objects.",
+            "N",
+            usual=f"{Workload().connections_per_page}",
+            engine={"arms[0].connections_per_page": ""},
+        ),
+    ] = None
+    timeout: Annotated[
+        str,
+        setting(
+            "Requests",
+            "Count a request as an error after this time.",
+            "TIME",
+            engine={"timeout_s": ""},
+        ),
+    ] = "10s"
+
+
+@cache
+def settings() -> Mapping[str, Setting]:
+    """Return the settings by their names, in the order of their declaration."""
+    hints = get_type_hints(TrafficTable, include_extras=True)
+    return {
+        name: hints[name].__metadata__[0].extra["setting"]
+        for name in TrafficTable.__struct_fields__
+    }
 
 
 class FirstTable(Record, frozen=True):
@@ -264,43 +493,8 @@ _ARRIVALS = ("rate", "stages", "sessions", "replay")
 _OF_REPLAY = ("speed", "replay_methods", "replay_spread")
 _OF_USERS = ("visit", "visit_exactly", "think", "think_exactly")
 _USUAL = Workload()
-_SHARE = "a share from `0%` to `100%`"
-_SLOW = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
-_AT_LEAST_ONE = "at least 1"
 
 
-class _Setting(NamedTuple):
-    """Which of them say what the engine may refuse."""
-
-    keys: tuple[str, ...]
-    expected: str = ""
-    """In their own words, where they have other units than the engine."""
-    is_above_zero: bool = False
-    """They refuse a 0 that the engine takes, where it has a meaning of its own."""
-
-    def words(self, expected: str) -> str:
-        """Return what is expected, from the engine's words for it."""
-        if self.is_above_zero:
-            return expected.replace("from 0 to", "above 0, at most")
-        return self.expected or expected
-
-
-_SETTINGS = {
-    "connections": _Setting(("connections",)),
-    "requests_per_connection": _Setting(("requests_per_connection",), _AT_LEAST_ONE),
-    "connections_per_s": _Setting(("connection_rate",), is_above_zero=True),
-    "arms[0].connections_per_page": _Setting(("page_connections",)),
-    "arrival.stages": _Setting(("rate", "stages", "sessions"), is_above_zero=True),
-    "users.n_returning": _Setting(("users",)),
-    "users.new_ratio": _Setting(("new_users",), _SHARE),
-    "users.visit": _Setting(("visit", "visit_exactly")),
-    "users.think": _Setting(("think", "think_exactly")),
-    "slow.receive_buffer_bytes": _Setting(("slow_buffer",)),
-    "slow.ratio": _Setting(("slow",), _SLOW),
-    "slow": _Setting(("slow",)),
-    "timeout_s": _Setting(("timeout",)),
-}
-"""By the place in what the engine is told."""
 _STAGE = re.compile(r"arrival\.stages\[(\d+)\]")
 
 
@@ -543,11 +737,12 @@ class _Words:
         refused = out_of_range(workload)
         if refused is None:
             return
-        for place, setting in _SETTINGS.items():
-            given = [key for key in setting.keys if getattr(self._table, key) is not None]
+        for place, names in _by_place().items():
+            given = [name for name in names if getattr(self._table, name) is not None]
             if given and re.match(rf"{re.escape(place)}(?![a-z_])", refused.place):
                 self._check_stage(given[0], refused)
-                raise self._wrong(given[0], setting.words(refused.expected))
+                expected = settings()[given[0]].expected(place, refused.expected)
+                raise self._wrong(given[0], expected)
         raise UsageError(refused.sentence)
 
     def _check_stage(self, key: str, refused: OutOfRange) -> None:
@@ -578,6 +773,16 @@ class _Words:
     def _wrong(self, key: str, expected: str) -> UsageError:
         value = getattr(self._table, key)
         return UsageError(self._naming.complaint(key, value, expected))
+
+
+@cache
+def _by_place() -> Mapping[str, list[str]]:
+    """Return by what the engine calls them which settings it may refuse, the narrowest first."""
+    found: dict[str, list[str]] = {}
+    for name, each in settings().items():
+        for place in each.engine:
+            found.setdefault(place, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
 
 
 def _contradiction(first: str, second: str) -> UsageError:

@@ -191,10 +191,9 @@ class _Keys:
 
     def name(self, key: str, value: object = None) -> str:
         name = f"workload.{key}"
-        if key == "keep_alive":
-            return f"{name} = false"
-        if key in {"cookies", "poisson"}:
-            return f"{name} = true"
+        usual = getattr(WorkloadTable(), key, None)
+        if isinstance(usual, bool):
+            return f"{name} = {str(not usual).lower()}"
         return name if value is None else f"{name} = {value!r}"
 
     def complaint(self, key: str, value: object, expected: str) -> str:
