@@ -73,7 +73,7 @@ PRETENDING = (
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
 SERVING = (
-    *("tests/servers/cell", "tests/servers/site", "tests/servers/source"),
+    *("tests/servers/cell", "tests/servers/stack", "tests/servers/source"),
     *("tests/servers/own_network", "tests/benches/test_fault_origins.py"),
     *(
         f"tests/servers/test_{name}.py"

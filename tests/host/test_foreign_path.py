@@ -235,7 +235,7 @@ NOT_THEIRS = {
     "adopt/burst.py": "the kernel's",
     "experiment/machine_room.py": "the kernel's",
     "load/core_plan.py": "the kernel's",
-    "servers/apache_site/perl.py": "folders of distributions",
+    "servers/apache/perl.py": "folders of distributions",
     "servers/cell/host.py": "the kernel's",
     "servers/cell/plan.py": "names in `/`",
     "servers/cell/refusals.py": "the kernel's",
@@ -244,14 +244,14 @@ NOT_THEIRS = {
     "servers/gunicorn/application.py": "names in a study's own folder",
     "servers/nginx/survey.py": "the kernel's",
     "servers/php_fpm/installation.py": "folders of distributions",
-    "servers/site/openssl.py": "a folder of its own",
+    "servers/stack/openssl.py": "a folder of its own",
     "study/trust/held.py": "its own copy; what is copied is opened by `_copied_file`",
     "study/trust/named.py": "its own copy",
     "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
 }
 FOLDERS = (
-    *("adopt", "experiment", "load", "study", "servers/apache_site", "servers/cell"),
-    *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/site"),
+    *("adopt", "experiment", "load", "study", "servers/apache", "servers/cell"),
+    *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/stack"),
     *("servers/uvicorn", "servers/staging.py"),
 )
 

@@ -18,7 +18,7 @@ from tests.real.sites.apache import (
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 from httpdyno.servers.cell.seat import CellSeat, open_cell
 from httpdyno.servers.cell.wall import WallSeat, open_wall
@@ -27,7 +27,7 @@ from httpdyno.servers.network import within
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.text import edited_files
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")
 
@@ -45,7 +45,7 @@ VALUES: dict[str, Level] = {
     "spare_servers": "narrow",
     "EnableMMAP": False,
 }
-SITE = ApacheSite()
+SITE = Apache()
 
 
 def needs(kind):

@@ -15,7 +15,7 @@ from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.text import edited_files
 
 pytestmark = pytest.mark.real_server("nginx")
 

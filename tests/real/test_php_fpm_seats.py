@@ -22,7 +22,7 @@ from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.insight import PhpFpmInsight
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.text import edited_files
 from httpdyno.telemetry.status_text import status
 
 pytestmark = pytest.mark.real_server("php-fpm8.2", "ss")

@@ -101,6 +101,6 @@ class Behind:
     def _as_member(self, found: Found) -> Member:
         root = found.root
         member = structs.replace(found.member, ready_timeout_s=self._start_timeout_s)
-        if root is None or any(each.kind == member.kind for each in self._machine.adapters):
+        if root is None or any(each.name == member.kind for each in self._machine.adapters):
             return member
         return as_command(member)

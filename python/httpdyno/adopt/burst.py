@@ -19,7 +19,7 @@ from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Burst, Measurement, Workload
-from httpdyno.servers.site.running import SiteRunning
+from httpdyno.servers.stack.running import RunningCopy
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions
@@ -37,7 +37,7 @@ _OVERFLOWS = "ListenOverflows"
 
 
 def burst(
-    running: SiteRunning,
+    running: RunningCopy,
     load: Workload,
     duration_s: float,
     *,

@@ -17,12 +17,12 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.address import place_of
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.adapter import Seat, SiteAdapter
-from httpdyno.servers.site.member_user import as_own_user
-from httpdyno.servers.site.seating import SeatMaker
-from httpdyno.servers.site.snapshot import Found
-from httpdyno.servers.site.stand_in import StandIns, stand_ins
 from httpdyno.servers.source.contained import bounded, foreseen
+from httpdyno.servers.stack.adapter import Seat, ServerAdapter
+from httpdyno.servers.stack.member_user import as_own_user
+from httpdyno.servers.stack.seating import SeatMaker
+from httpdyno.servers.stack.snapshot import Found
+from httpdyno.servers.stack.stand_in import StandIns, stand_ins
 
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
@@ -50,7 +50,7 @@ class Gathered:
 
 def gather(
     named: Sequence[Member],
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     seat: Seat | None,
     listening: Listening = nobody,
 ) -> Gathered:
@@ -159,7 +159,7 @@ def _at(backend: Backend, found: Found) -> Found:
 
 def gather_running(
     named: Sequence[Member],
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     make_seat: SeatMaker,
     listening: Listening = nobody,
 ) -> Gathered:
@@ -198,7 +198,7 @@ def _with(made: StandIns, gathered: Gathered) -> Gathered:
     return replace(gathered, members=members, caveats=made.caveats)
 
 
-def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | None) -> Found:
+def look_at(member: Member, adapters: Mapping[str, ServerAdapter], seat: Seat | None) -> Found:
     """Read one member and say what is in force.
 
     Raises:
@@ -231,7 +231,7 @@ def reaches(listener: Listener, address: str) -> bool:
     return port == own_port and host in _LOCAL and own_host in (*_ANY, *_LOCAL)
 
 
-def _usual(adapters: Mapping[str, SiteAdapter]) -> list[Found]:
+def _usual(adapters: Mapping[str, ServerAdapter]) -> list[Found]:
     """Return what is configured on this machine as its packages would run it, where readable."""
     found = []
     for adapter in adapters.values():

@@ -15,16 +15,16 @@ from httpdyno.model import ChangeSet, Configuration, Listener, Member, ServerSpe
 from httpdyno.servers.adapter import NotRunning, exited_words
 from httpdyno.servers.address import unix_address
 from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.command.site import WAY_OUT
+from httpdyno.servers.command.seen import WAY_OUT
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.site.beside import Beside, copy_environment, copy_variables
-from httpdyno.servers.site.listener import UNIX, loaded_listener
-from httpdyno.servers.site.seating import SeatMaker
-from httpdyno.servers.site.server import SITE
-from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.source.listening import ListeningSocket, listening_sockets
+from httpdyno.servers.stack.adapter import ServerAdapter
+from httpdyno.servers.stack.beside import Beside, copy_environment, copy_variables
+from httpdyno.servers.stack.copies import SITE
+from httpdyno.servers.stack.listener import UNIX, loaded_listener
+from httpdyno.servers.stack.seating import SeatMaker
+from httpdyno.servers.stack.snapshot import Found
 
 _SETTLE_S = 0.3
 """A program that opens one port may open another one right after."""
@@ -35,7 +35,7 @@ _POLL_S = 0.02
 
 def with_listener(
     found: Found,
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     make_seat: SeatMaker,
     before: tuple[SideCommand, ...] = (),
 ) -> Found:

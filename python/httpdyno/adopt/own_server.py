@@ -6,9 +6,9 @@ from httpdyno.adopt.pool_look import member_sample
 from httpdyno.adopt.pool_room import NOT_RUNNING, RunningPools, largest_workers
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Listener
-from httpdyno.servers.site.listener import UNIX, reached_at
-from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.source.listening import ListeningSocket
+from httpdyno.servers.stack.listener import UNIX, reached_at
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.memory_bound import CONTROL_GROUP
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.worker import Sample

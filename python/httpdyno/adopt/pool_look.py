@@ -7,8 +7,8 @@ from pathlib import Path
 from httpdyno.adopt.pool_room import MemberSample, RunningPools, rooms, unused
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.worker import Sample, WorkerSampler
 
 
@@ -33,7 +33,7 @@ class PoolLooks:
         self._running = running
         self._looks: list[tuple[MemberSample, ...]] = []
 
-    def look(self, running: SiteRunning) -> None:
+    def look(self, running: RunningCopy) -> None:
         """Take note of the copy's processes now."""
         if not self._free_bytes:
             return

@@ -24,9 +24,9 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.attempts import Attempts
 from httpdyno.servers.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.seating import OpenSeat
-from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.seating import OpenSeat
 from httpdyno.telemetry.account import account_of
 
 _READY_S = 20.0
@@ -122,7 +122,7 @@ class RehearsalReport(Record, frozen=True):
 
 
 def rehearse_site(  # noqa: PLR0913 - what one start is
-    server: SiteServer,
+    server: CopyStack,
     spec: ServerSpec,
     load: Workload,
     asked: Asked,
@@ -207,7 +207,7 @@ def folders_of(written: Sequence[str], ignored: Sequence[str] = ()) -> tuple[str
     return tuple(folders)
 
 
-def _look_at_nothing(running: SiteRunning) -> None:
+def _look_at_nothing(running: RunningCopy) -> None:
     del running
 
 

@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from httpdyno.adopt.gather import Gathered
-from httpdyno.servers.site.adapter import SiteAdapter, TakesVariables
-from httpdyno.servers.site.knob_name import knob_name, variable_knob, variable_of
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.adapter import ServerAdapter
+from httpdyno.servers.stack.names import knob_name, variable_knob, variable_of
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.study.site import whole_name
 
 
 def with_variables(
-    gathered: Gathered, names: Collection[str], adapters: Mapping[str, SiteAdapter]
+    gathered: Gathered, names: Collection[str], adapters: Mapping[str, ServerAdapter]
 ) -> Gathered:
     """Return the site, in which the named knobs `[MEMBER:]env.NAME` are known.
 
@@ -25,13 +25,13 @@ def with_variables(
     )
 
 
-def _told(found: Found, whole: Mapping[str, str], adapters: Mapping[str, SiteAdapter]) -> Found:
+def _told(found: Found, whole: Mapping[str, str], adapters: Mapping[str, ServerAdapter]) -> Found:
     adapter = adapters[found.member.kind]
     own: Sequence[str] = [
         variable
         for name, variable in whole.items()
         if variable and name == knob_name(found.member.name, variable_knob(variable))
     ]
-    if not own or not isinstance(adapter, TakesVariables):
+    if not own:
         return found
     return replace(found, survey=adapter.with_variables(found.member, found.survey, own))

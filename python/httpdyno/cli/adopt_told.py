@@ -12,7 +12,7 @@ from httpdyno.adopt.study_text import described
 from httpdyno.advice.proposal import Proposals
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.model import Site, level_text
-from httpdyno.servers.site.snapshot import version_of
+from httpdyno.servers.stack.snapshot import version_of
 
 
 def tell_found(gathered: Gathered, notes: Sequence[str] = ()) -> None:

@@ -36,8 +36,8 @@ from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import calls_table
-from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.stack.stack import Stack
 from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
@@ -115,7 +115,7 @@ def _check_nothing(study: Study, outputs: Outputs) -> int:
     return 0
 
 
-def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
+def _check_code(plan: Plan, adapter: Stack, outputs: Outputs) -> int:
     """Have each body called in one process, and say what a call takes, or what is wrong."""
     study, start = plan.study, plan.study.start_configuration()
     steps = [start.with_values(step.values) for step in plan.steps]

@@ -8,7 +8,7 @@ from httpdyno.advice.rules.apache_perl import linked_folders
 from httpdyno.advice.rules.facts import Front
 from httpdyno.advice.rules.programs import folders_of
 from httpdyno.report.inspect.facts import ENVIRONMENT, Surroundings, facts_of
-from httpdyno.servers.apache_site.perl import perl_files
+from httpdyno.servers.apache.perl import perl_files
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.filesystem import filesystems
 

@@ -11,7 +11,7 @@ from httpdyno.host.foreign_text import is_there
 from httpdyno.model.knob import KnobInfo
 from httpdyno.model.side_command import SideCommand
 from httpdyno.model.study import Companion, ServerSpec
-from httpdyno.servers.companions.names import SERVER, known_knobs
+from httpdyno.servers.stack.names import SERVER, known_knobs
 from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.limits import check_limits
 from httpdyno.study.side_command import check_commands

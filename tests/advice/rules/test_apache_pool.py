@@ -7,7 +7,7 @@ from tests.advice.rules.told import apache, evidence, named, said
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Reading
-from httpdyno.servers.apache_site.setting import WRITTEN
+from httpdyno.servers.apache.setting import WRITTEN
 
 FIRES = [
     (

@@ -19,7 +19,7 @@ from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.log_file import log_text, opened_log
 from httpdyno.servers.own_folder import held_own, write_own
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.own_folder import own_folder
+from httpdyno.servers.stack.own_folder import own_folder
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 needs_cells = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")

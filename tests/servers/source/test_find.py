@@ -15,12 +15,12 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
 from httpdyno.registry import site_adapters
 from httpdyno.servers.process import KEEPER
-from httpdyno.servers.site.environment import own_variables
 from httpdyno.servers.source.find import Found, configured, find, sole
 from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts, groups_of, unit_group, unit_of
 from httpdyno.servers.source.words import CommandSource, ProcessSource, UnitSource, parse_source
+from httpdyno.servers.stack.environment import own_variables
 from httpdyno.servers.unit_file import UnitFacts
 
 PREFORK = """

@@ -6,12 +6,12 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Backend, Member, Survey
-from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.source.find import Found, running
 from httpdyno.servers.source.inspection import changed_files, inspected, serving
 from httpdyno.servers.source.machine import Machine
 from httpdyno.servers.source.package import package_version, python_version
 from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.stack.adapter import MemberFiles
 
 BEGAN_S = 1_000_000.0
 

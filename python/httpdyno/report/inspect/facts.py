@@ -17,8 +17,8 @@ from httpdyno.advice.rules.facts import (
     WorkerSize,
     configured,
 )
-from httpdyno.servers.apache_site.perl import PerlFiles
-from httpdyno.servers.apache_site.survey import is_whole
+from httpdyno.servers.apache.perl import PerlFiles
+from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed

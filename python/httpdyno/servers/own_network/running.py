@@ -9,22 +9,13 @@ from msgspec import structs
 
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
-from httpdyno.servers.adapter import (
-    Accompanied,
-    Acting,
-    Limited,
-    Logged,
-    NotRunning,
-    Prepared,
-    Running,
-    Timed,
-)
+from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.servers.own_network.opened import OpenNetwork
-from httpdyno.servers.status_page import StatusPage, status_pages_of
+from httpdyno.servers.status_page import StatusPage
 
 
-class InNetwork:
+class InNetwork(Running):
     """All of a server, and its network; owns both."""
 
     def __init__(self, running: Running, network: OpenNetwork, shape: Mapping[str, str]) -> None:
@@ -62,21 +53,21 @@ class InNetwork:
     @property
     def limits(self) -> tuple[LimitGroups, ...]:
         """What limits its servers; nothing limits the resolver."""
-        return self._running.limits if isinstance(self._running, Limited) else ()
+        return self._running.limits
 
     def limit_hit(self) -> str:
         """Return in words how it ran into its memory limit; empty where it did not."""
-        return self._running.limit_hit() if isinstance(self._running, Limited) else ""
+        return self._running.limit_hit()
 
     @property
     def prepare_s(self) -> float:
         """What the study's commands before it took."""
-        return self._running.prepare_s if isinstance(self._running, Prepared) else 0.0
+        return self._running.prepare_s
 
     @property
     def ready_s(self) -> float | None:
         """How long it took to be ready; None before."""
-        return self._running.ready_s if isinstance(self._running, Timed) else None
+        return self._running.ready_s
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers, and read back what is in force."""
@@ -102,8 +93,7 @@ class InNetwork:
 
     def act(self, command: SideCommand) -> str:
         """Run a command of the study in it; return what was wrong with it."""
-        running = self._running
-        return running.act(command) if isinstance(running, Acting) else "no command can be run"
+        return self._running.act(command)
 
     def is_alive(self) -> bool:
         """Whether all root processes run."""
@@ -115,15 +105,15 @@ class InNetwork:
 
     def error_logs(self) -> tuple[Path, ...]:
         """Return the files that it logs and prints to as long as it runs."""
-        return self._running.error_logs() if isinstance(self._running, Logged) else ()
+        return self._running.error_logs()
 
     def companions(self) -> Mapping[str, Running]:
         """Return what of it answers none of the load itself."""
-        return self._running.companions() if isinstance(self._running, Accompanied) else {}
+        return self._running.companions()
 
     def status_pages(self) -> tuple[StatusPage, ...]:
         """Return the status pages that its configuration in force has."""
-        return status_pages_of(self._running)
+        return self._running.status_pages()
 
     def stop(self) -> None:
         """End it, and then its network; idempotent.

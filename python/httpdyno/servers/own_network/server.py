@@ -12,21 +12,21 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, KnobInfo, ServerSpec, level_text
-from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running, ServerAdapter
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.cell.possible import cell_complaint
-from httpdyno.servers.companions.names import network_knobs
 from httpdyno.servers.own_network.opened import open_network
 from httpdyno.servers.own_network.running import InNetwork
 from httpdyno.servers.own_network.text import NetworkTexts, network_texts
+from httpdyno.servers.stack.names import network_knobs
+from httpdyno.servers.stack.stack import Stack
 
 
-class WithNetwork:
-    """A `ServerAdapter` of one that has a network for itself."""
+class WithNetwork(Stack):
+    """A stack that has a network for itself."""
 
-    def __init__(self, adapter: ServerAdapter) -> None:
-        """Take the adapter of what runs in it."""
+    def __init__(self, adapter: Stack) -> None:
+        """Take the stack that runs in it."""
         self._adapter = adapter
 
     @property
@@ -48,13 +48,14 @@ class WithNetwork:
         own = (f"a network of its own {complaint}",) if complaint else ()
         return (*self._adapter.missing(spec), *own)
 
-    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
-        """Return in words what is known to be wrong with its texts, or the server's."""
-        try:
-            _texts(spec, configuration)
-        except AdapterError as error:
-            return str(error)
-        return self._adapter.complaint(spec, study_folder, configuration)
+    def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:
+        """Look for what is known to be wrong with its texts, or the server's.
+
+        Raises:
+            HttpdynoError: Something is.
+        """
+        _texts(spec, configuration)
+        self._adapter.check(spec, study_folder, configuration)
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return the server's version line."""

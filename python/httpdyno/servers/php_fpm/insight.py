@@ -25,7 +25,7 @@ from httpdyno.servers.php_fpm.knob import KNOBS
 from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_status
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.stack.adapter import Insight, Seat
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage
 
@@ -63,7 +63,7 @@ class OwnWords:
     """`-i`: the ini values that it reads."""
 
 
-class PhpFpmInsight:
+class PhpFpmInsight(Insight):
     """What only this adapter knows of its own server."""
 
     def __init__(self, process: ServerProcess, copied: Copied, own: OwnWords) -> None:

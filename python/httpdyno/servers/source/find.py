@@ -14,8 +14,6 @@ from httpdyno.errors import AdapterError, HttpdynoError, UsageError
 from httpdyno.host.foreign_text import is_there, read_regular, reason
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member
-from httpdyno.servers.site.environment import is_setting, process_source
-from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.source.activation import activated, is_handed
 from httpdyno.servers.source.contained import bounded, contained, foreseen
 from httpdyno.servers.source.listening import ListeningSocket
@@ -42,6 +40,8 @@ from httpdyno.servers.source.words import (
     UnitSource,
 )
 from httpdyno.servers.source.wrapper import unwrapped
+from httpdyno.servers.stack.environment import is_setting, process_source
+from httpdyno.servers.stack.member_user import own_user
 from httpdyno.servers.unit import command_of, service_of, unit, variables_of
 from httpdyno.servers.unit_file import UnitFacts, environment_file
 
@@ -158,7 +158,7 @@ def configured(machine: Machine) -> tuple[Found, ...]:
 
 
 def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
-    known = sorted({*KINDS, *(adapter.kind for adapter in machine.adapters)} - {"command"})
+    known = sorted({*KINDS, *(adapter.name for adapter in machine.adapters)} - {"command"})
     if kind not in known:
         if is_there(Path(kind)):
             return _of_file(Path.cwd() / kind, machine)
@@ -177,7 +177,7 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
     here = [each for each in runs if not each.is_elsewhere]
     mains = {os.path.realpath(each.member.main) for each in here}
-    adapters = [each for each in machine.adapters if each.kind == kind]
+    adapters = [each for each in machine.adapters if each.name == kind]
     usual = [member for each in adapters for member in each.usual()]
     if not adapters:
         usual = [
@@ -211,7 +211,7 @@ def _of_file(
     if member is None:
         if path.is_file() and os.access(path, os.X_OK):
             return (_of_command(CommandSource((text,), path.parent), machine),)
-        known = {adapter.kind for adapter in machine.adapters} | {"nginx", "apache"}
+        known = {adapter.name for adapter in machine.adapters} | {"nginx", "apache"}
         kinds = sorted(known - _WITHOUT_FILE)
         raise UsageError(
             f"`{path}` is no main configuration file of a server that is known here",

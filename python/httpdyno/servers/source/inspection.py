@@ -13,7 +13,6 @@ from pathlib import Path
 from httpdyno.errors import UsageError
 from httpdyno.model import Backend, KnobInfo, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
 from httpdyno.servers.source.answering import own_hosts
 from httpdyno.servers.source.contained import Allowance, contained
 from httpdyno.servers.source.find import Found, find
@@ -21,6 +20,7 @@ from httpdyno.servers.source.machine import Machine
 from httpdyno.servers.source.package import package_version, python_version
 from httpdyno.servers.source.program import said_version
 from httpdyno.servers.source.words import AddressSource, parse_source
+from httpdyno.servers.stack.adapter import MemberFiles, ServerAdapter
 
 _SLACK_S = 1.0
 """A server opens its files a moment after its process began; clocks are this exact, too."""
@@ -49,7 +49,7 @@ class Inspected:
 
 
 def inspected(
-    found: Found, adapters: Sequence[SiteAdapter], allowance: Allowance | None = None
+    found: Found, adapters: Sequence[ServerAdapter], allowance: Allowance | None = None
 ) -> Inspected:
     """Return what can be said of a server; what of it is not understood is said, not raised.
 
@@ -76,8 +76,8 @@ def name_of(found: Found) -> str:
     return f"{found.member.kind} ({where})" if where else found.member.kind
 
 
-def _inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
-    adapter = next((each for each in adapters if each.kind == found.member.kind), None)
+def _inspected(found: Found, adapters: Sequence[ServerAdapter]) -> Inspected:
+    adapter = next((each for each in adapters if each.name == found.member.kind), None)
     seen = Inspected(found=found, version=_version(found))
     if found.is_elsewhere:
         return replace(seen, trouble="it runs in a container, whose files are not read")
@@ -87,7 +87,7 @@ def _inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
     return replace(seen, trouble=read) if isinstance(read, str) else read
 
 
-def _read(seen: Inspected, adapter: SiteAdapter) -> Inspected:
+def _read(seen: Inspected, adapter: ServerAdapter) -> Inspected:
     found = seen.found
     files = adapter.read(found.member)
     survey = adapter.survey(found.member, files, None)
