@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from httpdyno.telemetry.host import steal_s
+from httpdyno.telemetry.kernel import steal_s
 
 MOST_STOLEN_RATIO = 0.05
 """The part of a try, in cores, from which on it is spoilt."""

@@ -36,12 +36,11 @@ LOADING = (
 CALM = (
     *("tests/stats", "tests/model", "tests/metrics"),
     *("tests/advice", "tests/book", "tests/study"),
-    *(f"tests/report/{name}" for name in ("book", "inspect", "load", "shared", "turns", "watch")),
-    *(f"tests/cli/test_book_{name}.py" for name in ("loads", "series", "ways")),
+    *(f"tests/report/{name}" for name in ("inspect", "load", "shared", "turns", "watch")),
     *("tests/load/test_access_log.py", "tests/load/test_message.py"),
     *(f"tests/cli/test_{name}.py" for name in ("completion", "formula", "knobs")),
     *("tests/benches/test_power.py", "tests/benches/test_power_program.py"),
-    *("tests/test_secret.py", "tests/test_repository.py"),
+    *("tests/test_catalog.py", "tests/test_secret.py", "tests/test_repository.py"),
     *(
         name
         for file in sorted((REPOSITORY / "tests/experiment").rglob("test_*.py"))
@@ -85,7 +84,7 @@ SERVING = (
     *(
         f"tests/cli/test_{name}.py"
         for name in (
-            *("adopt", "early_signal", "find_study", "mistaken_places", "mistakes"),
+            *("adopt", "early_signal", "mistaken_places", "mistakes"),
             *("only_shown", "output", "own_server"),
             *("standard_streams", "study_check", "study_new", "study_serve", "trusted_study"),
             "watch_group",

@@ -18,7 +18,7 @@ from tests.commands import Commands, exit_on_signals
 from tests.disturbed import MOST_STOLEN_RATIO, N_REPETITIONS
 from tests.verdict import Counts
 
-from httpdyno.telemetry.host import steal_s
+from httpdyno.telemetry.kernel import steal_s
 
 COMMAND = ("cargo", "test", "--workspace", "--locked", "--no-fail-fast")
 SLICE_S = 2.0

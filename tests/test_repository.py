@@ -13,7 +13,7 @@ import pytest
 import httpdyno
 
 REPOSITORY = Path(__file__).parent.parent
-MAX_LINES = 600
+MAX_LINES = 800
 BANNED_MODULES = {"utils", "util", "common", "helpers", "helper", "misc", "manager"}
 SECTIONS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 # Written in parts, or this file would be the first to be found.
@@ -157,9 +157,8 @@ MAY_START = {
     "servers/cell/possible.py": "this Python",
     "servers/evaluator/process.py": "this Python, as nobody",
     "experiment/answer/mask.py": "this Python",
-    "telemetry/census/tracer.py": "strace, by `own_program`",
-    "cli/book_found.py": "this Python, and what `own_program` found",
-    "cli/book_counts.py": "what `own_program` found",
+    "telemetry/syscalls/strace.py": "strace, by `own_program`",
+    "book/figures.py": "this Python, and what `own_program` found",
 }
 
 

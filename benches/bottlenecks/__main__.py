@@ -30,6 +30,7 @@ from tests.commands import exit_on_signals
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import Look
+from httpdyno.report.shared.message import text
 
 SHOWN_WORKERS = 0.05
 """Fewer are not worth a word."""
@@ -108,7 +109,7 @@ def told(outcome: Outcome) -> str:
     )
     return (
         f"{mark} {outcome.name}: {found.limit}{' (disturbed)' * outcome.is_disturbed}\n"
-        f"    {found.reason}\n    {evidence}\n"
+        f"    {text(found.reason)}\n    {evidence}\n"
         f"    seen: {look.answers / look.seconds:.0f} answers/s, {doing}"
     )
 

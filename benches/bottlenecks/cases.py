@@ -14,8 +14,8 @@ from benches.bottlenecks.memory_group import memory_group
 from benches.bottlenecks.place import PROGRAMS, Built, NotBuiltError, Place, free_port
 
 from httpdyno.model import RequestSpec, SlowUsers, Think, Users, Workload
-from httpdyno.model.arrival import Constant
 from httpdyno.model.look import Limit
+from httpdyno.model.workload import Constant
 
 N_MANY = 200
 MAPPED_BYTES = 128 << 20

@@ -11,8 +11,8 @@ from benches.bottlenecks.place import Built, Place, free_port
 from msgspec import structs
 
 from httpdyno.model import Think, Users, Workload
-from httpdyno.model.arrival import Poisson
 from httpdyno.model.look import Limit
+from httpdyno.model.workload import Poisson
 
 PROBE_S = 0.4
 """For so long a server is asked what it can do."""

@@ -10,10 +10,10 @@ from benches.bottlenecks.place import Built, NotBuiltError, Place
 
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, wants_longer, with_client
 from httpdyno.load.engine import LoadHandle, start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload
 from httpdyno.model.look import Look
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 SPARE_S = 0.05
 """The look ends by so much before the load does."""

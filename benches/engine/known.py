@@ -12,8 +12,8 @@ from tests.stats import simulated
 from tests.stats.simulated import Truth
 
 from httpdyno.load.engine import start_load
-from httpdyno.load.machine import SPIN_S
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import SPIN_S
 from httpdyno.model import Closed, Measurement, Poisson, Workload
 from httpdyno.stats.histogram import merge, quantile_s
 

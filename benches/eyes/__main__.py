@@ -53,7 +53,7 @@ from benches.eyes.watcher import watcher_beside
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.experiment.looking import LOOK_S
-from httpdyno.load.core_plan import own_core_plan
+from httpdyno.load.plan import own_core_plan
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s
 

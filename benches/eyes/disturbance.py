@@ -17,13 +17,13 @@ from benches.eyes.watcher import Child
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.experiment.looking import LOOK_S, WindowLooks
-from httpdyno.load.core_plan import CorePlan
 from httpdyno.load.engine import Edge, start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import CorePlan
 from httpdyno.model import Measurement, RequestSpec, Workload
 from httpdyno.servers.live_process import child_pids
-from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import ProcessTree
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 _PATH = "/index.html"
 

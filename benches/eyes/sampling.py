@@ -16,7 +16,7 @@ from benches.eyes.watcher import EVERY_S, watcher_of
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Look
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile.profiler import Onlooker
 from httpdyno.telemetry.watched import first_look, next_look
 
 MOST = 0.02

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+from httpdyno.catalog import bundled_studies
 from httpdyno.cli import app, launch
-from httpdyno.cli.find_study import bundled_studies
 from httpdyno.errors import UsageError
 from httpdyno.host.foreign_text import visible
 

@@ -28,9 +28,9 @@ from tests.commands import exit_on_signals
 
 from httpdyno.adopt.gather import gather
 from httpdyno.errors import HttpdynoError
-from httpdyno.load.core_plan import own_core_plan
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import own_core_plan
 from httpdyno.model import Configuration, RequestSpec, ServerSpec, Site, Workload
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx
@@ -40,8 +40,8 @@ from httpdyno.servers.stack.copies import SITE, CopyStack
 from httpdyno.servers.stack.isolation import seat_maker
 from httpdyno.servers.stack.snapshot import Snapshot
 from httpdyno.stats.sequence import ratio_interval
+from httpdyno.telemetry.account import ProcessTree
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.units import duration_s
 
 CONFIDENCE = 0.95

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from httpdyno.telemetry.memory_bound import RESERVE_RATIO, memory_bound
+from httpdyno.telemetry.pool import RESERVE_RATIO, memory_bound
 
 NEAR = 0.10
 

@@ -47,7 +47,7 @@ from tests.commands import exit_on_signals
 from tests.real.sites.own import mod_perl
 from tests.real.sites.planted import INERT, MISTAKES, PAGES, planted_site
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Level, level_text
 from httpdyno.units import duration_s

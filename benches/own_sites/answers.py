@@ -26,7 +26,7 @@ import msgspec
 from benches.own_sites.applications import Application, Kind
 from benches.own_sites.ground import Ground, Server
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import level_text
 from httpdyno.servers.network import within

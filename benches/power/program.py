@@ -18,7 +18,7 @@ from benches.engine.process import BenchError
 from benches.engine.setting import REPOSITORY
 from benches.power.figure import REFUSED, Setting
 
-from httpdyno.telemetry.host import steal_s
+from httpdyno.telemetry.kernel import steal_s
 
 END_S = 30.0
 """Who is asked to end puts back what it changed first: its servers, its files."""

@@ -49,7 +49,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.model.workload import second_metric_of
-from httpdyno.telemetry.host import steal_s
+from httpdyno.telemetry.kernel import steal_s
 
 N_SEQUENCES = 4_000
 """Of each shape."""

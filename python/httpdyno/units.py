@@ -190,6 +190,11 @@ def format_count(value: float, /, *, toward: Toward = "nearest") -> str:
     return format_number(value, 2 if abs(value) < _WHOLE_FROM else 0, toward=toward)
 
 
+def format_about(value: float, /, *, toward: Toward = "nearest") -> str:
+    """Return a mean number of which a few samples tell: `3.1`, `12`."""
+    return format_number(value, 0 if value >= 10 else 1, toward=toward)  # noqa: PLR2004 - digits
+
+
 def format_per_thousand(ratio: float, /, *, toward: Toward = "nearest") -> str:
     """Return what comes so seldom that a thousand are counted, by these: `1.93`, `0.042`."""
     value = 1_000 * ratio

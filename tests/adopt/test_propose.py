@@ -9,7 +9,7 @@ from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.propose import Wanted, propose
 from httpdyno.adopt.rehearsal import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
-from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.proposal import WorkerRoom
 from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
 from httpdyno.errors import UsageError
 from httpdyno.model import Burst, Member, RequestSpec, Survey

@@ -42,7 +42,7 @@ def _sample(facts: Facts) -> Iterator[Seen]:
 FINDINGS = """
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import Facts
-from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.model import Survey
 for each in findings_of(Facts(kind="nginx", survey=Survey(version="")), all_rules()):
     print(each.name, each.what, each.do, sep="; ")

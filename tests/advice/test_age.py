@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.advice.age import ages
+from httpdyno.advice.phase import ages
 from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures, WorkersSeen
 
 MIB = 2**20
@@ -47,7 +47,8 @@ ARM = ArmSummary(
         "young": PhaseFigures(**memory(1, 8)),
         "grown": PhaseFigures(**memory(10, 1_000)),
     },
-    **memory(20, 4_000),
+    figures={"pss_bytes": memory(20, 4_000)["pss_bytes"]},
+    **{name: each for name, each in memory(20, 4_000).items() if name != "pss_bytes"},
 )
 
 

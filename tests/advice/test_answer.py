@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.advice.answer import is_from_file
+from httpdyno.advice.proposal import is_from_file
 
 MODIFIED = "Tue, 24 Nov 2026 10:00:00 GMT"
 AT_S = 1_795_514_400

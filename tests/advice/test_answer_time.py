@@ -4,8 +4,9 @@ import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import LOOKED_AT, STARVED
 
-from httpdyno.advice.bottleneck import answer_split, bottleneck
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import QueueSeen
+from httpdyno.report.shared.bottleneck import answer_split
 
 
 def time_of(**changes):

@@ -6,6 +6,7 @@ from tests.advice.bottleneck_cases import BEHIND, BUILT, HEALTHY, LOOKED_AT, STA
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.model import LogKind, LogLines, Look, QueueSeen
+from httpdyno.report.shared.message import text
 
 
 def said(kept):
@@ -50,7 +51,7 @@ def test_workers_that_all_wait_for_a_backend_while_requests_wait_too_are_told_as
     )
     found = bottleneck(look)
     assert found.limit == "unknown"
-    assert "127.0.0.1:5432" in found.reason
+    assert "127.0.0.1:5432" in text(found.reason)
     alone = bottleneck(structs.replace(look, clients=4.0))
     assert (alone.limit, alone.evidence["backend_workers"]) == ("backend", 4.0)
 
@@ -86,7 +87,7 @@ FULL = LogLines(
 def test_a_servers_own_word_is_told_beside_too_few_workers_and_names_no_limit():
     found = with_own_words(bottleneck(STARVED), FULL)
     assert found.limit == "too_few_workers"
-    assert found.reason.endswith('its own log says "server reached MaxRequestWorkers"')
+    assert text(found.reason).endswith('its own log says "server reached MaxRequestWorkers"')
     idle = bottleneck(structs.replace(STARVED, doing={"idle": 3.0, "running": 1.0}, clients=1.0))
     assert with_own_words(idle, FULL) == idle
     quiet = bottleneck(STARVED)
@@ -96,7 +97,7 @@ def test_a_servers_own_word_is_told_beside_too_few_workers_and_names_no_limit():
 @pytest.mark.parametrize(("n", "times"), [(0, "0 times"), (1, "once"), (4, "4 times")])
 def test_how_often_it_was_looked_at_is_said(n, times):
     found = bottleneck(Look(seconds=0.7, n_samples=n, answers=1.0))
-    assert found.reason == f"it cannot be told: it was looked at {times}, which is too few"
+    assert text(found.reason) == f"it was looked at {times}, which is too few"
 
 
 def test_a_few_pages_that_somebody_read_back_from_swap_do_not_make_memory_short():
@@ -105,7 +106,7 @@ def test_a_few_pages_that_somebody_read_back_from_swap_do_not_make_memory_short(
     assert bottleneck(mapped).limit == "disk"
     found = bottleneck(structs.replace(mapped, swap_ins=400))
     assert found.limit == "memory"
-    assert "400 pages came back from swap" in found.reason
+    assert "400 pages came back from swap" in text(found.reason)
 
 
 def test_workers_that_wait_for_what_they_share_are_not_said_to_be_too_few():
@@ -119,7 +120,7 @@ def test_workers_that_wait_for_what_they_share_are_not_said_to_be_too_few():
         "unknown",
         {"backend_workers": 1.6, "lock_workers": 1.2},
     )
-    assert "(1.6 for 127.0.0.1:5432, 1.2 for a lock)" in found.reason
+    assert "(1.6 for 127.0.0.1:5432, 1.2 for a lock)" in text(found.reason)
     # Most wait each for itself, or compute.
     for doing in ({"backend": 1.6, "sleep": 2.4}, {"running": 3.6, "disk": 0.4}):
         assert bottleneck(structs.replace(mixed, doing=doing)).limit == "too_few_workers"

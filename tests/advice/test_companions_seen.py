@@ -9,11 +9,17 @@ from httpdyno.advice.bottleneck import OtherSize, bottleneck, with_other_sizes
 from httpdyno.advice.bottleneck.facts import Facts
 from httpdyno.model import Look, RatioInterval
 from httpdyno.model.look import CompanionSeen, QueueSeen
+from httpdyno.report.shared.message import text
 
 AT = "127.0.0.1:41017"
 DB = CompanionSeen(
     name="db", program="postgres", addresses=("0.0.0.0:41017",), cpu_s=0.1, workers=26.0
 )
+
+
+def said(reason):
+    assert reason is not None
+    return text(reason)
 
 
 def pool(n_workers: float, **changes: Any) -> Look:
@@ -42,8 +48,8 @@ def test_flatness_names_the_database_by_what_it_is():
     other = OtherSize(change="MaxRequestWorkers 10 → 20", look=many, throughput=ratio)
     found = with_other_sizes(bottleneck(few), few, [other])
     assert found.limit == "backend"
-    assert f"waited for PostgreSQL at {AT}" in found.reason
-    assert "0.2 by the server, 0.1 by PostgreSQL" in found.reason
+    assert f"waited for PostgreSQL at {AT}" in text(found.reason)
+    assert "0.2 by the server, 0.1 by PostgreSQL" in text(found.reason)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +66,9 @@ def test_cores_that_a_companion_has_are_the_machines_and_its_name_is_told(progra
     )
     found = bottleneck(used_up)
     assert found.limit == "cpu"
-    assert f"0.3 by the server, 1.5 by {name}, 0.1 by the load client" in found.reason
+    assert f"0.3 by the server, 1.5 by {name}, 0.1 by the load client" in text(found.reason)
     assert found.evidence["db_cores"] == pytest.approx(1.5)
-    assert found.advice.startswith(f"less CPU time for a request in {name} above all")
+    assert said(found.advice).startswith(f"less CPU time for a request in {name} above all")
 
 
 def test_processes_that_a_database_begins_for_connections_are_no_dying_pool():
@@ -76,20 +82,22 @@ def test_of_a_pool_that_dies_its_own_processes_are_told():
     both = pool(4.0, births=46, deaths=45, companions=(structs.replace(DB, births=40, deaths=40),))
     found = bottleneck(both)
     assert found.limit == "spawning"
-    assert "at least 6.0 processes came and 5.0 went a second, 0.12 for an answer" in found.reason
+    assert "at least 6.0 processes came and 5.0 went a second, 0.12 for an answer" in text(
+        found.reason
+    )
     assert found.evidence["births_per_s"] == 6
     assert found.evidence["births_per_answer"] == pytest.approx(6 / 49)
 
 
 def test_processes_that_a_database_begins_for_each_answer_are_told_as_its_own():
     seen = pool(4.0, births=40, deaths=40, spawn_cpu_s=0.2)
-    assert "CGI" in bottleneck(seen).advice
+    assert "CGI" in said(bottleneck(seen).advice)
     theirs = structs.replace(seen, companions=(structs.replace(DB, births=38, deaths=38),))
     found = bottleneck(theirs)
     assert found.limit == "spawning"
-    assert "at least 40 processes came (38 of them of PostgreSQL) and 40 went" in found.reason
-    assert found.advice.startswith("let processes of PostgreSQL live longer")
-    assert "CGI" not in found.advice
+    assert "at least 40 processes came (38 of them of PostgreSQL) and 40 went" in text(found.reason)
+    assert said(found.advice).startswith("let processes of PostgreSQL live longer")
+    assert "CGI" not in said(found.advice)
 
 
 def test_the_dead_of_a_database_hide_no_dead_that_nobody_asked_for():

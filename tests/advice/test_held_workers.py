@@ -6,6 +6,7 @@ from tests.advice.bottleneck_cases import STARVED
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import QueueSeen
+from httpdyno.report.shared.message import text
 
 HELD = structs.replace(STARVED, doing={"client_read": 4.0}, clients=12.0)
 
@@ -33,7 +34,7 @@ def test_workers_that_read_are_held_by_kept_connections_only_where_so_many_have_
     found = bottleneck(structs.replace(HELD, **changes))
     assert found.limit == limit
     is_closing = "fin-wait" in str(changes)
-    assert ("(4.0 connections are closing)" in found.reason) is is_closing
+    assert ("(4.0 connections are closing)" in text(found.reason)) is is_closing
 
 
 CLOSED = {"established": 12.0, "fin-wait-1": 4.0}
@@ -63,7 +64,7 @@ def test_who_lingers_over_a_close_is_held_by_a_client_that_has_not_taken_its_ans
     assert found.limit == limit
     if limit == "slow_clients":
         n = found.evidence["closing_workers"]
-        assert f"({n:.1f} of them are closing the connection)" in found.reason
+        assert f"({n:.1f} of them are closing the connection)" in text(found.reason)
 
 
 LOOP = structs.replace(
@@ -95,4 +96,4 @@ def test_who_sleeps_while_requests_lie_unread_is_too_few_however_many_threads_ar
 ):
     found = bottleneck(structs.replace(LOOP, **changes))
     assert found.limit == limit
-    assert ("15 of 16 requests under way lay unread" in found.reason) is (limit != "unknown")
+    assert ("15 of 16 requests under way lay unread" in text(found.reason)) is (limit != "unknown")

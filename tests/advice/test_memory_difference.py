@@ -4,6 +4,7 @@ import pytest
 
 from httpdyno.advice.bottleneck import memory_differences
 from httpdyno.model import ArmSummary, Comparison, Configuration, RatioInterval
+from httpdyno.report.shared.bottleneck import difference_text
 
 MIB = 2.0**20
 
@@ -11,8 +12,10 @@ MIB = 2.0**20
 def arm(private_mib, whole_mib=40.0, n=8.0):
     return ArmSummary(
         configuration=Configuration(),
-        pss_bytes=whole_mib * MIB,
-        uss_bytes_per_process=None if private_mib is None else private_mib * MIB,
+        figures={
+            "pss_bytes": whole_mib * MIB,
+            **({} if private_mib is None else {"uss_bytes_per_process": private_mib * MIB}),
+        },
         n_processes=n,
     )
 
@@ -37,7 +40,7 @@ def compared(a, b, *, metric="throughput_per_s", is_doubted=False, **ratios):
 
 def told(*arms, **known):
     found = memory_differences(compared(*arms, **known), confidence=0.95)
-    return [f"{each.name} {each.text}" for each in found]
+    return [difference_text(each) for each in found]
 
 
 PRIVATE = "private memory of a process 3.10 MiB → 2.20 MiB"
@@ -71,7 +74,7 @@ def test_the_more_comparisons_it_is_told_of_the_surer_each_is():
     """Its interval lies clear of 1 by less than half its width."""
     step = compared(arm(3.1), arm(2.9), uss_per_process=ratio(0.90, 0.98))
     found = memory_differences(step, confidence=0.95)
-    assert found[0].name == "private memory of a process"
+    assert found[0].figure == "private_bytes"
     assert memory_differences(step, confidence=0.95, n_comparisons=10) == ()
     # What was asked for itself may have as much confidence already.
     sure = RatioInterval(ratio=0.94, low=0.90, high=0.98, confidence=0.9999)

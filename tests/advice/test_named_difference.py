@@ -3,11 +3,12 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import FIGURE_NAMES, differences, named
+from httpdyno.advice.bottleneck import FIGURES, differences, named_figures
 from httpdyno.model import Look
+from httpdyno.report.shared.bottleneck import difference_text
 
-CORES, BACKEND = "cores that the server used", "workers that waited for a backend"
-LOOKED_FOR = "files looked for (stat, lstat, access) for an answer"
+CORES, BACKEND = "server_cores", "backend_workers"
+LOOKED_FOR = "stats"
 LOOK = Look(
     seconds=1.0,
     n_samples=20,
@@ -29,22 +30,22 @@ FULLER = structs.replace(
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        (CORES, "1.8 → 1.9 of 2"),
+        (CORES, "cores that the server used 1.8 → 1.9 of 2"),
         # Of what each side may have its own.
-        (BACKEND, "0.0 of 10 → 0.1 of 50"),
-        (LOOKED_FOR, "5.0 → 5.0"),
+        (BACKEND, "workers that waited for a backend 0.0 of 10 → 0.1 of 50"),
+        (LOOKED_FOR, "files looked for (stat, lstat, access) for an answer 5.0 as before"),
     ],
 )
 def test_what_did_not_move_is_told_with_what_it_can_be_at_most(name, text):
-    assert name not in {each.name for each in differences(LOOK, FULLER)}
-    (found,) = named(LOOK, FULLER, [name])
-    assert (found.name, found.text) == (name, text)
+    assert name not in {each.figure for each in differences(LOOK, FULLER)}
+    (found,) = named_figures(LOOK, FULLER, [name])
+    assert (found.figure, difference_text(found)) == (name, text)
 
 
 def test_they_come_in_the_order_that_was_asked_for():
-    found = named(LOOK, FULLER, [BACKEND, CORES])
-    assert [each.name for each in found] == [BACKEND, CORES]
-    assert {BACKEND, CORES, LOOKED_FOR} <= FIGURE_NAMES
+    found = named_figures(LOOK, FULLER, [BACKEND, CORES])
+    assert [each.figure for each in found] == [BACKEND, CORES]
+    assert {BACKEND, CORES, LOOKED_FOR} <= FIGURES
 
 
 @pytest.mark.parametrize(
@@ -59,12 +60,12 @@ def test_they_come_in_the_order_that_was_asked_for():
 def test_what_a_look_does_not_have_is_left_out(changes, names):
     other = structs.replace(FULLER, **changes)
     for pair in ((LOOK, other), (other, LOOK)):
-        assert [each.name for each in named(*pair, [CORES, LOOKED_FOR])] == names
+        assert [each.figure for each in named_figures(*pair, [CORES, LOOKED_FOR])] == names
 
 
 def test_a_machine_whose_cores_are_not_known_has_no_most():
     unknown = structs.replace(LOOK, cpus=0.0)
-    (found,) = named(unknown, unknown, [CORES])
-    assert found.text == "1.8 → 1.8"
-    (found,) = named(LOOK, structs.replace(LOOK, cpus=1.5), [CORES])
-    assert found.text == "1.8 of 2 → 1.8 of 1.5"
+    (found,) = named_figures(unknown, unknown, [CORES])
+    assert difference_text(found) == "cores that the server used 1.8 as before"
+    (found,) = named_figures(LOOK, structs.replace(LOOK, cpus=1.5), [CORES])
+    assert difference_text(found) == "cores that the server used 1.8 of 2 → 1.8 of 1.5"

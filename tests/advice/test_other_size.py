@@ -5,6 +5,7 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck import OtherSize, bottleneck, with_other_sizes
 from httpdyno.model import Look, RatioInterval
+from httpdyno.report.shared.message import text
 
 
 def pool(n_workers, *, clients=64.0, at_backend=None):
@@ -43,8 +44,8 @@ def test_where_more_workers_wait_for_a_backend_and_bring_nothing_it_is_the_limit
     for one, two in ((few, many), (many, few)):
         found = judged(one, other(two, 1.003, 0.012))
         assert found.limit == "backend"
-        assert "workers 4 → 8 had 4.0 → 8.0 workers wait for it" in found.reason
-        assert "1.00 × (0.99 … 1.02) the throughput" in found.reason
+        assert "workers 4 → 8 had 4.0 → 8.0 workers wait for it" in text(found.reason)
+        assert "1.00 × (0.99 … 1.02) the throughput" in text(found.reason)
         assert found.evidence["throughput_ratio_high"] == pytest.approx(1.015)
     assert found.answer_time == bottleneck(many).answer_time
 
@@ -53,7 +54,9 @@ def test_where_more_of_them_bring_more_they_were_too_few_and_the_more_may_be_it_
     few, many = pool(4.0), pool(8.0)
     found = judged(few, other(many, 1.82, 0.04))
     assert found.limit == "too_few_workers"
-    assert "more do help: workers 4 → 8 had 1.82 × (1.78 … 1.86) the throughput" in found.reason
+    assert "more do help: workers 4 → 8 had 1.82 × (1.78 … 1.86) the throughput" in text(
+        found.reason
+    )
     assert found.evidence["other_workers"] == 8.0
     assert judged(many, other(few, 1.82, 0.04)).limit == "unknown"
 
@@ -65,7 +68,9 @@ def test_a_backend_of_one_look_is_too_few_workers_where_more_of_them_bring_more(
     assert bottleneck(few).limit == "backend"
     found = judged(few, other(many, 1.9, 0.02))
     assert found.limit == "too_few_workers"
-    assert found.reason.startswith("4.0 of 12 workers were busy and 60 requests waited for one")
+    assert text(found.reason).startswith(
+        "4.0 of 12 workers were busy and 60 requests waited for one"
+    )
     assert judged(few, other(many, 1.0, 0.02)) == bottleneck(few)
     served = structs.replace(few, clients=4.0)
     assert judged(served, other(many, 1.9, 0.02)) == bottleneck(served)
@@ -109,7 +114,7 @@ def test_the_nearest_that_decides_is_told_and_one_that_does_not_forbids_nothing(
     few = pool(4.0)
     vague = other(pool(8.0), 1.0, 0.2)
     far = other(pool(16.0), 1.01, 0.01, change="workers 4 → 16")
-    assert "workers 4 → 16" in judged(few, vague, far).reason
+    assert "workers 4 → 16" in text(judged(few, vague, far).reason)
 
 
 def test_too_few_workers_of_which_more_bring_nothing_are_not_too_few():
@@ -119,8 +124,10 @@ def test_too_few_workers_of_which_more_bring_nothing_are_not_too_few():
     assert bottleneck(few).limit == "too_few_workers"
     found = judged(few, other(many, 1.01, 0.01, change="workers 1 → 20"))
     assert found.limit == "unknown"
-    assert "more bring hardly anything: workers 1 → 20 had 1.01 × (1.00 … 1.02)" in found.reason
-    assert (found.evidence["other_workers"], found.advice) == (20.0, "")
+    assert "more bring hardly anything: workers 1 → 20 had 1.01 × (1.00 … 1.02)" in text(
+        found.reason
+    )
+    assert (found.evidence["other_workers"], found.advice) == (20.0, None)
     # More that help, too little that is known, and fewer that do no worse change nothing.
     help_them = other(pool(2.0), 1.9, 0.1), other(many, 1.01, 0.01)
     unsure, fewer = other(many, 1.0, 0.2), other(structs.replace(many, workers=0.5), 1.0, 0.01)

@@ -8,10 +8,7 @@ from tests.advice.test_with_findings import finding
 from tests.servers.apache.sample import EVENT, PREFORK
 from tests.servers.php_fpm.sample import FOLDER
 
-from httpdyno.advice.knob.finding import with_findings
-from httpdyno.advice.knob.room import within_room
-from httpdyno.advice.proposal import chosen
-from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.proposal import WorkerRoom, chosen, with_findings, within_room
 
 TWO_POOLS = {f"{FOLDER}/pool.d/b.conf": "[b]\nlisten = 9001\npm = static\npm.max_children = 3\n"}
 FEW_OF_EVENT = EVENT.replace("150", "25")

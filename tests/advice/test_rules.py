@@ -24,9 +24,14 @@ from tests.servers.nginx.layouts import DEBIAN
 from tests.servers.php_fpm.sample import FOLDER, OPCACHE, PHP_INI
 
 from httpdyno.advice.knob import rules
-from httpdyno.advice.knob.room import within_room
-from httpdyno.advice.proposal import LEAST_PRIOR, KnobProposal, Shape, chosen
-from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.proposal import (
+    LEAST_PRIOR,
+    KnobProposal,
+    Shape,
+    WorkerRoom,
+    chosen,
+    within_room,
+)
 from httpdyno.model import Backend, Burst, Reading, Survey
 
 MODULES = """LoadModule log_config_module m/mod_log_config.so

@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.advice.settling import after_event, settling
+from httpdyno.advice.phase import after_event, settling
 from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures
 
 NAMES = ("first", "second", "third", "later")

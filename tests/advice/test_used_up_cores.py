@@ -7,6 +7,7 @@ from tests.advice.bottleneck_cases import BEHIND, STARVED
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import Look
 from httpdyno.model.look import QueueSeen
+from httpdyno.report.shared.message import text
 
 
 def test_cores_that_server_and_client_use_up_together_are_the_limit_and_those_of_others_are_not():
@@ -36,7 +37,7 @@ def test_a_client_whose_cores_others_took_is_not_the_limit(limit):
     found = bottleneck(taken)
     assert found.limit == "unknown"
     assert found.evidence["others_cores"] == pytest.approx(1.6)
-    assert "others took 1.6 of 2 cores" in found.reason
+    assert "others took 1.6 of 2 cores" in text(found.reason)
     # They ran beside it, and it lost nothing by them; where that is not known, it may have.
     assert bottleneck(structs.replace(look, host_busy=2.0)).limit == "load_generator"
     unsure = structs.replace(look, host_busy=2.0, client_lost_ratio=None)
@@ -61,7 +62,7 @@ def test_cores_that_server_and_client_share_are_used_up_by_both_on_a_machine_tha
     full = structs.replace(TWO_OF_EIGHT, cpu_s=1.2, client_cpu_s=0.8)
     found = bottleneck(full)
     assert found.limit == "cpu"
-    assert "of 2.0 that they share 2.0" in found.reason
+    assert "of 2.0 that they share 2.0" in text(found.reason)
     # The same by others who are in there too.
     others = structs.replace(full, cpu_s=0.2, client_cpu_s=0.1, shared_busy=1.9)
     assert bottleneck(others).limit == "unknown"
@@ -115,4 +116,4 @@ def test_what_sleeping_workers_wait_for_is_named_though_others_use_up_the_cores(
     found = bottleneck(structs.replace(SLEEPING, **changes))
     assert found.limit == limit
     if limit == "too_few_workers":
-        assert "its workers slept and wanted none" in found.reason
+        assert "its workers slept and wanted none" in text(found.reason)

@@ -6,8 +6,7 @@ import pytest
 from tests.advice.looked_at import gunicorn, httpd, nginx_text, proposed
 from tests.servers.apache.sample import PREFORK
 
-from httpdyno.advice.knob.finding import with_findings
-from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen
+from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen, with_findings
 from httpdyno.advice.rules.declaration import Finding, Proposed
 from httpdyno.model import Burst
 

@@ -13,10 +13,11 @@ from benches.bottlenecks.kept import Kept, kept_looks, line_of, rounded
 from benches.bottlenecks.place import PROGRAMS, NotBuiltError, Place, free_port
 
 from httpdyno.model import Bottleneck, Limit, Look
+from httpdyno.reason import because
 
 
 def outcome(found, accepted="cpu", is_healthy=False):
-    verdict = None if found is None else Bottleneck(limit=found, reason="so it is")
+    verdict = None if found is None else Bottleneck(limit=found, reason=because("advice.no_answer"))
     return Outcome(name="it", accepted=frozenset({accepted}), is_healthy=is_healthy, found=verdict)
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from httpdyno.load.core_plan import CorePlan
+from httpdyno.load.plan import CorePlan
 from httpdyno.model import Measurement
 
 told = import_module("benches.eyes.told")

@@ -18,7 +18,7 @@ from benches.power.planted import Compared
 from benches.power.table import FIGURES
 from tests.benches.power_shown import called, is_met, made, shown_by
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.model import Method
 
 

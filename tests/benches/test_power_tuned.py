@@ -10,7 +10,7 @@ from benches.power.table import FIGURES
 from benches.power.tuned import Tuned, judged_demo, judged_final, verdicts_of
 from tests.benches.power_shown import called, is_met, made, shown_by
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 
 # Runs of studies
 

@@ -8,28 +8,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from httpdyno.advice.bottleneck import FIGURE_NAMES
-from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.evaluate import work_out
-from httpdyno.book.declared import experiment, experiments, way_of, whole_s
+from httpdyno.advice.bottleneck import FIGURES
+from httpdyno.book import figures
 from httpdyno.book.experiment import (
     METRICS,
-    Arithmetic,
-    Clients,
     Count,
     Pair,
-    Raised,
-    Recipe,
-    Said,
-    Stat,
+    Script,
+    experiment,
+    experiments,
+    way_of,
+    whole_s,
 )
 from httpdyno.book.rule import borders
-from httpdyno.cli.book_asked import round_s
-from httpdyno.cli.book_loads import RECIPES
-from httpdyno.cli.book_ways import WAYS
-from httpdyno.cli.find_study import bundled_studies, open_study
+from httpdyno.book.run import round_s
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.metrics.table import CALL_METRIC
-from httpdyno.study.also import workload_for
+from httpdyno.study.objective import workload_for
 
 N = 36
 """Tables and measurements in the founding documents."""
@@ -37,8 +32,7 @@ FEWEST_RATES = 13
 FEWEST_RUN = 35
 LONG_LIFE = 100_000
 """Requests of a process that no window has time for."""
-OF_STUDIES = Pair | Count | Said | Recipe | Raised | Clients
-BY_STUDY: list[Any] = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
+BY_STUDY: list[Any] = [each for each in experiments() if each.way and each.way.study]
 RUN = [each for each in experiments() if each.way is not None]
 
 
@@ -53,14 +47,23 @@ def test_all_together_end_within_an_hour_and_a_half():
     assert round_s(RUN) <= 90 * 60
 
 
-def test_each_way_is_one_that_is_run_here_and_of_a_study_or_of_none():
+def test_each_script_has_its_commands_and_figures_of_them_alone():
     for each in RUN:
-        assert type(each.way) in WAYS, each.name
-        assert isinstance(each.way, OF_STUDIES | Stat | Arithmetic), each.name
-        if isinstance(each.way, Recipe):
-            assert each.way.figure in RECIPES
-        if isinstance(each.way, Raised):
-            assert {*each.way.of} <= {*each.way.clients}
+        way = each.way
+        if isinstance(way, Script):
+            named = [name for seen in way.seen for name in seen.of]
+            of = {name.partition(".")[0] for name in (*way.figure, *named)} - {"*"}
+            assert of <= {*way.commands}, each.name
+            assert not any("." in name for name in way.commands)
+            needs_server = any("{url}" in c or "{server}" in c for c in way.commands.values())
+            assert needs_server == bool(way.study), each.name
+
+
+def test_each_script_of_ours_is_one_that_an_experiment_runs():
+    scripts = {file.name for file in (Path(figures.__file__).parent / "scripts").iterdir()}
+    ways = [each.way for each in RUN if isinstance(each.way, Script)]
+    words = [word for way in ways for command in way.commands.values() for word in command.split()]
+    assert {word for word in words if word.endswith(".pl")} == scripts
 
 
 def test_nearly_all_can_be_run_and_the_others_say_why_not():
@@ -130,7 +133,7 @@ def test_what_was_found_then_can_be_judged(subtests):
 def test_what_explains_that_nothing_moved_has_a_figure_that_stayed():
     """A look tells by itself only of what moved by much."""
     for each in RUN:
-        assert set(each.evidence) <= FIGURE_NAMES, each.name
+        assert set(each.evidence) <= FIGURES, each.name
         # There are looks of pairs only.
         assert not each.evidence or isinstance(each.way, Pair), each.name
         if isinstance(each.way, Pair) and open_study(each.way.study).fragments is None:
@@ -157,7 +160,7 @@ def test_a_life_that_both_sides_have_ends_in_no_window():
 def test_a_sentence_on_a_number_that_is_counted_is_of_one_word():
     """It is the same, more, or less: nothing is a reason for all three."""
     for each in RUN:
-        if isinstance(each.way, Count | Said) and not each.footing:
+        if isinstance(each.way, Count) and not each.footing:
             assert len(each.explains) == 1, each.name
 
 
@@ -173,14 +176,6 @@ def test_the_study_s_readme_leads_to_it(subtests):
             assert {name for words in named for name in words[3:]} <= {
                 one.name for one in experiments()
             }
-
-
-def test_formulas_give_what_was_printed():
-    for each in experiments():
-        if isinstance(each.way, Arithmetic):
-            worked = work_out(formulas()[each.way.formula], each.way.given)
-            figures = {figure.name: figure.value for figure in worked.figures}
-            assert figures[each.way.figure] == each.then.count
 
 
 def test_names():
@@ -275,11 +270,12 @@ def test_every_count_then_is_in_its_sentence():
 
 
 def test_the_ratio_of_a_raised_load_is_that_of_the_rates_printed_for_its_clients():
-    raised = [each for each in experiments() if isinstance(each.way, Raised)]
-    assert raised
-    for each in raised:
-        assert isinstance(each.way, Raised)
-        printed = re.findall(r"([\d.]+) (?:requests/s )?with ([\d,]+)", each.then.says)
-        rates = {int(clients.replace(",", "")): float(rate) for rate, clients in printed}
-        few, many = each.way.of
-        assert each.then.ratio == pytest.approx(rates[many] / rates[few], rel=2e-3), each.name
+    each = experiment("ab-raise-load-light")
+    assert each is not None
+    assert isinstance(each.way, Script)
+    printed = re.findall(r"([\d.]+) (?:requests/s )?with ([\d,]+)", each.then.says)
+    rates = {clients.replace(",", ""): float(rate) for rate, clients in printed}
+    many, few = (name.partition(".")[0] for name in each.way.figure)
+    assert each.then.ratio == pytest.approx(rates[many] / rates[few], rel=2e-3)
+    for name, command in each.way.commands.items():
+        assert f" -c {name} " in command

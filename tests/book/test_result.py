@@ -6,7 +6,7 @@ from subprocess import Popen
 
 import pytest
 from msgspec import structs
-from tests.report.book.test_book import NOW
+from tests.book.test_pages import NOW
 
 from httpdyno.book.result import UnderWay, keep, keep_under_way, kept_results, under_way
 from httpdyno.errors import StoreError
@@ -34,7 +34,7 @@ def test_the_last_of_each_name_is_kept(folder):
 def test_processes_that_keep_at_once_lose_none_of_each_others():
     text = (
         "import sys; from msgspec import structs; from httpdyno.book.result import keep;"
-        "from tests.report.book.test_book import NOW;"
+        "from tests.book.test_pages import NOW;"
         "[keep(structs.replace(NOW, name=f'{sys.argv[1]}-{n}')) for n in range(50)]"
     )
     command = [sys.executable, "-c", text]

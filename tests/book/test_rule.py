@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.book.declared import experiments
-from httpdyno.book.experiment import GONE, HOLDING, Then
+from httpdyno.book.experiment import GONE, HOLDING, Then, experiments
 from httpdyno.book.rule import borders, judged, judged_count
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.stats.verdict import holds_border

@@ -7,14 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
-from tests.report.book.test_book import NOW
+from tests.book.asked import host
+from tests.book.test_pages import NOW
 
-from httpdyno.book.declared import experiments
+from httpdyno.book import run as book_run
+from httpdyno.book.experiment import experiments
 from httpdyno.book.result import UnderWay, keep, keep_under_way, kept_results, under_way
-from httpdyno.cli import book_asked, book_run
+from httpdyno.book.run import Round, round_s, run_round
+from httpdyno.cli import book as command
 from httpdyno.cli.app import run
-from httpdyno.cli.book_run import Round, run_round
 from httpdyno.errors import TargetError
+from httpdyno.model import MachineCard
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +48,7 @@ def test_all_are_listed_by_document_with_then_and_now(capsys):
 
 def test_what_is_printed_twice_has_the_result_of_the_other(capsys, folder):
     keep(NOW)
-    keep(structs.replace(NOW, name="perl-bound-load", word="holds"))
+    keep(structs.replace(NOW, name="perl-bound-load", verdict="holds"))
     rows = json.loads(said(capsys, "book --json -").out)["experiments"]
     by_name = {row["name"]: row for row in rows}
     assert by_name["mod-cgi-baseline"]["now"]["verdict"] == "holds, larger"
@@ -65,7 +68,7 @@ def test_arithmetic_is_run_kept_and_shown(capsys, folder):
     out = said(capsys, f"book run pool-sizing-examples --seed 1 --html {page}").out
     assert "MaxClients 40" in out
     found = kept_results()["pool-sizing-examples"]
-    assert (found.word, found.count, found.seed) == ("holds", 40.0, 1)
+    assert (found.verdict, found.count, found.seed) == ("holds", 40.0, 1)
     assert found.machine["fork_s"] > 0
     assert "pool-sizing-examples" in page.read_text()
     assert "holds" in said(capsys, "book show pool-sizing-examples").out
@@ -102,7 +105,7 @@ def test_wrong_requests_are_said(capsys, line, words):
 def test_one_that_cannot_run_is_left_out_of_all_and_said(capsys, monkeypatch):
     reasons = {each.name: "no such package" for each in experiments()}
     del reasons["pool-sizing-examples"]
-    monkeypatch.setattr(book_asked, "reason_not", lambda each: reasons.get(each.name, ""))
+    monkeypatch.setattr(book_run, "reason_not", lambda each: reasons.get(each.name, ""))
     err = said(capsys, "book run --all --budget 1s").err
     assert "left out: mod-cgi-baseline: no such package" in err
     assert [*kept_results()] == ["pool-sizing-examples"]
@@ -124,11 +127,11 @@ def fake_run(asked):
 def three(monkeypatch):
     """Let three of them run here, without servers; return which were asked, with their budgets."""
     reasons = {each.name: "no such package" for each in experiments() if each.name not in NAMES}
-    monkeypatch.setattr(book_asked, "reason_not", lambda each: reasons.get(each.name, ""))
+    monkeypatch.setattr(book_run, "reason_not", lambda each: reasons.get(each.name, ""))
     asked: list[tuple[str, int, float]] = []
     monkeypatch.setattr(book_run, "run_experiment", fake_run(asked))
     # Takes a second and a half, and is nobody's figure here.
-    monkeypatch.setattr(book_run, "taken_anew", lambda: SimpleNamespace(card=None))
+    monkeypatch.setattr(command, "taken_anew", lambda: SimpleNamespace(card=None))
     return asked
 
 
@@ -143,12 +146,15 @@ def test_each_has_its_budget_and_what_is_left_is_told(capsys, three):
 
 def round_of(limit_s):
     asked = [BY_NAME[name] for name in NAMES]
-    return Round(asked=asked, seed=5, limit_s=limit_s, show=lambda _each, _now: None)
+    card = MachineCard(
+        stat_s=1e-6, fork_s=1e-3, switch_s=1e-6, copy_bytes_per_s=1e9, round_trips_per_s=1e4
+    )
+    return Round(asked=asked, seed=5, limit_s=limit_s, card=card, show=lambda _each, _now: None)
 
 
 def test_a_shorter_time_is_shared_out_by_the_budgets(three):
     budgets = [BY_NAME[name].budget_s for name in NAMES]
-    run_round(round_of(sum(budgets) / 2), clock=lambda: 100.0)
+    run_round(round_of(sum(budgets) / 2), host(), clock=lambda: 100.0)
     # A clock that stands: what one does not use is the others'.
     given = [budget_s for _, _, budget_s in three]
     assert given[0] == pytest.approx(budgets[0] / 2)
@@ -157,9 +163,7 @@ def test_a_shorter_time_is_shared_out_by_the_budgets(three):
 
 def test_more_time_than_all_may_take_is_given_to_each(capsys, three):
     budgets = [BY_NAME[name].budget_s for name in NAMES]
-    said(
-        capsys, f"book run --all --budget {3 * book_asked.round_s([BY_NAME[n] for n in NAMES]):g}s"
-    )
+    said(capsys, f"book run --all --budget {3 * round_s([BY_NAME[n] for n in NAMES]):g}s")
     assert {name: given for name, _, given in three} == {
         name: pytest.approx(3 * budget_s, rel=0.01)
         for name, budget_s in zip(NAMES, budgets, strict=True)
@@ -202,12 +206,12 @@ def test_a_result_from_before_is_measured_again_by_one_that_goes_on(capsys, thre
 def test_what_no_time_was_left_for_is_measured_by_one_that_goes_on(capsys, three, monkeypatch):
     clock = iter([0.0, 0.0, 50.0, 70.0])
     monkeypatch.setattr(
-        book_run, "run_round", lambda round_: run_round(round_, clock=lambda: next(clock))
+        command, "run_round", lambda *each: run_round(*each, clock=lambda: next(clock))
     )
     err = said(capsys, "book run --all --seed 5 --budget 60s", code=1).err
     assert "the time is over: 1 of 3 were not measured, from pool-sizing-examples on" in err
     assert "`httpdyno book run --all --resume` measures the other 1" in err
-    monkeypatch.setattr(book_run, "run_round", run_round)
+    monkeypatch.setattr(command, "run_round", run_round)
     three.clear()
     said(capsys, "book run --all --resume")
     assert [each[:2] for each in three] == [("pool-sizing-examples", 5)]
@@ -228,12 +232,11 @@ def test_one_that_fails_is_told_and_the_others_go_on(capsys, three, monkeypatch)
     assert sorted(kept_results()) == ["mrpc-sweep", "pool-sizing-examples"]
 
 
-def test_when_the_time_is_over_the_others_are_left_and_told(capsys, three):
+def test_when_the_time_is_over_the_others_are_left_and_told(three):
     now_s = iter([0.0, 0.0, 50.0, 70.0])
+    lines: list[str] = []
     round_ = round_of(60.0)
-    run_round(round_, clock=lambda: next(now_s))
-    assert (
-        "the time is over: 1 of 3 were not measured, from mrpc-sweep on" in capsys.readouterr().err
-    )
+    run_round(round_, host(told=lines), clock=lambda: next(now_s))
+    assert lines[-1] == "the time is over: 1 of 3 were not measured, from mrpc-sweep on"
     assert [name for name, _, _ in three] == NAMES[:2]
     assert round_.n_failed == 1

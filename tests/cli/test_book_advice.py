@@ -6,20 +6,30 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
+from tests.book.asked import host
 from tests.report.sample_figures import HOST, arm, comparison
 
 from httpdyno import __version__
-from httpdyno.book.advice import Told, advice, all_advice
+from httpdyno.book import advice as advised
+from httpdyno.book import run as book_run
+from httpdyno.book.advice import (
+    Told,
+    advice,
+    advice_here,
+    all_advice,
+    change_of,
+    run_advice,
+    told_of,
+)
 from httpdyno.book.result import UnderWay, keep_under_way, under_way
-from httpdyno.cli import book_advice, book_advice_run, book_asked, book_run
+from httpdyno.catalog import open_study
+from httpdyno.cli import book as command
 from httpdyno.cli.app import run
-from httpdyno.cli.book_advice import advice_here, change_of, told_of
-from httpdyno.cli.find_study import open_study
 from httpdyno.errors import StoreError
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.store import Store
-from httpdyno.study.decides import decided_by
+from httpdyno.study.objective import decided_by
 
 NAME = "database-connection"
 STUDY = open_study(NAME)
@@ -197,14 +207,12 @@ def told(name):
 def asked(monkeypatch):
     """Let one experiment and one advice run here; return what was asked: name, budget, seed."""
     can = {"pool-sizing-examples": "", NAME: ""}
-    monkeypatch.setattr(book_asked, "reason_not", lambda each: can.get(each.name, "no package"))
-    monkeypatch.setattr(
-        book_advice, "reason_not_study", lambda study: can.get(study.name, "no package")
-    )
-    monkeypatch.setattr(book_run, "taken_anew", lambda: SimpleNamespace(card=None))
+    monkeypatch.setattr(book_run, "reason_not", lambda each: can.get(each.name, "no package"))
+    monkeypatch.setattr(advised, "_reason_not", lambda study: can.get(study.name, "no package"))
+    monkeypatch.setattr(command, "taken_anew", lambda: SimpleNamespace(card=None))
     calls: list[tuple[str, float, int]] = []
 
-    def run_advice(one, *, budget_s, seed):
+    def run_advice(one, _host, *, budget_s, seed):
         calls.append((one.name, budget_s, seed))
         return told(one.name)
 
@@ -264,20 +272,20 @@ def ran(monkeypatch):
         plans.append(plan)
         return outcome_of(plan)
 
-    monkeypatch.setattr(book_advice_run, "outcome_of", outcome)
-    monkeypatch.setattr(book_advice_run, "rehearse", lambda _plan, _adapter: ())
-    return plans
+    monkeypatch.setattr(advised, "rehearse", lambda _plan, _adapter: ())
+    return host(outcome), plans
 
 
 def test_a_run_that_did_not_come_to_the_change_says_so(ran):
-    now = book_advice_run.run_advice(here(), budget_s=33.0, seed=4)
+    by, plans = ran
+    now = run_advice(here(), by, budget_s=33.0, seed=4)
     assert (now.verdict, now.says) == ("not_measured", "the time was over before it")
-    [plan] = ran
+    [plan] = plans
     assert (plan.study.budget_s, plan.seed, plan.command) == (33.0, 4, "tune")
 
 
-def test_an_interrupted_run_ends_all(monkeypatch, ran):
+@pytest.mark.usefixtures("ran")
+def test_an_interrupted_run_ends_all():
     cut = structs.replace(ladder(), status="interrupted")
-    monkeypatch.setattr(book_advice_run, "outcome_of", lambda _plan: cut)
     with pytest.raises(KeyboardInterrupt):
-        book_advice_run.run_advice(here(), budget_s=33.0, seed=4)
+        run_advice(here(), host(lambda _plan: cut), budget_s=33.0, seed=4)

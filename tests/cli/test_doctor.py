@@ -7,12 +7,12 @@ import re
 import pytest
 from tests.servers.left import left_by
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.model import HostFacts
 from httpdyno.servers import leftovers, limit_group
-from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio
+from httpdyno.telemetry.host import Noise, measure_noise, spread_ratio
 
 STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)
 

@@ -8,14 +8,14 @@ from threading import Thread
 
 import pytest
 
-from httpdyno.advice.curve.finding import Growth, PrivateCurve
+from httpdyno.advice.curve import Growth, PrivateCurve
 from httpdyno.cli import inspect_load
 from httpdyno.cli.inspect_load import _table, looked_under_load
 from httpdyno.cli.load_asked import LoadAsked
 from httpdyno.errors import TargetError
 from httpdyno.servers.probe import Answer
-from httpdyno.telemetry.memory_bound import AVAILABLE, MemoryBound
-from httpdyno.telemetry.under_load import BY_STATUS, Reading, UnderLoad
+from httpdyno.telemetry.observed import BY_STATUS, Reading, UnderLoad
+from httpdyno.telemetry.pool import AVAILABLE, MemoryBound
 
 KIB, MIB = 1 << 10, 1 << 20
 

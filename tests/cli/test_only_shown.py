@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.option import knob_levels
 from httpdyno.errors import NotRunError
 from httpdyno.host.only_read import only_reading

@@ -49,7 +49,9 @@ STEP = LadderStep(
 POINT = SweepPoint(
     level=8,
     arm=ArmSummary(
-        configuration=Configuration(values={"workers": 8}), n_starts=3, throughput_per_s=500.0
+        configuration=Configuration(values={"workers": 8}),
+        n_starts=3,
+        figures={"throughput_per_s": 500.0},
     ),
     ratio_to_best=INTERVAL,
     value=500.0,

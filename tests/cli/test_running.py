@@ -7,8 +7,8 @@ from msgspec import structs
 from tests.report.sample import ladder
 from tests.report.sample_figures import HOST
 
+from httpdyno.catalog import open_study
 from httpdyno.cli import running
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
@@ -16,7 +16,7 @@ from httpdyno.experiment.inputs import input_digests
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import MachineCard
 from httpdyno.store import Store
-from httpdyno.telemetry.kept_card import KeptCard
+from httpdyno.telemetry.host import KeptCard
 
 
 @pytest.mark.parametrize(

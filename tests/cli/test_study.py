@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.report.sample import ladder, sweep
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.experiment.comparison import MAX_STARTS

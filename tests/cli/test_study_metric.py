@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from httpdyno.catalog import bundled_studies
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import bundled_studies
 
 
 @pytest.mark.parametrize("command", [["tune"], ["compare", "--b", "workers=2"]])

@@ -6,8 +6,8 @@ import sys
 import pytest
 from tests.conformance.adapter import complaint_of
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import open_study
 from httpdyno.registry import load_adapter
 
 

@@ -9,7 +9,7 @@ from tests.load.site import serving
 
 from httpdyno.cli import waiting
 from httpdyno.cli.app import run
-from httpdyno.host.data_folder import data_folder
+from httpdyno.host.own_files import data_folder
 from httpdyno.model import RequestSpec, Workload
 from httpdyno.store import Store
 

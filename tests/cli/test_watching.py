@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.report.watch.test_watch import ROOT_PID, look, worker
 
 from httpdyno.cli.watching import Watching
-from httpdyno.telemetry.disk import Disk
+from httpdyno.telemetry.profile.counters import Disk
 from httpdyno.telemetry.watched import Look, Watcher
 
 

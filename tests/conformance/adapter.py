@@ -31,7 +31,7 @@ from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.servers.stack.templates import TemplateStack
-from httpdyno.telemetry.log_tail import LogTail
+from httpdyno.telemetry.log import LogTail
 
 READY_S = 20.0
 _DEADLINE_S = 10.0

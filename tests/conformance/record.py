@@ -125,7 +125,9 @@ def sample_turns(*urls: str) -> TurnsOutcome:
             Instance(
                 url=url,
                 address="127.0.0.1:80",
-                summary=ArmSummary(configuration=Configuration(), throughput_per_s=100.0),
+                summary=ArmSummary(
+                    configuration=Configuration(), figures={"throughput_per_s": 100.0}
+                ),
                 process="nginx 812",
             )
             for url in urls

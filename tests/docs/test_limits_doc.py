@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 import typer
 
-from httpdyno.advice.bottleneck import facts, other_size, verdict, worker_pool
+from httpdyno.advice.bottleneck import facts, other_size, verdict
 from httpdyno.cli.app import COMMANDS, app_with
 from httpdyno.experiment import other_sizes
 from httpdyno.experiment.looking import _SETTLED, LOOK_S
@@ -34,12 +34,12 @@ FIGURES: dict[str, list[str | float]] = {
         verdict._SPAWN_RATIO,
     ],
     "nothing": [facts._MISSED],
-    "keep_alive": [worker_pool._MUCH],
-    "slow_clients": [worker_pool._MUCH],
+    "keep_alive": [verdict._MUCH_OF_WORKERS],
+    "slow_clients": [verdict._MUCH_OF_WORKERS],
     "listen_queue": [f"{100 * verdict._OVERFLOWS_PER_ANSWER:g} %"],
-    "lock": [worker_pool._OF_WAITING],
-    "disk": [worker_pool._OF_WAITING],
-    "backend": [worker_pool._OF_WAITING],
+    "lock": [verdict._OF_WAITING],
+    "disk": [verdict._OF_WAITING],
+    "backend": [verdict._OF_WAITING],
     "cpu": [verdict._MUCH, verdict._BOTH, verdict._PART],
     "too_many_workers": [f"{verdict._CROWD} or more", verdict._TAKEN_OFF],
     "unknown": [f"Fewer than {LEAST_SAMPLES} samples"],

@@ -10,9 +10,9 @@ from tests.real.foreground import free_port, started_in
 from httpdyno.experiment.call_count import N_ANSWERS, counted, traced_workload, with_calls
 from httpdyno.load.engine import start_load
 from httpdyno.model import Closed, Look, Replay, RequestSpec, SlowUsers, Workload
-from httpdyno.model.arrival import Constant
+from httpdyno.model.workload import Constant
 
-SERVER = Path(__file__).parents[1] / "telemetry/census/tiny_server.py"
+SERVER = Path(__file__).parents[1] / "telemetry/syscalls/tiny_server.py"
 SEEN = Look(seconds=1.0, n_samples=9, workers=1.0)
 ASKED = Workload(requests=(RequestSpec(path="/"),), connections=8, requests_per_connection=1)
 

@@ -167,8 +167,7 @@ def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwi
     assert name in evidence.ratio_intervals(starts, objective)
     assert name not in evidence.ratio_intervals(starts, Objective())
     summary = evidence.arm_summary(starts, 0, Configuration(values={}))
-    assert summary.times_s[name] > 0
-    assert not any(key.removeprefix("latency_") in summary.latency_s for key in summary.times_s)
+    assert summary.figures[metric] > 0
 
 
 def test_usual_and_slow_users_have_their_parts_of_the_throughput():
@@ -188,10 +187,11 @@ def test_usual_and_slow_users_have_their_parts_of_the_throughput():
         assert f"{whose}_throughput" in evidence.ratio_intervals(starts, objective)
         assert f"{whose}_throughput" not in evidence.ratio_intervals(starts, Objective())
     summary = evidence.arm_summary(starts, 0, Configuration(values={}))
-    assert summary.usual_throughput_per_s == pytest.approx(0.9 * summary.throughput_per_s)
-    assert summary.slow_throughput_per_s == pytest.approx(0.1 * summary.throughput_per_s)
+    rate = summary.throughput_per_s
+    assert summary.figures["usual_throughput_per_s"] == pytest.approx(0.9 * rate)
+    assert summary.figures["slow_throughput_per_s"] == pytest.approx(0.1 * rate)
     none = evidence.arm_summary([sample_start()], 0, Configuration(values={}))
-    assert (none.usual_throughput_per_s, none.slow_throughput_per_s) == (None, None)
+    assert not {"usual_throughput_per_s", "slow_throughput_per_s"} & none.figures.keys()
 
 
 def test_a_start_without_an_answer_to_a_slow_user_is_not_left_out_in_silence():
@@ -229,7 +229,7 @@ def test_names_looked_up_are_of_the_windows_that_tell_them(lookups, per_request)
     )
     start = structs.replace(sample_start(), windows=windows)
     arm = evidence.arm_summary([start], 0, Configuration(values={}))
-    assert arm.lookups_per_request == per_request
+    assert arm.figures.get("lookups_per_request") == per_request
 
 
 def test_what_opening_connections_took_is_added_over_the_arms_windows():

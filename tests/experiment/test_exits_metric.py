@@ -15,6 +15,7 @@ from tests.experiment.test_second_metric import ARMS, start_of
 from tests.load.origin import origin
 from tests.report import sample_second
 from tests.report.plain import plain_text
+from tests.report.sample_figures import with_figures
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.claim import Terms, comparison
@@ -28,7 +29,7 @@ from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 from httpdyno.telemetry.exit_watch import ExitTally, ExitWatch
 
 EXITS = "exits_per_request"
@@ -135,8 +136,8 @@ def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, t
     assert whole.final is not None
     final = structs.replace(
         whole.final,
-        a=structs.replace(whole.final.a, figures={EXITS: 0.04855}),
-        b=structs.replace(whole.final.b, figures={} if b is None else {EXITS: b}),
+        a=with_figures(whole.final.a, **{EXITS: 0.04855}),
+        b=with_figures(whole.final.b, **{EXITS: b}),
         also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
     )
     outcome = structs.replace(whole, final=final)
@@ -147,7 +148,7 @@ def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, t
     page = outcome_html(outcome)
     assert ("<dt>process exits per 1,000 requests" in page) is tile
     arms = outcome_json(outcome)["final"]
-    sides = [arms[side]["figures"] for side in ("before_arm", "after_arm")]
+    sides = [arms[side]["figures"] for side in ("a", "b")]
     assert [each.get(EXITS) for each in sides] == [0.04855, b]
 
 

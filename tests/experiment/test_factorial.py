@@ -93,7 +93,7 @@ def test_what_does_not_add_up_is_said_in_sentences(factorial):
     assert second.startswith("mpm → event: throughput 1.5")
     assert first in told
     assert first in outcome_html(outcome).replace("\N{NO-BREAK SPACE}", " ")
-    assert document["knobs"][1] == {"knob": "mpm", "start": "prefork", "to": "event"}
+    assert document["levels"]["mpm"] == ["prefork", "event"]
     assert len(document["arms"]) == 4
 
 
@@ -143,7 +143,7 @@ def test_without_a_combination_what_can_be_told_is_told_and_of_which(factorial):
     assert "without keep → on, mpm → event, which did not run" in told
     assert "keep → on, mpm → event refused: it refused; no effect has it" in told
     assert "keep × mpm: cannot be told: one of the four combinations does not run" in told
-    assert outcome_json(outcome)["factorial"]["not_run"] == (BOTH,)
+    assert outcome_json(outcome)["factorial"]["gone"] == [3]
 
 
 def test_a_third_knob_leaves_every_effect_and_interaction_without_one_combination(factorial):

@@ -32,7 +32,7 @@ from httpdyno.experiment.header_count import (
 )
 from httpdyno.experiment.look_cost import HeaderCost
 from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     HeaderWords,
     Method,
@@ -45,7 +45,7 @@ from httpdyno.model import (
 )
 from httpdyno.model.header_words import words_together
 from httpdyno.servers.port import HeldPort
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 PLACE = Place(0, 0)
 OWN, NEW = RequestSpec(path="/own?user={user}"), RequestSpec(path="/new?visit={random}")

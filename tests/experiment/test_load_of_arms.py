@@ -9,7 +9,7 @@ from tests.load.origin import origin
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.model import Look, RequestSpec, VisitStep
-from httpdyno.model.load_knob import with_load_knobs
+from httpdyno.model.knob import with_load_knobs
 
 
 class Seeing:

@@ -8,9 +8,10 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.looking import WindowLooks, wants_longer, with_client
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
-from httpdyno.model.arrival import Constant
+from httpdyno.model.workload import Constant
+from httpdyno.report.shared.message import text
 
 DEADLINE_S = 10.0
 SEEN = Look(seconds=0.5, n_samples=9)
@@ -107,7 +108,7 @@ def test_what_could_not_be_seen_ends_nothing_and_is_told():
     assert look is not None
     found = bottleneck(look)
     assert found.limit == "unknown"
-    assert "no more files" in found.reason
+    assert "no more files" in text(found.reason)
 
 
 def test_a_look_is_told_what_only_the_client_knows():

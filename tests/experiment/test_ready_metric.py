@@ -12,7 +12,7 @@ from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import log_ratios, ratio_intervals
 from httpdyno.model import Objective, StartRecord
 from httpdyno.stats.sequence import ratio_interval
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 
 def coming_up(number, *came_up_s):
@@ -28,7 +28,9 @@ def test_sooner_is_better(factor, verdict):
     starts = [coming_up(n, 1.2, 1.2 * factor * math.exp(e)) for n, e in enumerate(SPREAD)]
     found = compared(starts)
     assert (found.verdict, found.ratios["ready"].ratio) == (verdict, pytest.approx(factor))
-    assert (found.a.ready_s, found.b.ready_s) == pytest.approx((1.2, 1.2 * factor), rel=0.01)
+    assert (found.a.figures["ready_s"], found.b.figures["ready_s"]) == pytest.approx(
+        (1.2, 1.2 * factor), rel=0.01
+    )
     assert "ready" not in ratio_intervals(starts, Objective())
 
 
@@ -68,7 +70,7 @@ def test_what_nobody_told_is_no_figure_and_starts_of_earlier_versions_have_none(
     old = json.loads(to_text(start))
     assert old.pop("came_up_s") == []
     assert from_text(json.dumps(old), StartRecord, "it") == start
-    assert compared([start] * 6).a.ready_s is None
+    assert "ready_s" not in compared([start] * 6).a.figures
 
 
 def test_coming_up_in_turn_is_no_part_that_starts_side_by_side_share():

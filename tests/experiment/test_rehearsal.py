@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.errors import HttpdynoError, StudyFileError, UsageError
 from httpdyno.experiment import rehearsal
 from httpdyno.experiment.planning import compare_plan, make_plan

@@ -55,7 +55,7 @@ def test_less_is_better(metric, factor, verdict):
 def test_bytes_that_never_differ_are_proven_to_be_the_same():
     found = compared(starts(1.0), "bytes_per_request")
     assert found.verdict == "equivalent"
-    assert (found.a.bytes_per_request, found.b.bytes_per_request) == (2000.0, 2000.0)
+    assert tuple(arm.figures["bytes_per_request"] for arm in (found.a, found.b)) == (2000.0, 2000.0)
 
 
 def test_ratios_have_their_names_and_memory_has_none_of_blocks():
@@ -64,7 +64,7 @@ def test_ratios_have_their_names_and_memory_has_none_of_blocks():
     assert block_log_ratios(found, "memory") == [[]] * 6
     assert block_log_ratios(found, "bytes_per_request")[0] == pytest.approx([math.log(0.5)])
     summary = arm_summary(found, 1, ARMS[1])
-    assert summary.bytes_per_request == 1000.0
+    assert summary.figures["bytes_per_request"] == 1000.0
     assert summary.uss_bytes_per_process == pytest.approx(12.5 * MIB, rel=0.1)
 
 

@@ -84,4 +84,4 @@ def test_a_table_is_told_in_ratios_and_in_units_of_their_own(table):
     assert lines[own + 1].split()[1].startswith(("39", "40", "41"))
     document = outcome_json(outcome)
     assert document["plan"]["reference"] == {"good": 0, "hidden": False}
-    assert [step["after"] for step in document["steps"]] == [None, 1, 2, True]
+    assert [step["after"] for step in document["steps"]] == ["", 1, 2, True]

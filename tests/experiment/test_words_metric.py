@@ -11,10 +11,11 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_header_count import of, turn_taken
 from tests.experiment.test_header_plan import PHASED
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
+from tests.report.sample_figures import with_figures
 from tests.report.sample_second import second_compare
 from tests.report.study.test_also_text import asked, page, shown
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import StudyFileError, TargetError, UsageError
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import figure, log_ratios, ratio_intervals
@@ -27,8 +28,7 @@ from httpdyno.metrics.table import is_among, meant_by
 from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import HeaderWords, Knob, Method, Objective
 from httpdyno.report.study.json import outcome_json
-from httpdyno.study.also import metrics_of, metrics_text, with_also
-from httpdyno.study.decides import decided_by
+from httpdyno.study.objective import decided_by, metrics_of, metrics_text, with_also
 
 HITS, MISSES = "answers_ratio of HIT", "answers_ratio of MISS"
 BARE = HeaderWords(name="X-Cache", n_without=200)
@@ -250,9 +250,8 @@ def test_a_word_of_a_header_is_told_as_the_header_has_it():
     assert outcome.final is not None
     arms = [
         structs.replace(
-            arm,
+            with_figures(arm, **{"answers_ratio of HIT": counts.get("HIT", 0) / 100}),
             header_words=HeaderWords(name="X-Cache", counts=counts),
-            figures={"answers_ratio of HIT": counts.get("HIT", 0) / 100},
         )
         for arm, counts in zip(
             (outcome.final.a, outcome.final.b), ({"MISS": 100}, {"HIT": 97, "MISS": 3}), strict=True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.host.foreign_folder import ForeignFolder
+from httpdyno.host.foreign_files import ForeignFolder
 
 SOMEBODY, ANOTHER = 40_001, 40_002
 CHROOTED = "import os, sys; os.chroot(sys.argv[1]); print(flush=True); sys.stdin.read()"

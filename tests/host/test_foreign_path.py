@@ -13,15 +13,19 @@ from pathlib import Path
 import pytest
 
 import httpdyno
-from httpdyno.host.foreign_path import (
+from httpdyno.host.foreign_files import (
+    Rights,
     folders_below,
     held,
     names_in,
     opened_anew,
+    opened_regular,
+    read_file,
+    read_regular,
     real_path,
     real_paths,
 )
-from httpdyno.host.foreign_text import Rights, opened_regular, read_file, read_regular, reason
+from httpdyno.host.foreign_text import reason
 
 SOMEBODY, ANOTHER = 40_001, 40_002
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -234,14 +238,15 @@ READERS = re.compile(
 NOT_THEIRS = {
     "adopt/burst.py": "the kernel's",
     "experiment/machine_room.py": "the kernel's",
-    "load/core_plan.py": "the kernel's",
+    "load/plan.py": "the kernel's",
+    "servers/apache/as_read.py": "folders of distributions",
     "servers/apache/perl.py": "folders of distributions",
     "servers/cell/host.py": "the kernel's",
     "servers/cell/plan.py": "names in `/`",
     "servers/cell/refusals.py": "the kernel's",
     "servers/cell/possible.py": "the kernel's",
     "servers/command/seen.py": "the kernel's",
-    "servers/gunicorn/application.py": "names in a study's own folder",
+    "servers/gunicorn/server.py": "names in a study's own folder",
     "servers/nginx/survey.py": "the kernel's",
     "servers/php_fpm/installation.py": "folders of distributions",
     "servers/stack/openssl.py": "a folder of its own",

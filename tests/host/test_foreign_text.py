@@ -5,14 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.host.foreign_text import (
-    kept_bytes,
-    kept_text,
-    opened_regular,
-    read_regular,
-    reason,
-    visible,
-)
+from httpdyno.host.foreign_files import opened_regular, read_regular
+from httpdyno.host.foreign_text import kept_bytes, kept_text, reason, visible
 
 
 @pytest.mark.parametrize(

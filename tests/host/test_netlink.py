@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from httpdyno.host.netlink import answers, messages
+from httpdyno.host.sock_diag import answers, messages
 
 HEADER = struct.Struct("=IHHII")
 ERROR, DONE, TOLD = 2, 3, 20

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from httpdyno.host.new_folder import new_folder
+from httpdyno.host.foreign_files import new_folder
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
 

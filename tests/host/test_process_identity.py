@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.host import boot, process_identity
+from httpdyno.host import process_identity
 from httpdyno.host.process_identity import Life, ProcessIdentity
 
 
@@ -62,8 +62,8 @@ def test_nobody_lives_in_a_pid_namespace_that_is_gone():
 
 def test_without_proc_nothing_is_known(monkeypatch, tmp_path):
     me = ProcessIdentity.me()
-    monkeypatch.setattr(boot, "Path", lambda _path: Path(tmp_path / "none"))
-    assert boot.boot_id() == ""
+    monkeypatch.setattr(process_identity, "Path", lambda _path: Path(tmp_path / "none"))
+    assert process_identity.boot_id() == ""
     assert me.life() is Life.IN_DOUBT
     assert not me.is_of_these_processes()
     # Of one's own run nobody has to guess.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.host.foreign_text import read_regular
-from httpdyno.host.reading_as import may_read, reading_as
+from httpdyno.host.foreign_files import read_regular
+from httpdyno.host.rights import may_read, reading_as
 from httpdyno.servers.stack.their_files import TheirFiles
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to put aside")

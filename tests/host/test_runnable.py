@@ -15,9 +15,16 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.host import runnable, writers
-from httpdyno.host.runnable import PATH, NotOursError, own_program, said_by, whom, writers_of
-from httpdyno.host.writers import ANYBODY
+from httpdyno.host import runnable
+from httpdyno.host.runnable import (
+    ANYBODY,
+    PATH,
+    NotOursError,
+    own_program,
+    said_by,
+    whom,
+    writers_of,
+)
 from httpdyno.registry import site_adapters
 from httpdyno.servers.source.machine import this_machine
 
@@ -188,12 +195,12 @@ def test_a_group_is_of_its_users_where_all_of_them_can_be_listed(
     (tmp_path / "nsswitch.conf").write_text(names)
     name, members, own_group = group
     bob = pwd.struct_passwd(("bob", "x", BOB, own_group, "", "/", "/bin/sh"))
-    monkeypatch.setattr(writers, "_NAMES", tmp_path / "nsswitch.conf")
+    monkeypatch.setattr(runnable, "_NAME_SERVICES", tmp_path / "nsswitch.conf")
     named = grp.struct_group((name, "x", 7, members))
     monkeypatch.setattr("grp.getgrgid", lambda _number: named)
     monkeypatch.setattr("pwd.getpwall", lambda: [bob])
     monkeypatch.setattr("pwd.getpwnam", {"bob": bob}.__getitem__)
-    assert writers._members.__wrapped__(7) == expected
+    assert runnable._members.__wrapped__(7) == expected
 
 
 def test_what_this_user_cannot_read_stops_nothing_where_it_is_roots_or_his(tmp_path, monkeypatch):
@@ -206,12 +213,12 @@ def test_what_this_user_cannot_read_stops_nothing_where_it_is_roots_or_his(tmp_p
 
     real_open = os.open
     monkeypatch.setattr("os.open", closed)
-    assert EVE not in writers.writers_below([str(tmp_path)], most=9)
+    assert EVE not in runnable.writers_below([str(tmp_path)], most=9)
     monkeypatch.setattr("os.geteuid", lambda: BOB)
     if os.getuid() == 0:
         os.chown(tmp_path / "closed", EVE, EVE)
     with pytest.raises(PermissionError, match=f"{tmp_path}/closed"):
-        writers.writers_below([str(tmp_path)], most=9)
+        runnable.writers_below([str(tmp_path)], most=9)
 
 
 @as_root

@@ -8,7 +8,7 @@ from tests.load.site import DEADLINE_S, serving
 from httpdyno.errors import UsageError
 from httpdyno.load.check import check_workload
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     Constant,
     Poisson,

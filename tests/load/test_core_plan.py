@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from httpdyno.load.core_plan import CorePlan, core_plan, cpu_list, own_core_plan
+from httpdyno.load.plan import CorePlan, core_plan, cpu_list, own_core_plan
 
 
 def plan(n_cpus, *, pairs="", n_threads=1, cores="auto"):

@@ -8,8 +8,7 @@ from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.errors import EngineError
 from httpdyno.load.engine import start_load
-from httpdyno.load.message import headers
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan, headers
 from httpdyno.model import Constant, Measurement, Poisson, Replay, RequestSpec, Workload
 
 ONE_WINDOW = (WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20),)

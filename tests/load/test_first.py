@@ -7,7 +7,7 @@ from msgspec import structs
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.load.engine import LoadHandle, start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import RequestSpec, Users, Visit, Workload
 
 LOGIN = RequestSpec(path="/", method="POST", body="name=user{user}")

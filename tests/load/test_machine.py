@@ -3,7 +3,7 @@
 import pytest
 
 from httpdyno.errors import UsageError
-from httpdyno.load.machine import SPIN_S, check_descriptors, suited_threads, usual_spin_s
+from httpdyno.load.plan import SPIN_S, check_descriptors, suited_threads, usual_spin_s
 from httpdyno.model import Constant, RequestSpec, VisitStep, Workload
 
 HERE, ELSEWHERE = "127.0.0.1:80", "10.0.0.1:80"

@@ -9,10 +9,10 @@ import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Constant, LiveLoad, Measurement, RequestSpec, SlowUsers, Workload
 from httpdyno.stats.histogram import count, merge
-from httpdyno.store.payload import to_text
+from httpdyno.store.query import to_text
 
 N = 60
 PHASES = ("client_queue", "connect", "tls", "first_byte", "transfer")

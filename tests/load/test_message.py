@@ -12,8 +12,7 @@ from tests.load.site import Site, serving
 
 from httpdyno import _native
 from httpdyno.load.access_log import Recording
-from httpdyno.load.message import spec_message
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan, spec_message
 from httpdyno.model import (
     Arrival,
     Closed,

@@ -13,7 +13,7 @@ from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.errors import EngineError
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement, RequestSpec, Workload
 
 pytestmark = pytest.mark.skipif(not may_make_networks(), reason="only root can make networks")
@@ -82,7 +82,7 @@ def test_a_process_without_the_right_to_enter_says_so():
     script = (
         "import os\n"
         "from httpdyno.load.engine import start_load\n"
-        "from httpdyno.load.window_plan import WindowPlan\n"
+        "from httpdyno.load.message import WindowPlan\n"
         "from httpdyno.model import Workload\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "plan = [WindowPlan(arm=0, lead_in_s=0, measure_s=1)]\n"
@@ -102,7 +102,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.namespace import main
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 libc = ctypes.CDLL(None, use_errno=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from httpdyno.errors import UsageError
-from httpdyno.load.stages import stages_from
+from httpdyno.load.traffic import stages_from
 from httpdyno.model import RateStage
 
 RAMP = (

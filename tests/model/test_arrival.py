@@ -3,7 +3,7 @@
 import pytest
 
 from httpdyno.model import Closed, Constant, Poisson, RateStage, Replay, Sessions, Stages
-from httpdyno.model.arrival import (
+from httpdyno.model.workload import (
     is_open,
     length_s,
     n_expected,

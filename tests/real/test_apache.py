@@ -14,7 +14,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.telemetry.status_text import status
+from httpdyno.telemetry.status import status
 
 pytestmark = pytest.mark.real_server("apache2")
 

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
+from httpdyno.book.run import reasons_not
 from httpdyno.cli.app import run
-from httpdyno.cli.book_asked import reasons_not
 
 pytestmark = pytest.mark.real_server("apache2", "perl")
 
@@ -27,7 +27,10 @@ def test_nearly_all_can_run_where_their_packages_are():
 def test_a_missing_page_is_asked_for_on_fresh_servers_and_no_answer_counts(capsys):
     now = found(capsys, "book run ab-first-run-light --budget 1s")
     assert (now["verdict"], now["ratio"], now["n_starts"]) == ("holds", 1.0, 6)
-    assert now["evidence"] == ["answers by status 600 × 404"]
+    assert now["evidence"] == [
+        "requests completed in a run 0.0",
+        "responses of a run by status 404: 100",
+    ]
 
 
 def test_what_is_left_of_the_environment_is_counted(capsys):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.adopt.burst import burst
+from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import open_study
 from httpdyno.model import Effective, Workload
 from httpdyno.registry import load_target
 from httpdyno.servers.cell.possible import possible

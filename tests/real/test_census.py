@@ -7,7 +7,7 @@ from tests.real.foreground import await_children, free_port, started_in
 from tests.real.sites.walked import URL_PATH, WAYS, walked_site
 
 from httpdyno.cli.app import run
-from httpdyno.telemetry.census.record import PerRequest
+from httpdyno.telemetry.syscalls.count import PerRequest
 
 pytestmark = pytest.mark.real_server("apache2", "strace")
 

@@ -24,7 +24,7 @@ def test_twenty_more_square_roots_are_nearly_twice_the_body(capsys):
     # 41 turns of a loop over 21, and a call in both: the interval holds what they can be.
     assert 1 < ratio["low"] < 2.1
     assert ratio["high"] > 1.6
-    calls = found["after_arm"]["calls"]
+    calls = found["b"]["calls"]
     assert calls["cpu_s"] > calls["empty_cpu_s"] > 0
     # The core may be shared: the clock runs on then, and CPU time does not.
     assert calls["wall_s"] > 0.9 * calls["cpu_s"]

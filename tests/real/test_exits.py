@@ -10,8 +10,8 @@ from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.registry import load_adapter
 from httpdyno.servers.stack.templates import TemplateStack
-from httpdyno.study.also import with_also
 from httpdyno.study.file import load_study
+from httpdyno.study.objective import with_also
 
 pytestmark = pytest.mark.real_server("apache2")
 

@@ -8,7 +8,7 @@ from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.one_start import one_start
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.load.core_plan import CorePlan
+from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.control_group import limit_parents

@@ -9,8 +9,7 @@ import pytest
 from tests.conformance.collector import TOLD
 
 from httpdyno.telemetry.account import account_found
-from httpdyno.telemetry.collector import server_collectors
-from httpdyno.telemetry.shortage import pressure_files
+from httpdyno.telemetry.collector import pressure_files, server_collectors
 
 memory_group = import_module("benches.memory.group").memory_group
 

@@ -10,8 +10,8 @@ import pytest
 from msgspec import structs
 from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, proxied
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import open_study
 from httpdyno.experiment.one_start import one_start
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse

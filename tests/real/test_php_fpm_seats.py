@@ -23,7 +23,7 @@ from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.insight import PhpFpmInsight
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.stack.text import edited_files
-from httpdyno.telemetry.status_text import status
+from httpdyno.telemetry.status import status
 
 pytestmark = pytest.mark.real_server("php-fpm8.2", "ss")
 

@@ -13,13 +13,13 @@ from httpdyno.experiment.evidence import figure
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.load.core_plan import CorePlan
+from httpdyno.load.plan import CorePlan
 from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
 from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import ProcessTree
 
 pytestmark = pytest.mark.real_server
 

@@ -12,8 +12,8 @@ import pytest
 from msgspec import structs
 from tests.servers.stack.toy import Toy
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import open_study
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.one_start import one_start
 from httpdyno.experiment.planning import make_plan

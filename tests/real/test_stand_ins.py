@@ -91,7 +91,7 @@ adopted = run(["adopt", main, "-o", folder, "--isolation", isolation, "--knob", 
     "--get", "/index.html", "--json", f"{folder}.json"])
 if adopted:
     sys.exit(adopted)
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.model import Configuration
 from httpdyno.registry import load_target
 from httpdyno.servers.network import within

@@ -79,8 +79,16 @@ def arm(
     return ArmSummary(
         configuration=Configuration(values=values),
         n_starts=n_starts,
-        throughput_per_s=throughput_per_s,
-        cpu_s_per_request=cores / throughput_per_s,
+        figures={
+            "throughput_per_s": throughput_per_s,
+            "cpu_s_per_request": cores / throughput_per_s,
+            "pss_bytes": 61_500_000.0,
+            **{
+                f"latency_{name}_s": quantile_s(latency, q)
+                for name, q in quantiles.items()
+                if can_show(latency, q)
+            },
+        },
         statuses={"200": int(throughput_per_s * 6)},
         latency_s={
             "mean": mean_s(latency),
@@ -92,13 +100,18 @@ def arm(
             "max": latency.max_s,
         },
         latency=latency,
-        pss_bytes=61_500_000.0,
         n_processes=6.0,
         start_throughputs_per_s=tuple(
             throughput_per_s * (1 + 0.012 * math.sin(2.1 * i + throughput_per_s))
             for i in range(n_starts)
         ),
     )
+
+
+def with_figures(arm: ArmSummary, **figures: float | None) -> ArmSummary:
+    """Return the arm with these figures, without those that are None."""
+    both = {**arm.figures, **figures}
+    return structs.replace(arm, figures={k: v for k, v in both.items() if v is not None})
 
 
 def interval(ratio: float, half_width: float) -> RatioInterval:

@@ -18,7 +18,7 @@ from httpdyno.model import (
     Site,
     Step,
 )
-from httpdyno.stats.knee import choice_rule
+from httpdyno.stats.verdict import choice_rule
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:
@@ -109,7 +109,7 @@ def cut_final() -> Outcome:
     final = sample_figures.comparison(
         7,
         whole.final.a,
-        structs.replace(whole.final.b, throughput_per_s=116.0),
+        sample_figures.with_figures(whole.final.b, throughput_per_s=116.0),
         "inconclusive",
         "the interval still holds 1, no difference, after 8 starts",
         half_width=0.05,
@@ -134,7 +134,7 @@ def settled_on_start() -> Outcome:
     final = sample_figures.comparison(
         7,
         whole.final.a,
-        structs.replace(whole.final.b, throughput_per_s=88.8),
+        sample_figures.with_figures(whole.final.b, throughput_per_s=88.8),
         "worse",
         "the whole interval lies below 1 after 6 starts",
         half_width=0.03,

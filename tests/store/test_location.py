@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
+from httpdyno.host.own_files import data_folder
 from httpdyno.store import database
-from httpdyno.store.location import Location, store_location
+from httpdyno.store.database import Location, store_location
 
 
 @pytest.mark.parametrize(

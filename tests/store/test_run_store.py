@@ -20,8 +20,8 @@ from tests.conformance.record import (
 from tests.conformance.store import StoreConformance
 
 from httpdyno.errors import StoreError
-from httpdyno.host import private_file
-from httpdyno.host.private_file import locked
+from httpdyno.host import own_files
+from httpdyno.host.own_files import locked
 from httpdyno.model import (
     Configuration,
     LatencySoFar,
@@ -31,7 +31,7 @@ from httpdyno.model import (
     Telemetry,
 )
 from httpdyno.store import Store, database
-from httpdyno.store.payload import from_text
+from httpdyno.store.query import from_text
 from httpdyno.store.schema import HEAD, starts
 
 SERVERS = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))
@@ -208,7 +208,7 @@ def test_a_store_that_is_deleted_amid_a_run_is_noticed_at_the_next_window(store,
 
 def test_a_setting_up_that_is_held_says_by_whom_and_ends(file, monkeypatch, caplog):
     monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(private_file, "_SILENT_S", 0.0)
+    monkeypatch.setattr(own_files, "_SILENT_S", 0.0)
     file.parent.mkdir()
     with locked(Path(f"{file}.lock"), patience_s=0), pytest.raises(StoreError) as caught:
         Store.open(str(file))

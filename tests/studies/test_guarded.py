@@ -1,6 +1,6 @@
 """Bundled studies notice wrong answers, and knobs that are not in force."""
 
-from httpdyno.cli.find_study import bundled_studies, open_study
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.registry import load_adapter
 from httpdyno.servers.stack.names import SEPARATOR, shaping_knobs
 

@@ -34,9 +34,9 @@ def test_a_short_run_measures_both_sides_and_can_be_reported(name, change, capsy
     assert final["verdict"] in {"better", "worse", "equivalent", "inconclusive"}
     # In the midst of other tests nothing is said of how much came of it.
     assert final["n_starts"] >= 1
-    for arm in (final["before_arm"], final["after_arm"]):
+    for arm in (final["a"], final["b"]):
         assert (arm["status"], arm["error_ratio"]) == ("complete", 0.0)
-        assert arm["throughput_per_s"] > 0 or arm["calls"]["n_calls"] > 0
+        assert arm["figures"].get("throughput_per_s") or arm["calls"]["n_calls"] > 0
     page = tmp_path / "report.html"
     assert run(["report", found["id"], "--html", str(page)]) == 0
     assert found["plan"]["title"] in page.read_text("utf-8")

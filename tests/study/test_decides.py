@@ -3,9 +3,9 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.errors import UsageError
-from httpdyno.study.decides import decided_by
+from httpdyno.study.objective import decided_by
 
 
 def test_what_a_study_says_of_its_own_metric_goes_with_it():

@@ -8,7 +8,7 @@ import pytest
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.model import Door, KnobInfo, Member, SideCommand, Site, Study, TlsSpec
 from httpdyno.study.file import configuration_from, load_study, study_from
-from httpdyno.study.site import whole_name
+from httpdyno.study.server import whole_name
 
 SITE = """
 format = 2

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.load.traffic import WorkloadTable
 from httpdyno.metrics import sources
 from httpdyno.model import (
     Method,
@@ -22,7 +22,7 @@ from httpdyno.model import (
     VisitStep,
     Workload,
 )
-from httpdyno.study.also import metrics_of, metrics_text, with_also
+from httpdyno.study.objective import metrics_of, metrics_text, with_also
 from httpdyno.study.schema import study_schema
 from httpdyno.study.workload import (
     check_windows,

@@ -21,15 +21,17 @@ from httpdyno.servers.control_group import make_group, parent_group, remove_grou
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.telemetry.account import (
-    AccountCollector,
     GroupAccount,
+    Memory,
+    ProcessTree,
     TreeAccount,
+    Usage,
     account_found,
     account_of,
     lone_group,
 )
-from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.process_tree import Memory, ProcessTree, Usage
+from httpdyno.telemetry.collector import AccountCollector
+from httpdyno.telemetry.profile.profiler import Onlooker
 from httpdyno.telemetry.watched import Watcher
 
 has_groups = pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")

@@ -4,9 +4,10 @@ import pytest
 from tests.conformance.collector import TOLD
 
 from httpdyno.host import procfs
-from httpdyno.telemetry import proc_file, process_tree, worker
-from httpdyno.telemetry.account import AccountCollector, GroupAccount, TreeAccount
-from httpdyno.telemetry.process_tree import Usage
+from httpdyno.telemetry import account as accounts
+from httpdyno.telemetry import proc_file, worker
+from httpdyno.telemetry.account import GroupAccount, TreeAccount, Usage
+from httpdyno.telemetry.collector import AccountCollector
 
 
 @pytest.fixture
@@ -39,9 +40,9 @@ def processes(monkeypatch):
 
     for module in (procfs, proc_file, worker):
         monkeypatch.setattr(module, "readable", readable)
-    for module in (process_tree, worker):
+    for module in (accounts, worker):
         monkeypatch.setattr(module, "children_now", lambda: children)
-    monkeypatch.setattr(process_tree, "_own_cpu_s", lambda _pid: 1.0)
+    monkeypatch.setattr(accounts, "_own_cpu_s", lambda _pid: 1.0)
     return files
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from httpdyno.telemetry.answer_time import StatusTally, tallied
-from httpdyno.telemetry.status_text import APACHE, GUNICORN, NGINX, Status
+from httpdyno.telemetry.status import APACHE, GUNICORN, NGINX, Status
+from httpdyno.telemetry.watched import StatusTally, tallied
 
 
 def page(n_requests: int | None, server: str = APACHE, **states: int) -> Status:

@@ -8,13 +8,15 @@ from tests.telemetry.burner import burners, ended, worked
 
 from httpdyno.model import LimitValues, Telemetry
 from httpdyno.servers.limit_group import LimitGroups
-from httpdyno.telemetry import process_tree, shortage
-from httpdyno.telemetry.account import TreeAccount
-from httpdyno.telemetry.collector import server_collectors
-from httpdyno.telemetry.host import HostCollector
-from httpdyno.telemetry.lookups import LookupCollector
-from httpdyno.telemetry.process_tree import Memory, Usage
-from httpdyno.telemetry.shortage import ShortageCollector
+from httpdyno.telemetry import account
+from httpdyno.telemetry import collector as collectors_module
+from httpdyno.telemetry.account import Memory, TreeAccount, Usage
+from httpdyno.telemetry.collector import (
+    HostCollector,
+    LookupCollector,
+    ShortageCollector,
+    server_collectors,
+)
 
 POOL, FRONT = Path("/cg/pool"), Path("/cg/front")
 
@@ -39,7 +41,7 @@ class TestShortageCollector(CollectorConformance):
             b"/proc/swaps": b"Filename Type Size Used Priority\n/swap file 9 1 -2\n",
             b"/proc/vmstat": b"nr_free_pages 5\npswpin 100\npswpout 7\n",
         }
-        monkeypatch.setattr(shortage, "content", lambda path: files.get(path, b""))
+        monkeypatch.setattr(collectors_module, "content", lambda path: files.get(path, b""))
         return files
 
     def test_what_waited_in_its_own_group_is_told_and_not_that_of_the_machine(self, kernel):
@@ -97,7 +99,7 @@ class TestHostCollector(CollectorConformance):
 
     def test_what_the_host_took_between_the_edges_is_told(self, monkeypatch):
         stolen_s = iter([7.0, 7.25])
-        monkeypatch.setattr("httpdyno.telemetry.host.steal_s", lambda: next(stolen_s))
+        monkeypatch.setattr("httpdyno.telemetry.collector.steal_s", lambda: next(stolen_s))
         collector = HostCollector()
         collector.open()
         assert collector.close(TOLD, is_last=False).steal_s == 0.25
@@ -155,9 +157,9 @@ def test_memory_is_read_after_all_counters_of_a_window(monkeypatch):
 
     monkeypatch.setattr("httpdyno.telemetry.account.memory_of", noted("memory", Memory(1, 0, 1)))
     cpu = noted("cpu", Usage(cpu_s=1.0, n_processes=1))
-    monkeypatch.setattr(process_tree.ProcessTree, "read", cpu)
-    monkeypatch.setattr("httpdyno.telemetry.host.steal_s", noted("steal", 1.0))
-    monkeypatch.setattr(shortage, "waited_s", noted("waited", 1.0))
+    monkeypatch.setattr(account.ProcessTree, "read", cpu)
+    monkeypatch.setattr("httpdyno.telemetry.collector.steal_s", noted("steal", 1.0))
+    monkeypatch.setattr(collectors_module, "waited_s", noted("waited", 1.0))
     collectors = server_collectors(TreeAccount([1, 2]))
     for collector in collectors:
         collector.open()

@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from httpdyno.telemetry import disk
-from httpdyno.telemetry.disk import DiskTransfers
-from httpdyno.telemetry.look.ledger import Transfers
+from httpdyno.telemetry.profile import counters
+from httpdyno.telemetry.profile.counters import DiskTransfers, Transfers
 from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
 
 IO = b"rchar: 9\nwchar: 9\nsyscr: %d\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\n"
@@ -39,7 +38,7 @@ class Kernel:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read: dict[int, int | OSError] = {}
         self.at_s = 100.0
-        monkeypatch.setattr(disk, "readable", self._readable)
+        monkeypatch.setattr(counters, "readable", self._readable)
         monkeypatch.setattr(time, "monotonic", lambda: self.at_s)
 
     def _readable(self, path: bytes) -> bytes:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.telemetry import file_pages
+from httpdyno.telemetry.account import memory_of
 from httpdyno.telemetry.file_pages import file_bytes
-from httpdyno.telemetry.process_tree import memory_of
 
 DEADLINE_S = 10.0
 FILE_BYTES = 8 << 20

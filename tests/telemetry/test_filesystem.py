@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from httpdyno.telemetry.filesystem import filesystem, filesystems, parsed_mounts
+from httpdyno.telemetry.host import filesystem, filesystems, parsed_mounts
 
 MOUNTS = parsed_mounts(
     "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"

@@ -5,7 +5,7 @@ from tests.telemetry.burner import burners, ended, worked
 
 from httpdyno.model import RootProcess
 from httpdyno.servers.live_process import process_info
-from httpdyno.telemetry.followed import Follower
+from httpdyno.telemetry.watched import Follower
 
 
 def root(process):

@@ -6,7 +6,8 @@ import pytest
 
 import httpdyno
 from httpdyno.model import HostFacts
-from httpdyno.telemetry.host import cpu_name, cpu_ticks, host_facts, steal_s
+from httpdyno.telemetry.host import cpu_name, host_facts
+from httpdyno.telemetry.kernel import cpu_ticks, steal_s
 
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R)  Xeon(R) Processor\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\n"

@@ -3,10 +3,10 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.host.data_folder import data_folder
+from httpdyno.host.own_files import data_folder
 from httpdyno.model import MachineCard
-from httpdyno.telemetry import kept_card
-from httpdyno.telemetry.kept_card import card_of_boot, fresh_card, known_card
+from httpdyno.telemetry import host
+from httpdyno.telemetry.host import card_of_boot, fresh_card, known_card
 
 CARD = MachineCard(
     stat_s=8e-7, fork_s=4e-4, switch_s=3e-6, copy_bytes_per_s=6e9, round_trips_per_s=3e4
@@ -28,7 +28,7 @@ def taken(monkeypatch):
         cards.append(structs.replace(CARD, fork_s=fork_s, requests_per_s=requests_per_s))
         return cards[-1]
 
-    monkeypatch.setattr(kept_card, "machine_card", take)
+    monkeypatch.setattr(host, "machine_card", take)
     return cards
 
 
@@ -60,12 +60,12 @@ def test_one_without_its_requests_is_taken_again(taken):
 def test_one_of_another_boot_of_other_cores_or_taken_otherwise_is_not_used(
     monkeypatch, taken, of_another
 ):
-    now = kept_card.circumstances()
+    now = host.circumstances()
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(kept_card, "circumstances", lambda: {**now, **of_another})
+        elsewhere.setattr(host, "circumstances", lambda: {**now, **of_another})
         card_of_boot(rate)
     assert known_card() is None
-    monkeypatch.setattr(kept_card, "machine_card", lambda _rate: CARD)
+    monkeypatch.setattr(host, "machine_card", lambda _rate: CARD)
     assert card_of_boot(rate).card == CARD
 
 

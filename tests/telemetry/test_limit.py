@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.collector import TOLD, CollectorCase, CollectorConformance
 
-from httpdyno.telemetry.limit import LimitCollector, throttling
+from httpdyno.telemetry.collector import LimitCollector, throttling
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.telemetry.log_line import (
+from httpdyno.telemetry.log import (
     MOST_KINDS,
     continued,
     form_of,

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from httpdyno.telemetry.log_tail import LogTail
+from httpdyno.telemetry.log import LogTail
 
 
 def forms(found):

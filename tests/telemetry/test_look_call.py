@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.telemetry.look.call import _TABLES, RUNNING, Kind, call, kinds
+from httpdyno.telemetry.profile.wait import _TABLES, RUNNING, Kind, call, kinds
 
 REST = b"0x7f01 0x2 0x0 0x0 0x0 0x7ffd27b5bc08 0x7fdb23dd82ad\n"
 

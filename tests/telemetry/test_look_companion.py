@@ -7,7 +7,7 @@ from tests.telemetry.waiting_server import ACCEPTING, PARENT, seen_when, served,
 
 from httpdyno.model import Look
 from httpdyno.telemetry.account import account_found
-from httpdyno.telemetry.look.onlooker import Beside, Onlooker
+from httpdyno.telemetry.profile.profiler import Beside, Onlooker
 
 DATABASE = """
 def work():

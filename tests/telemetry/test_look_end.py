@@ -4,8 +4,8 @@ from tests.telemetry.waiting_server import PARENT, looked_at, waiting
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import Diagnosis
-from httpdyno.telemetry.look import end
-from httpdyno.telemetry.look.end import Ends
+from httpdyno.telemetry.profile import end
+from httpdyno.telemetry.profile.end import Ends
 
 
 def test_all_connections_are_asked_for_once_for_however_many_processes(monkeypatch):

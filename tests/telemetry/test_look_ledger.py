@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.host.procfs import ProcessStat
-from httpdyno.telemetry.look.allowance import cpus, hits, quota_of, quotas
-from httpdyno.telemetry.look.ledger import (
+from httpdyno.telemetry.kernel import cpus, hits, quota_of, quotas
+from httpdyno.telemetry.profile.counters import (
     Account,
     Transfers,
     settled,

@@ -3,8 +3,8 @@
 import pytest
 
 from httpdyno.host.procfs import ProcessStat
-from httpdyno.telemetry.look import roster
-from httpdyno.telemetry.look.roster import TURNS, Roster
+from httpdyno.telemetry.profile import roster
+from httpdyno.telemetry.profile.roster import TURNS, Roster
 
 ROOT, WORKER, STRANGER = 100, 108, 1
 LINE = b"%d (w) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0"

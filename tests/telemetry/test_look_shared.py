@@ -3,8 +3,8 @@
 import os
 import time
 
-from httpdyno.telemetry.look import shared
-from httpdyno.telemetry.look.shared import Shared, SharedCpus, used_s
+from httpdyno.telemetry.profile import profiler
+from httpdyno.telemetry.profile.profiler import Shared, SharedCpus, used_s
 
 
 def test_a_quota_that_both_are_below_is_shared_and_what_all_in_its_group_used_counts(
@@ -12,7 +12,7 @@ def test_a_quota_that_both_are_below_is_shared_and_what_all_in_its_group_used_co
 ):
     (tmp_path / "cpu.max").write_text("50000 100000\n")
     (tmp_path / "cpu.stat").write_text("usage_usec 1000000\n")
-    monkeypatch.setattr(shared, "_groups_shared", lambda _: [(str(tmp_path), 2)])
+    monkeypatch.setattr(profiler, "_groups_shared", lambda _: [(str(tmp_path), 2)])
     monkeypatch.setattr(time, "monotonic", iter([100.0, 102.0, 102.0]).__next__)
     looking = SharedCpus([])
     (tmp_path / "cpu.stat").write_text("usage_usec 1800000\n")
@@ -24,7 +24,7 @@ def test_a_quota_that_both_are_below_is_shared_and_what_all_in_its_group_used_co
 
 def test_a_quota_of_the_whole_machine_or_more_is_none(tmp_path, monkeypatch):
     (tmp_path / "cpu.max").write_text(f"{os.sysconf('SC_NPROCESSORS_ONLN') * 100000} 100000\n")
-    monkeypatch.setattr(shared, "_groups_shared", lambda _: [(str(tmp_path), 2)])
+    monkeypatch.setattr(profiler, "_groups_shared", lambda _: [(str(tmp_path), 2)])
     assert SharedCpus([]).seen() == Shared()
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from httpdyno.telemetry.look.tally import ProcessSeen, Tally
-from httpdyno.telemetry.look.wait import Lock, Seen
+from httpdyno.telemetry.profile.sampler import ProcessSeen, Tally
+from httpdyno.telemetry.profile.wait import Lock, Seen
 
 IDLE, LISTENS, RUNNING = Seen("idle"), Seen("idle", is_listening=True), Seen("running")
 SLEEPS, READS, UNCLEAR = Seen("sleep"), Seen("client_read"), Seen("idle", is_unclear=True)

@@ -7,10 +7,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from httpdyno.telemetry.look.call import RUNNING, Call, Kind
-from httpdyno.telemetry.look.end import End, EndKind
-from httpdyno.telemetry.look.file_lock import holders
-from httpdyno.telemetry.look.wait import Lock, by_state, seen, socket_address
+from httpdyno.telemetry.profile.end import End, EndKind
+from httpdyno.telemetry.profile.sampler import holders
+from httpdyno.telemetry.profile.wait import (
+    RUNNING,
+    Call,
+    Kind,
+    Lock,
+    by_state,
+    seen,
+    socket_address,
+)
 
 LISTENER, CLIENT, BACKEND, PIPE, WAKER, FILE, SECOND_CLIENT, NOTHING = range(3, 11)
 ENDS = {

@@ -7,8 +7,8 @@ import pytest
 from msgspec import to_builtins
 
 from httpdyno.report.shared.machine_card import card_line
-from httpdyno.telemetry import machine_card as module
-from httpdyno.telemetry.machine_card import machine_card
+from httpdyno.telemetry import host as module
+from httpdyno.telemetry.host import machine_card
 
 FILES = Path("/proc/self/fd")
 

@@ -25,12 +25,16 @@ from tests.telemetry.waiting_server import (
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model.look import LEAST_SAMPLES
 from httpdyno.servers.below import children
-from httpdyno.telemetry.kernel_text import Pressure, running_threads
-from httpdyno.telemetry.look import onlooker
-from httpdyno.telemetry.look.end import Ends
-from httpdyno.telemetry.look.machine import pressed
-from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.surroundings import HostMemory, listen_overflows
+from httpdyno.telemetry.kernel import (
+    HostMemory,
+    Pressure,
+    listen_overflows,
+    pressed,
+    running_threads,
+)
+from httpdyno.telemetry.profile import profiler
+from httpdyno.telemetry.profile.end import Ends
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 
 def test_what_was_born_and_died_is_counted_with_its_cpu_time():
@@ -209,7 +213,7 @@ def test_who_looks_and_does_not_come_back_is_not_waited_for(monkeypatch):
             super().begin()
 
     is_over = threading.Event()
-    monkeypatch.setattr(onlooker, "Ends", Stuck)
+    monkeypatch.setattr(profiler, "Ends", Stuck)
     looking = Onlooker([os.getpid()], patience_s=0.05)
     try:
         looking.start()
@@ -223,7 +227,7 @@ def test_who_looks_and_does_not_come_back_is_not_waited_for(monkeypatch):
 def test_what_may_not_be_seen_is_named():
     code = (
         "import os, sys, time\n"
-        "from httpdyno.telemetry.look.onlooker import Onlooker\n"
+        "from httpdyno.telemetry.profile.profiler import Onlooker\n"
         "if os.geteuid() == 0:\n    os.setgroups([])\n    os.setgid(65534)\n    os.setuid(65534)\n"
         "onlooker = Onlooker([int(sys.argv[1])])\nonlooker.start()\ntime.sleep(0.2)\n"
         "look = onlooker.stop()\n"

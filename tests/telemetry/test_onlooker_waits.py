@@ -17,8 +17,8 @@ from tests.telemetry.waiting_server import (
 )
 
 from httpdyno.errors import AdapterError
-from httpdyno.telemetry.look import end
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile import end
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 
 def test_workers_wait_for_connections_or_keep_one_and_their_parent_is_none():

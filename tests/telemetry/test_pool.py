@@ -6,8 +6,7 @@ import pytest
 from tests.telemetry.forked import forked
 
 from httpdyno.host.procfs import ZOMBIE
-from httpdyno.telemetry.memory_bound import AVAILABLE, CONTROL_GROUP, memory_bound
-from httpdyno.telemetry.pool import change, pool
+from httpdyno.telemetry.pool import AVAILABLE, CONTROL_GROUP, change, memory_bound, pool
 from httpdyno.telemetry.worker import Memory, Sample, Worker, WorkerSampler
 
 MIB = 1 << 20

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from httpdyno.host import procfs
-from httpdyno.telemetry.process_tree import ProcessTree, Usage
+from httpdyno.telemetry.account import ProcessTree, Usage
 
 DEADLINE_S = 20
 TICKS_S = 0.02

@@ -2,8 +2,7 @@
 
 import pytest
 
-from httpdyno.telemetry.statsd import Told, statsd_status
-from httpdyno.telemetry.status_text import requests_per_s
+from httpdyno.telemetry.status import Told, requests_per_s, statsd_status
 
 ANSWER = (b"gunicorn.request.duration:20.5|ms", b"gunicorn.requests:1|c|@1.0")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from httpdyno.telemetry.status_text import Status, requests_per_s, scoreboard, status
+from httpdyno.telemetry.status import Status, requests_per_s, scoreboard, status
 
 APACHE = """127.0.0.1
 ServerVersion: Apache/2.4.57 (Debian)

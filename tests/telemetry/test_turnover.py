@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from httpdyno.telemetry.pool import change
-from httpdyno.telemetry.turnover import Turnover, turned, turnover
+from httpdyno.telemetry.pool import Turnover, change, turned, turnover
 from httpdyno.telemetry.worker import Sample, Worker
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")

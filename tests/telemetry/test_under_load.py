@@ -8,9 +8,9 @@ from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 from tests.telemetry.waiting_server import await_true
 
 from httpdyno.host.procfs import content
-from httpdyno.telemetry import disk
-from httpdyno.telemetry.status_slots import served_by_pid
-from httpdyno.telemetry.under_load import BY_CPU, BY_ONE, BY_STATUS, LoadedPool
+from httpdyno.telemetry.observed import BY_CPU, BY_ONE, BY_STATUS, LoadedPool
+from httpdyno.telemetry.profile import counters
+from httpdyno.telemetry.status import served_by_pid
 
 PAGE = """<table border="0"><tr><th>Srv</th><th>PID</th><th>Acc</th><th>M</th></tr>
 
@@ -189,7 +189,7 @@ def test_disk_transfers_that_may_not_be_seen_are_among_what_is_hidden(monkeypatc
     def barred(_: bytes) -> bytes:
         raise PermissionError
 
-    monkeypatch.setattr(disk, "readable", barred)
+    monkeypatch.setattr(counters, "readable", barred)
     with forked(1, [1]) as (parent, _):
         looks = LoadedPool([parent])
         looks.look(0)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tests.telemetry.forked import forked
 
-from httpdyno.telemetry.status_text import status
+from httpdyno.telemetry.status import status
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
 DEADLINE_S = 10.0

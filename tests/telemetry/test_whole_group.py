@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.telemetry.burner import BURNED_S, burners, worked
 from tests.telemetry.test_account import grouped, has_groups
 
+from httpdyno.telemetry.account import WholeGroup, folders_of_path, whole_group
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
-from httpdyno.telemetry.whole_group import WholeGroup, folders_of_path, whole_group
 
 V1 = "30 25 0:26 / /sys/fs/cgroup/{0} rw - cgroup cgroup rw,{1}"
 V2 = "31 25 0:27 {0} /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"

@@ -1,7 +1,7 @@
 from msgspec import structs
 
 from httpdyno.model import Telemetry
-from httpdyno.telemetry.window import WindowTelemetry
+from httpdyno.telemetry.collector import WindowTelemetry
 
 
 class Told:

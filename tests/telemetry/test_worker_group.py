@@ -11,11 +11,9 @@ from tests.telemetry.test_pool import MIB, worker
 
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import OfWorkers
-from httpdyno.telemetry.memory_bound import memory_bound
-from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.process_tree import memory_of
+from httpdyno.telemetry.account import memory_of
+from httpdyno.telemetry.pool import memory_bound, pool, worker_groups, zombies_by_parent
 from httpdyno.telemetry.worker import Sample, WorkerSampler
-from httpdyno.telemetry.worker_group import worker_groups, zombies_by_parent
 
 
 def process(pid, name, parent, own=1, **more):

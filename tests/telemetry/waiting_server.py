@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from httpdyno.model.look import Look
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile.profiler import Onlooker
 
 _PRELUDE = """
 import ctypes, fcntl, os, select, signal, socket, subprocess, sys, threading, time

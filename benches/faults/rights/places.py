@@ -12,7 +12,7 @@ from benches.faults.rights.evidence import Harm, Kind
 from benches.faults.rights.stage import Stage, bystanders
 from benches.faults.rights.way import way
 
-from httpdyno.host.boot import boot_id
+from httpdyno.host.process_identity import boot_id
 from httpdyno.servers.live_process import MARK, process_info
 
 _DEFAULT_ROOTS = {"HTTPDYNO_RUN_DIR": "/var/tmp"}

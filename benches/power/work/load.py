@@ -17,8 +17,8 @@ from msgspec import structs
 
 from httpdyno.experiment.window_choice import LEAD_IN, LEAST_TAIL_S, SPREAD
 from httpdyno.load.engine import Edge, LoadHandle, start_load
-from httpdyno.load.machine import SPIN_S
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import SPIN_S
 from httpdyno.model import Constant, HistogramData, Measurement, Poisson, Workload
 from httpdyno.stats.histogram import quantile_s
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Study
 from httpdyno.registry import load_target
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.live_process import children_of
 from httpdyno.servers.run_folder import RunRoot
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import ProcessTree
 
 STUDIES = {"gunicorn": "gunicorn", "apache": "prefork"}
 """The folder of each server's study."""

@@ -19,15 +19,15 @@ from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
+from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.new_folder import new_folder
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.copies import SITE, CopyStack
 from httpdyno.servers.stack.listener import loaded_listener
 from httpdyno.servers.stack.seating import SeatMaker
 from httpdyno.servers.stack.snapshot import Snapshot, take_snapshot, version_of
-from httpdyno.study.site import reached_as
+from httpdyno.study.server import reached_as
 
 REHEARSAL = "rehearsal.json"
 _STUDY = "study.toml"

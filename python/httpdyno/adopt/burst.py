@@ -17,13 +17,11 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Burst, Measurement, Workload
 from httpdyno.servers.stack.running import RunningCopy
-from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.host import cpu_ticks
-from httpdyno.telemetry.kernel_text import tcp_extensions
-from httpdyno.telemetry.ready import ReadyTime
+from httpdyno.telemetry.account import ReadyTime, account_of
+from httpdyno.telemetry.kernel import cpu_ticks, tcp_extensions
 
 BURST_S = 2.0
 _LOOK_S = 0.05

@@ -9,8 +9,8 @@ from httpdyno.model import Listener
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.stack.listener import UNIX, reached_at
 from httpdyno.servers.stack.snapshot import Found
-from httpdyno.telemetry.memory_bound import CONTROL_GROUP
 from httpdyno.telemetry.observed import Observed
+from httpdyno.telemetry.pool import CONTROL_GROUP
 from httpdyno.telemetry.worker import Sample
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from httpdyno.adopt.pool_room import MemberSample, RunningPools, rooms, unused
-from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.proposal import WorkerRoom
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.stack.running import RunningCopy
 from httpdyno.servers.stack.snapshot import Found

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from httpdyno.advice.room import WorkerRoom
-from httpdyno.telemetry.memory_bound import CONTROL_GROUP, memory_bound
-from httpdyno.telemetry.pool import Pool, pool, rss_bytes, size
+from httpdyno.advice.proposal import WorkerRoom
+from httpdyno.telemetry.pool import CONTROL_GROUP, Pool, memory_bound, pool, rss_bytes, size
 from httpdyno.telemetry.worker import Sample, Worker
 
 COPIES = 2

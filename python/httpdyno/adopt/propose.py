@@ -10,13 +10,18 @@ from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
-from httpdyno.advice.knob.finding import with_findings
-from httpdyno.advice.knob.room import within_room
-from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
+from httpdyno.advice.proposal import (
+    KnobProposal,
+    Offered,
+    Proposals,
+    Shape,
+    chosen,
+    with_findings,
+    within_room,
+)
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import Finding
+from httpdyno.advice.rules.declaration import Finding, findings_of
 from httpdyno.advice.rules.facts import Facts, configured
-from httpdyno.advice.rules.finding import findings_of
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.servers.apache.survey import is_whole
@@ -24,7 +29,7 @@ from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.stack.names import knob_name
 from httpdyno.servers.stack.snapshot import Found
 from httpdyno.study.complaint import nearest
-from httpdyno.study.site import whole_name
+from httpdyno.study.server import whole_name
 
 _ASKED = 0.45
 """What somebody named comes after what a rule has a reason for."""

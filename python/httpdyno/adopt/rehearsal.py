@@ -13,8 +13,7 @@ import msgspec
 
 from httpdyno.adopt.burst import burst
 from httpdyno.adopt.pool_look import PoolLooks
-from httpdyno.advice.answer import is_from_file
-from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.proposal import WorkerRoom, is_from_file
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.answer.ask import Answer
 from httpdyno.experiment.answer.coding import decoded

@@ -7,7 +7,7 @@ from httpdyno.adopt.gather import Gathered
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.names import knob_name, variable_knob, variable_of
 from httpdyno.servers.stack.snapshot import Found
-from httpdyno.study.site import whole_name
+from httpdyno.study.server import whole_name
 
 
 def with_variables(

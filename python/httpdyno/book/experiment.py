@@ -1,6 +1,9 @@
-"""What an experiment of the founding documents is declared to be."""
+"""The experiments of the founding documents, as `experiments.toml` declares them."""
 
-from typing import Literal
+import functools
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -74,97 +77,53 @@ class Beside(Record, frozen=True):
 
 
 class Count(Record, frozen=True, tag_field="kind", tag="count"):
-    """System calls of an answer, in a configuration of a bundled study."""
+    """A number of one fresh server: system calls of a response, or what a response begins with."""
 
     study: str
-    of: tuple[str, ...]
-    """Kinds of calls, added up."""
+    of: tuple[str, ...] = ()
+    """Kinds of calls, added up; empty: the number that the response begins with."""
     at: dict[str, Level] = msgspec.field(default_factory=dict)
     path: str = ""
     """What is asked for; empty: what the study asks for."""
     beside: tuple[Beside, ...] = ()
 
 
-class Said(Record, frozen=True, tag_field="kind", tag="said"):
-    """A number that a bundled study's server answers with: the first word of the answer."""
+class Seen(Record, frozen=True):
+    """Figures of a script that stand beside the one that is judged."""
 
-    study: str
-    path: str
-    at: dict[str, Level] = msgspec.field(default_factory=dict)
-
-
-class Recipe(Record, frozen=True, tag_field="kind", tag="recipe"):
-    """A load test of a bundled study's server, as the document ran it, on several fresh ones."""
-
-    study: str
-    words: tuple[str, ...]
-    """Arguments of `httpdyno load` behind the URLs."""
-    figure: Literal["refused", "answered", "little"]
-    """`refused`: the part of requests that came to nothing; `answered`: the part of those that were
-    due that was answered; `little`: mean latency × rate over the connections."""
-    paths: tuple[str, ...] = ()
-    """What is asked for in turn; empty: what the study asks for first."""
-    at: dict[str, Level] = msgspec.field(default_factory=dict)
-    """Knobs that are not as the study starts."""
+    says: str
+    of: tuple[str, ...]
+    """One `COMMAND.FIGURE`, with a `*` for several, each named by what the star is; or two, of
+    which each run has the ratio, first over second."""
+    then: float | None = None
+    """A ratio of then, by which that of today is judged too."""
 
 
-class Raised(Record, frozen=True, tag_field="kind", tag="raised"):
-    """Load tests of several fresh servers, each with more and more clients, in an order drawn."""
+class Script(Record, frozen=True, tag_field="kind", tag="script"):
+    """Commands that run on each of several fresh servers, in an order drawn.
 
-    study: str
-    words: tuple[str, ...]
-    """Arguments of `httpdyno load` behind the URL; `-c` comes to them."""
-    clients: tuple[int, ...]
-    """How many, one test each."""
-    of: tuple[int, int]
-    """Those whose throughputs' ratio, second over first, stands beside that of then."""
-    at: dict[str, Level] = msgspec.field(default_factory=dict)
-    """Knobs that are not as the study starts."""
-
-
-class Clients(Record, frozen=True, tag_field="kind", tag="clients"):
-    """Two programs that ask the same server as often as they can: ab over a client of LWP.
-
-    Each has one core, as a program of one thread has, and says its own requests per second.
+    What was counted then is counted in one run.
     """
 
-    study: str
-    n_agents: int
-    """Requests under way at the same time."""
-    n_requests: int
-    """Of each program, on each of several fresh servers."""
+    commands: dict[str, str]
+    """As typed, by name. `{url}` is what the study asks for first, `{server}` its address without a
+    path. Each prints figures (`book.figures`)."""
+    figure: tuple[str, ...]
+    """`COMMAND.FIGURE`, and what it is divided by, if anything."""
+    says: str
+    """What the figure is, without its value."""
+    study: str = ""
+    """Whose servers are loaded; empty: none is."""
     at: dict[str, Level] = msgspec.field(default_factory=dict)
     """Knobs that are not as the study starts."""
+    seen: tuple[Seen, ...] = ()
+    perl_modules: tuple[str, ...] = ()
+    """That the commands need."""
+    has_one_core: bool = False
+    """Whether all that a command begins shares one core."""
 
 
-class Loops(Record, frozen=True):
-    """More busy loops of the same table; told beside the number that is judged."""
-
-    n_beside: int
-    then: float
-    """Wall time over that of a call alone."""
-
-
-class Stat(Record, frozen=True, tag_field="kind", tag="stat"):
-    """A call of stat() on one core, alone and beside as many busy loops: wall time b over a."""
-
-    n_beside: int = 1
-    """Of the ratio that is judged."""
-    further: tuple[Loops, ...] = ()
-
-
-class Arithmetic(Record, frozen=True, tag_field="kind", tag="arithmetic"):
-    """Nothing to measure: a formula that is worked out again."""
-
-    formula: str
-    """Of `httpdyno formula`."""
-    given: dict[str, str]
-    """Its inputs, as typed."""
-    figure: str
-    """The name of what stands beside what was said then."""
-
-
-Way = Pair | Count | Said | Recipe | Raised | Clients | Stat | Arithmetic
+Way = Pair | Count | Script
 
 
 class Experiment(Record, frozen=True):
@@ -196,3 +155,34 @@ class Experiment(Record, frozen=True):
     other one stands behind it where it explains this word, too."""
     budget_s: float = 60.0
     """What measuring it may take at most; most are decided sooner."""
+
+
+@functools.cache
+def experiments() -> tuple[Experiment, ...]:
+    """Return all of them, in the order of the documents."""
+    text = files("httpdyno.book").joinpath("experiments.toml").read_bytes()
+    return msgspec.toml.decode(text, type=dict[str, tuple[Experiment, ...]])["experiment"]
+
+
+def experiment(name: str) -> Experiment | None:
+    """Return the one of that name; None where there is none."""
+    return next((each for each in experiments() if each.name == name), None)
+
+
+def way_of(one: Experiment) -> Experiment:
+    """Return the one that stands for it: itself, but for what was printed twice."""
+    other = experiment(one.same_as) if one.same_as else None
+    return other or one
+
+
+class Timed(Protocol):
+    """What may take so long at most: an experiment, or the study of an advice."""
+
+    @property
+    def budget_s(self) -> float:
+        """In seconds."""
+
+
+def whole_s(asked: Iterable[Timed]) -> float:
+    """Return what measuring all of these may take at most."""
+    return sum(each.budget_s for each in asked)

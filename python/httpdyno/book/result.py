@@ -10,9 +10,8 @@ from msgspec import structs
 
 from httpdyno.book.experiment import Word
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import HeldError, locked
+from httpdyno.host.own_files import HeldError, data_folder, locked
 from httpdyno.model import Record
 
 _FILE = "book.json"
@@ -25,7 +24,7 @@ class Now(Record, frozen=True, omit_defaults=True):
     """What one run of an experiment found."""
 
     name: str
-    word: Word
+    verdict: Word
     says: str
     """One sentence with its figures."""
     measured_at: str
@@ -33,15 +32,15 @@ class Now(Record, frozen=True, omit_defaults=True):
     duration_s: float
     host: str
     """Processor, cores and kernel."""
-    version: str
-    """Of the server that ran; empty where none did."""
+    server: str
+    """What the server says of itself; empty where none ran."""
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
     """None where nothing bounds it."""
     count: float | None = None
     n_starts: int = 0
-    moved: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
     """What the reason rests on, moved or not, and what was otherwise inside the server, such as
     `files opened for an answer 9.0 → 1.0`; which side failed beyond the limit, and what the
     comparison itself doubts."""

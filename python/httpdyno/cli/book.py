@@ -10,36 +10,47 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from httpdyno.book.advice import Advice, AdviceHere, Told, all_advice
-from httpdyno.book.declared import experiments, way_of
-from httpdyno.book.experiment import Experiment
+from httpdyno.book.advice import Advice, AdviceHere, Told, advice_here, all_advice
+from httpdyno.book.document import advice_json, book_json, experiment_json
+from httpdyno.book.experiment import Experiment, experiments, way_of
+from httpdyno.book.found import Host
+from httpdyno.book.page import book_html
 from httpdyno.book.result import Now, UnderWay, keep_under_way
-from httpdyno.cli.book_advice import advice_here
-from httpdyno.cli.book_asked import (
+from httpdyno.book.run import (
     RESUME,
     Request,
+    Round,
     broken_off,
     limit_s_of,
     named,
+    reason_not,
     reasons_not,
     results_here,
     round_s,
+    run_round,
     runnable,
     what_is_asked,
 )
-from httpdyno.cli.book_needs import reason_not
-from httpdyno.cli.console import results
+from httpdyno.book.text import (
+    ADVICE_TITLE,
+    advice_sheet,
+    advice_summary,
+    listed,
+    listed_advice,
+    sheet,
+    summary,
+)
+from httpdyno.catalog import open_study
+from httpdyno.cli.console import messages, results
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
+from httpdyno.cli.live_display import LiveLine
 from httpdyno.cli.option import ForceOption, JsonOption, SeedOption
 from httpdyno.cli.output import Outputs
+from httpdyno.cli.running import outcome_of
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import UsageError
-from httpdyno.report.book.advice_text import TITLE, advice_sheet, advice_summary, listed_advice
-from httpdyno.report.book.html import book_html
-from httpdyno.report.book.json import advice_json, book_json, experiment_json
-from httpdyno.report.book.text import listed, sheet, summary
+from httpdyno.experiment.machine_card import taken_anew
 from httpdyno.units import duration_s
 
 _INDENT = (0, 0, 0, 2)
@@ -93,7 +104,7 @@ def overview(
                 chapter = document
             now, reason = found.get(each.name), reasons[each.name]
             parts.append(Padding(listed(each, way_of(each), now, reason), _INDENT))
-        parts.append(Text(TITLE, "bold"))
+        parts.append(Text(ADVICE_TITLE, "bold"))
         parts += [Padding(listed_advice(here), _INDENT) for here in advised]
         results().print(Group(*parts))
         say("", *summary(experiments(), reasons, found, round_s(runnable(reasons))))
@@ -194,14 +205,12 @@ def run(  # noqa: PLR0913 - one parameter for each option
     outputs.check()
     request = Request(names=names or [], is_all=run_all, is_resumed=resume, has_advice=with_advice)
     before = broken_off(request, seed)
-    asked = what_is_asked(request, before)
+    asked = what_is_asked(request, before, tell)
     _enter_namespaces(asked)
     whole_seed = before.seed if before else seed_or_new(seed)
     limit_s = limit_s_of(budget, asked, before)
     if run_all and before is None:
         _keep_begun(whole_seed, budget, has_advice=with_advice)
-    # The engine and all that it needs: the list of experiments answers without.
-    from httpdyno.cli.book_run import Round, run_round  # noqa: PLC0415
 
     def shown(each: Experiment | AdviceHere, now: Now | Told) -> None:
         if outputs.has_text:
@@ -212,11 +221,13 @@ def run(  # noqa: PLR0913 - one parameter for each option
         seed=whole_seed,
         limit_s=limit_s,
         stretch=max(1.0, limit_s / round_s(asked)) if asked else 1.0,
+        card=taken_anew().card,
         show=shown,
     )
+    host = Host(run_plan=outcome_of, tell=tell, watched=lambda name: LiveLine(messages(), name))
     code = 0
     try:
-        run_round(round_)
+        run_round(round_, host)
         code = 1 if round_.n_failed else 0
         if run_all and round_.n_left:
             tell(f"{RESUME} measures the other {len(asked) - len(round_.done)}")

@@ -10,7 +10,7 @@ from httpdyno.load.target import check_permitted, parse_url, resolve
 from httpdyno.report.inspect.facts import Asked
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.words import Source, parse_source
-from httpdyno.telemetry.census.taken import census_of
+from httpdyno.telemetry.syscalls.strace import census_of
 
 
 def source_of(url: str, source: Source | None) -> Source:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.compare_urls import (
     ConnectionsOption,
     DurationOption,
@@ -15,7 +16,6 @@ from httpdyno.cli.compare_urls import (
     UrlOption,
     compare_urls,
 )
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import (
     also_telling,
     budget_or_none,
@@ -47,7 +47,7 @@ from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
 from httpdyno.model import Configuration, Study
 from httpdyno.registry import load_target
 from httpdyno.study.file import configuration_from
-from httpdyno.study.load_knob import check_load
+from httpdyno.study.knob import check_load
 from httpdyno.units import duration_s
 
 EXAMPLE = """Example:

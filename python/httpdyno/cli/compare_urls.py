@@ -27,8 +27,8 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.turns import Server, TurnDone, TurnsPlan, run_turns
 from httpdyno.experiment.turns_look import looks_s, with_looks
 from httpdyno.load.check import check_workload
-from httpdyno.load.machine import check_descriptors, suited_threads
 from httpdyno.load.message import check_tls
+from httpdyno.load.plan import check_descriptors, suited_threads
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
 from httpdyno.model import Closed, Constant, RequestSpec, TlsSpec, Workload
 from httpdyno.report.turns.words import headline

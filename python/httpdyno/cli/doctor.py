@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import AdapterError
@@ -22,8 +22,7 @@ from httpdyno.servers.cell.possible import cell_complaint, limits_of_cell, wall_
 from httpdyno.servers.cell.wall import LIMITS_OF_OPEN, limits_of_wall
 from httpdyno.servers.leftovers import doubtful_folders
 from httpdyno.servers.limit_group import limited_by, limits_complaint
-from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.noise import Noise, measure_noise
+from httpdyno.telemetry.host import Noise, host_facts, measure_noise
 from httpdyno.units import format_bytes, format_duration
 
 EXAMPLE = """Example:

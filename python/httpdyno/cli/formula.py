@@ -17,10 +17,8 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.declaration import Formula, Input
-from httpdyno.advice.formula.evaluate import Worked, work_out
-from httpdyno.advice.formula.expression import with_signs
-from httpdyno.advice.formula.quantity import METAVARS
+from httpdyno.advice.formula.evaluate import Formula, Input, Worked, work_out
+from httpdyno.advice.formula.expression import METAVARS, with_signs
 from httpdyno.advice.formula.reference import formula_reference
 from httpdyno.cli.console import results
 from httpdyno.cli.option import ForceOption, JsonOption

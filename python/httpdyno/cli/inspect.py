@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from httpdyno.advice.curve.life import configured_lives
+from httpdyno.advice.curve import configured_lives
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.census import asked, source_of
@@ -36,8 +36,8 @@ from httpdyno.servers.source.inspection import Inspected, looked_at, name_of, se
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
-from httpdyno.telemetry.census.taken import N_REQUESTS
 from httpdyno.telemetry.observed import observed
+from httpdyno.telemetry.syscalls.strace import N_REQUESTS
 
 EXAMPLE = """Example:
 

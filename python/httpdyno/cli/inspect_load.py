@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
-from httpdyno.advice.curve.growth import Life, growth
-from httpdyno.advice.curve.life import ConfiguredLife
-from httpdyno.advice.curve.pool import life_table
+from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow
+from httpdyno.advice.curve_fit import Life, growth, life_table
 from httpdyno.cli.console import messages
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.cli.load.progress import LoadProgress, interruptions
@@ -21,10 +19,9 @@ from httpdyno.cli.worker_status import worker_status
 from httpdyno.errors import EngineError, TargetError, UsageError
 from httpdyno.experiment.looking import WindowLooks
 from httpdyno.load.engine import LoadHandle, start_load
-from httpdyno.load.machine import suited_threads
-from httpdyno.load.plan import LoadPlan, load_plan
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
 from httpdyno.load.target import parse_url
-from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.load.headline import verdict_line
@@ -32,12 +29,18 @@ from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.stats.histogram import can_show, quantile_s
-from httpdyno.telemetry.log_tail import LogTail
-from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.memory_bound import MemoryBound
-from httpdyno.telemetry.observed import Observed, observed
-from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.under_load import EVERY_S, FIRST_EVERY_S, FIRST_S, LoadedPool, UnderLoad
+from httpdyno.telemetry.log import LogTail
+from httpdyno.telemetry.observed import (
+    EVERY_S,
+    FIRST_EVERY_S,
+    FIRST_S,
+    LoadedPool,
+    Observed,
+    UnderLoad,
+    observed,
+)
+from httpdyno.telemetry.pool import MemoryBound, pool
+from httpdyno.telemetry.profile.profiler import Onlooker
 from httpdyno.telemetry.worker import WorkerSampler
 from httpdyno.units import duration_s, format_duration
 

@@ -4,7 +4,7 @@ import time
 
 from httpdyno.advice.rules.facts import KeptWorkers
 from httpdyno.cli.status_page import answer, page_at
-from httpdyno.telemetry.status_text import IDLE, KEPT, scoreboard
+from httpdyno.telemetry.status import IDLE, KEPT, scoreboard
 
 _N_LOOKS = 10
 _EVERY_S = 0.2

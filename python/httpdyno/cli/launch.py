@@ -10,8 +10,8 @@ from textwrap import fill
 import msgspec
 from msgspec.structs import replace
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.running import Resumed, run_and_report
 from httpdyno.cli.standard_streams import say
@@ -25,9 +25,8 @@ from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.stack.isolation import enter_for
 from httpdyno.store import Store
-from httpdyno.study.also import server_for, with_also, workload_for
-from httpdyno.study.decides import decided_by
-from httpdyno.study.load_knob import check_loads
+from httpdyno.study.knob import check_loads
+from httpdyno.study.objective import decided_by, server_for, with_also, workload_for
 from httpdyno.units import duration_s
 
 _SEED_BITS = 32

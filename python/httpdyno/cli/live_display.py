@@ -1,5 +1,6 @@
 """Lines that stay in place on a terminal while something runs, and the words in them."""
 
+import time
 from types import TracebackType
 from typing import Self
 
@@ -52,6 +53,29 @@ class LiveDisplay:
             with cleaning():
                 self._live.stop()
             self._live = None
+
+
+class LiveLine(LiveDisplay):
+    """One line: a name, what is told of it, and for how long."""
+
+    redraws_per_s = 1.0
+    """The load client may have the core that draws."""
+
+    def __init__(self, console: Console, name: str) -> None:
+        super().__init__(console)
+        self._name, self._words = name, ""
+        self._began_s = time.monotonic()
+
+    def __call__(self, words: str) -> None:
+        """Take what is done now; drawn with the next redraw."""
+        self._words = words
+
+    def shown(self) -> Text:
+        """Return the live line as it is now."""
+        now_s = time.monotonic()
+        what = Text(f"{self._name}  {self._words}".rstrip())
+        times = whole_seconds(now_s - self._began_s)
+        return one_line(what, times, self._console.width, now_s=now_s)
 
 
 def one_line(what: Text, times: str, width: int, *, now_s: float) -> Text:

@@ -29,7 +29,7 @@ ForceOption = Annotated[
 
 def bundled_names(incomplete: str) -> list[str]:
     """Return the bundled studies that begin so, for a shell that completes."""
-    from httpdyno.cli.find_study import bundled_studies  # noqa: PLC0415 - not for help
+    from httpdyno.catalog import bundled_studies  # noqa: PLC0415 - not for help
 
     return [name for name in bundled_studies() if name.startswith(incomplete)]
 
@@ -44,7 +44,7 @@ def knob_levels(context: typer.Context, incomplete: str) -> list[str]:
 
     `workers=` before the sign, `workers=4` after it; of several the last one.
     """
-    from httpdyno.cli.find_study import open_study  # noqa: PLC0415 - not for help
+    from httpdyno.catalog import open_study  # noqa: PLC0415 - not for help
     from httpdyno.errors import HttpdynoError  # noqa: PLC0415 - not for help
 
     # An option without its value yet leaves all words before it unread.
@@ -69,7 +69,7 @@ def stored_ids(incomplete: str) -> list[tuple[str, str]]:
     from httpdyno.cli.keep import newest_runs  # noqa: PLC0415 - not for help
     from httpdyno.errors import HttpdynoError  # noqa: PLC0415 - not for help
     from httpdyno.store import Store  # noqa: PLC0415 - not for help
-    from httpdyno.store.location import store_location  # noqa: PLC0415 - not for help
+    from httpdyno.store.database import store_location  # noqa: PLC0415 - not for help
 
     try:
         file = store_location().file

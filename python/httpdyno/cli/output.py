@@ -11,8 +11,8 @@ from typing import Any
 from httpdyno import __version__
 from httpdyno.cli.standard_streams import say_patch, say_raw
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_path import opened_anew, refuse_others
-from httpdyno.host.foreign_text import opened_regular, reason, visible
+from httpdyno.host.foreign_files import opened_anew, opened_regular, refuse_others
+from httpdyno.host.foreign_text import reason, visible
 
 STDOUT = "-"
 _FROM_FILE = "@"

@@ -6,7 +6,6 @@ from msgspec import structs
 
 from httpdyno.cli.console import messages
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT
-from httpdyno.cli.machine_card import taken_in_boot
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
@@ -16,6 +15,7 @@ from httpdyno.experiment.answer.rehearsed import not_rehearsed
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.caveat import accepted_changes
 from httpdyno.experiment.inputs import changes_since, input_digests
+from httpdyno.experiment.machine_card import taken_in_boot
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target

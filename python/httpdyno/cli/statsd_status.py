@@ -13,8 +13,7 @@ from httpdyno.errors import TargetError
 from httpdyno.load.target import is_loopback
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.gunicorn.statsd import heard, place_to_hear, sending
-from httpdyno.telemetry.statsd import Told, statsd_status
-from httpdyno.telemetry.status_text import Status
+from httpdyno.telemetry.status import Status, Told, statsd_status
 
 STATSD = "statsd"
 _POLL_S = 0.1

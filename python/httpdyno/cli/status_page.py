@@ -6,7 +6,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.load.target import Target, is_loopback, parse_url, resolve
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import Answer, ask
-from httpdyno.telemetry.status_text import PAGES, Status, status
+from httpdyno.telemetry.status import PAGES, Status, status
 
 _MOST_BYTES = 1 << 20
 _OK = 200

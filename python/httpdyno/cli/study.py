@@ -12,10 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import study_check, study_new, study_serve
 from httpdyno.cli.console import results
 from httpdyno.cli.exit_code import EXIT_USAGE
-from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
     AcceptChangesOption,

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.catalog import open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs
@@ -39,7 +39,7 @@ from httpdyno.report.study.calls_text import calls_table
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.study.uses import uses_of
-from httpdyno.telemetry.census.tracer import can_trace
+from httpdyno.telemetry.syscalls.strace import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
 
 EXAMPLE = """Example:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from httpdyno.cli.find_study import open_study
+from httpdyno.catalog import open_study
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say

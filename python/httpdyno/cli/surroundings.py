@@ -10,7 +10,7 @@ from httpdyno.advice.rules.programs import folders_of
 from httpdyno.report.inspect.facts import ENVIRONMENT, Surroundings, facts_of
 from httpdyno.servers.apache.perl import perl_files
 from httpdyno.servers.source.inspection import Inspected
-from httpdyno.telemetry.filesystem import filesystems
+from httpdyno.telemetry.host import filesystems
 
 
 def surroundings_of(seen: Inspected, fronts: tuple[Front, ...] = ()) -> Surroundings:

@@ -12,8 +12,8 @@ from typing import TextIO
 import typer
 from msgspec.structs import replace
 
+from httpdyno.catalog import bundled_studies, open_study, study_path
 from httpdyno.cli.console import messages
-from httpdyno.cli.find_study import bundled_studies, open_study, study_path
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import StudyFileError, UsageError

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from httpdyno.cli.find_study import STUDY_FILE, bundled_studies, study_path
+from httpdyno.catalog import STUDY_FILE, bundled_studies, study_path
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import StudyFileError, UsageError

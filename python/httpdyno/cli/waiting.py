@@ -16,9 +16,9 @@ import msgspec
 
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
-from httpdyno.host.foreign_text import read_regular, reason
-from httpdyno.host.private_file import opened_own
+from httpdyno.host.foreign_files import read_regular
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.own_files import data_folder, opened_own
 from httpdyno.model import LoadOutcome
 from httpdyno.secret import with_digests
 

@@ -26,9 +26,9 @@ from httpdyno.servers.source.inspection import looked_at
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
-from httpdyno.telemetry.status_text import Status
+from httpdyno.telemetry.account import whole_group
+from httpdyno.telemetry.status import Status
 from httpdyno.telemetry.watched import Watcher
-from httpdyno.telemetry.whole_group import whole_group
 from httpdyno.telemetry.worker import EACH_SECOND_S
 from httpdyno.units import duration_s
 

@@ -10,7 +10,7 @@ from httpdyno.errors import StoreError, TargetError
 from httpdyno.report.study.finding import headline
 from httpdyno.report.watch.run import RunLook, RunView, run_json, run_line
 from httpdyno.store import Store
-from httpdyno.telemetry.followed import Follower
+from httpdyno.telemetry.watched import Follower
 
 
 def watch_run(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from httpdyno.cli.status_page import answer, page_at
 from httpdyno.errors import TargetError
-from httpdyno.telemetry.status_slots import served_by_pid
+from httpdyno.telemetry.status import served_by_pid
 
 _FIRST_PATIENCE_S = 10.0
 _PATIENCE_S = 0.5

@@ -8,10 +8,9 @@ from functools import partial
 from typing import NamedTuple
 
 from httpdyno.experiment.start_seed import start_seed
-from httpdyno.load.engine import Edge, LoadHandle, RunningLoad, start_load
-from httpdyno.load.in_turn import LoadsInTurn
-from httpdyno.load.machine import SPIN_S, suited_threads
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.engine import Edge, LoadHandle, LoadsInTurn, RunningLoad, start_load
+from httpdyno.load.message import WindowPlan
+from httpdyno.load.plan import SPIN_S, suited_threads
 from httpdyno.model import Measurement, Workload
 
 

@@ -11,11 +11,11 @@ from msgspec import structs
 
 from httpdyno.errors import RevertError, TargetError
 from httpdyno.load.engine import Edge, LoadHandle
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.metrics.totals import calls_in
 from httpdyno.model import Closed, Look, Replay, StartRecord, SystemCalls, Workload
-from httpdyno.telemetry.census.record import Census
-from httpdyno.telemetry.census.taken import census_between
+from httpdyno.telemetry.syscalls.count import Census
+from httpdyno.telemetry.syscalls.strace import census_between
 
 N_ANSWERS = 20
 """That are counted in a start. Each is some ten times slower under strace."""

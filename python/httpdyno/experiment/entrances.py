@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from httpdyno.experiment.arm_load import Place, stopped_on_error
 from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload
 
 _MOMENT_S = 0.001

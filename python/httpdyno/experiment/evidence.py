@@ -15,10 +15,9 @@ from httpdyno.experiment.doubt import doubt_about, with_slack
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.workers_of_starts import mean_counts, workers_of_starts
 from httpdyno.metrics import METRICS, Metric, named, of_ratio
-from httpdyno.metrics.call_figures import is_above_floor
-from httpdyno.metrics.table import percentile_of
-from httpdyno.metrics.totals import QUANTILES, ArmTotals, arm_totals, arm_windows
-from httpdyno.metrics.width import lost_between_looks
+from httpdyno.metrics.metric import lost_between_looks
+from httpdyno.metrics.table import of_request
+from httpdyno.metrics.totals import QUANTILES, ArmTotals, arm_totals, arm_windows, is_above_floor
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -32,10 +31,10 @@ from httpdyno.model import (
     StartRecord,
     TrialStatus,
 )
-from httpdyno.model.measurement import NO_VALUES
+from httpdyno.model.measurement import NO_VALUES, request_of_times
 from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
-from httpdyno.telemetry.log_line import together
+from httpdyno.telemetry.log import together
 
 
 def figure(start: StartRecord, arm: int, metric: Metric) -> float:
@@ -91,39 +90,23 @@ def arm_summary(
     status, detail = arm_status(starts, arm)
     totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
     latency = totals.times.get("latency", NO_VALUES)
-
-    def of(metric: str) -> float:
-        return named(metric).of_totals(totals)
-
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
     ends = [w.telemetry for w in windows if w.telemetry.workers]
-    shown = {
-        percentile_of(each, name): totals.time_s(each, name)
-        for each, data in totals.times.items()
+    own = {
+        name: totals.time_s("latency", name)
         for name, q in QUANTILES.items()
-        if can_show(data, q)
+        if can_show(latency, q)
     }
-    times_s = {n: s for n, s in shown.items() if of_ratio(n).distribution != "latency"}
-    own = {n.removeprefix("latency_"): s for n, s in shown.items() if n not in times_s}
     return ArmSummary(
         configuration=configuration,
         status=status,
         detail=detail,
         n_starts=len(starts),
-        throughput_per_s=_finite(of("throughput_per_s")),
-        cpu_s_per_request=_finite(of("cpu_s_per_request")),
-        bytes_per_request=_finite(of("bytes_per_request")),
-        lookups_per_request=_known_or_none(of("lookups_per_request")),
+        figures=_figures(totals, metrics),
         error_ratio=totals.error_ratio,
         latency_s={"mean": mean_s(latency), **own, "max": latency.max_s} if windows else {},
         latency=latency,
-        times_s=times_s,
-        pss_bytes=fmean(sizes) if sizes else None,
-        usual_throughput_per_s=_known_or_none(of("usual_throughput_per_s")),
-        slow_throughput_per_s=_known_or_none(of("slow_throughput_per_s")),
-        uss_bytes_per_process=_known_or_none(of("uss_bytes_per_process")),
-        ready_s=_known_or_none(of("ready_s")),
         largest_pss_bytes=max(sizes, default=None),
         phases=phases,
         start_latency_s=start_latencies((w.measurement.latency for w in own) for own in of_starts)
@@ -144,11 +127,24 @@ def arm_summary(
         bottleneck=None if look is None else with_own_words(bottleneck(look), log),
         log=log,
         calls=totals.call_figures,
-        figures={each: of(each) for each in sorted(metrics) if math.isfinite(of(each))},
         system_calls=totals.system_calls,
         header_words=totals.header_words,
         connecting=_connecting([w.measurement for w in windows]),
     )
+
+
+def _figures(totals: ArmTotals, wanted: Iterable[str]) -> dict[str, float]:
+    """Return the figures that there are by their metrics, and those that were asked for."""
+    requests = [name for each in totals.times if (name := request_of_times(each))]
+    rows = [*METRICS, *(named(name) for each in requests for name in of_request(each))]
+    shown = [row.name for row in rows if not row.percentile or _can_show(totals, row)]
+    found = {name: named(name).of_totals(totals) for name in (*shown, *sorted(wanted))}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _can_show(totals: ArmTotals, row: Metric) -> bool:
+    data = totals.times.get(row.distribution)
+    return data is not None and can_show(data, QUANTILES[row.percentile])
 
 
 def _connecting(seen: Sequence[Measurement]) -> Connecting:
@@ -191,10 +187,6 @@ def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, st
         if start.statuses[arm] != "complete":
             return start.statuses[arm], start.details[arm] if start.details else ""
     return "complete", ""
-
-
-def _known_or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _finite(value: float) -> float:

@@ -25,7 +25,8 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.fragments import FragmentTarget, Program
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.telemetry.host import host_facts, steal_s
+from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.kernel import steal_s
 
 _MOST_PADDING = 4096
 """Bytes by which environments differ: a page, after which places repeat."""

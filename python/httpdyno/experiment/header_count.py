@@ -20,7 +20,7 @@ from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.look_cost import LEAST_WORDS_S
 from httpdyno.experiment.phases import Act, PhasedWindows, also_opening
 from httpdyno.experiment.silent_server import crash_words
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import sources
 from httpdyno.model import (
     HeaderWords,

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from httpdyno.host.foreign_path import folders_below
-from httpdyno.host.foreign_text import opened_regular, reason
+from httpdyno.host.foreign_files import folders_below, opened_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import HostFacts, Plan, Replay, Study
 from httpdyno.servers.own_network.opened import SERVICES, services_here
 from httpdyno.servers.root_folder import MEMORY_VARIABLE, ROOT_VARIABLE

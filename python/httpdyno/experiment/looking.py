@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import structs
 
 from httpdyno.load.engine import Edge, RunningLoad
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Look, Measurement, Workload
 from httpdyno.model.look import LEAST_SAMPLES
 

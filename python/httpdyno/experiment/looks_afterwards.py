@@ -17,7 +17,7 @@ from httpdyno.experiment.look_cost import LEAST_COUNT_S, HeaderCost, LookCost
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
 from httpdyno.experiment.watches import Watch, counted_under
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Count, Look, SystemCalls, Workload
 
 _T = TypeVar("_T")

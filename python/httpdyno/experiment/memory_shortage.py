@@ -12,7 +12,7 @@ where all of this is so:
    neighbour takes it.
 3. *It would lack it by itself.* What it holds, in memory and in swap, is more than all that it
    could have if every other server was ended, or by its study's limit, less the reserve of
-   `telemetry/memory_bound.py`. A small server is swapped out by a large one beside it, and is not
+   `telemetry/pool.py`. A small server is swapped out by a large one beside it, and is not
    to blame.
 
 Else nobody is blamed, and a caveat says that memory was short. A false word here costs a
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.model import WindowRecord
-from httpdyno.telemetry.memory_bound import RESERVE_RATIO
+from httpdyno.telemetry.pool import RESERVE_RATIO
 from httpdyno.units import format_bytes, format_percent
 
 _PAGES_OF_FAULT = 8

@@ -20,9 +20,8 @@ from httpdyno.servers.adapter import Running
 from httpdyno.servers.gunicorn.statsd import NO_STATSD, OwnStatsd
 from httpdyno.servers.status_page import StatusPage
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.look.onlooker import Beside, Onlooker
-from httpdyno.telemetry.status_slots import served_by_pid
-from httpdyno.telemetry.status_text import Status, status
+from httpdyno.telemetry.profile.profiler import Beside, Onlooker
+from httpdyno.telemetry.status import Status, served_by_pid, status
 
 _EVERY_S = 0.25
 _PATIENCE_S = 0.5

@@ -13,7 +13,7 @@ from msgspec import structs
 from httpdyno.experiment.looking import Looking
 from httpdyno.model import Look, OwnAccount
 from httpdyno.servers.gunicorn.statsd import KeptPlace, OwnStatsd
-from httpdyno.telemetry.statsd import Told, statsd_status
+from httpdyno.telemetry.status import Told, statsd_status
 
 _EVERY_S = 0.005
 """A buffer of Linux's usual 208 KiB has room for some 500 packets, of 160 answers."""

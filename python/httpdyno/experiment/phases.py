@@ -16,7 +16,7 @@ from msgspec import structs
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.load.engine import Edge
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry, Workload
 from httpdyno.model.workload import at_rate
 from httpdyno.units import format_duration

@@ -28,7 +28,7 @@ from httpdyno.model import (
     Study,
     level_text,
 )
-from httpdyno.model.arrival import rate_at_most_per_s
+from httpdyno.model.workload import rate_at_most_per_s
 from httpdyno.units import format_duration
 
 

@@ -26,11 +26,10 @@ from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.short_budget import COMING_UP_S, starts_ahead, too_short
 from httpdyno.experiment.watches import watches_of
-from httpdyno.host.foreign_path import folders_below
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import folders_below, is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
-from httpdyno.load.core_plan import own_core_plan
+from httpdyno.load.plan import own_core_plan
 from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
 from httpdyno.servers.render import Variables, inside, rendered_environment, rendered_prepare

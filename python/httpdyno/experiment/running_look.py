@@ -11,10 +11,10 @@ from typing import Protocol
 
 from httpdyno.experiment.looking import STRETCHES_S, looks_in, wants_longer
 from httpdyno.load.engine import Edge, LoadHandle, start_load
+from httpdyno.load.message import WindowPlan
 from httpdyno.load.target import UNIX
-from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Workload
-from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.profile.profiler import Onlooker
 from httpdyno.units import format_duration
 
 

@@ -46,8 +46,7 @@ from httpdyno.experiment.start_memory import see_short_memory, sizes_of
 from httpdyno.experiment.start_wants import start_wants
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.host.interruption import cleaning
-from httpdyno.load.core_plan import CorePlan, own_core_plan
-from httpdyno.load.machine import suited_threads
+from httpdyno.load.plan import CorePlan, own_core_plan, suited_threads
 from httpdyno.metrics import named, sources
 from httpdyno.model import (
     Configuration,
@@ -63,9 +62,9 @@ from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.census.tracer import can_trace, require_tracing
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.syscalls.strace import can_trace, require_tracing
 
 
 class ServerBench:

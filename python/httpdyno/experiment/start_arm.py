@@ -10,7 +10,7 @@ from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.gunicorn.statsd import NO_STATSD, OwnStatsd, own_statsd
 from httpdyno.servers.live_process import children_of
-from httpdyno.telemetry.log_tail import LogTail
+from httpdyno.telemetry.log import LogTail
 from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0

@@ -26,11 +26,10 @@ from httpdyno.experiment.window_choice import (
     choose_windows,
 )
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement, Phase, Telemetry, WindowRecord, Workload
 from httpdyno.model.workload import at_rate
-from httpdyno.telemetry.collector import Collector
-from httpdyno.telemetry.window import WindowTelemetry
+from httpdyno.telemetry.collector import Collector, WindowTelemetry
 
 _POLL_S = 0.05
 _FIRST_PHASE = 10

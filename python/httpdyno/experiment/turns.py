@@ -33,7 +33,7 @@ from httpdyno.experiment.window_choice import (
     choose_windows,
 )
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     Caveat,
     Configuration,
@@ -48,8 +48,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.telemetry.account import account_found
-from httpdyno.telemetry.collector import Collector, server_collectors
-from httpdyno.telemetry.window import WindowTelemetry
+from httpdyno.telemetry.collector import Collector, WindowTelemetry, server_collectors
 from httpdyno.units import format_duration
 
 PILOT_RATIO = 0.05

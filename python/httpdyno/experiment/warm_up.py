@@ -14,7 +14,7 @@ from functools import partial
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.start_seed import start_seed
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement
 from httpdyno.units import format_duration
 

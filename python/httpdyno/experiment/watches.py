@@ -11,7 +11,7 @@ from typing import Protocol
 
 from httpdyno.experiment.arm_load import stopped_on_error
 from httpdyno.load.engine import Edge, RunningLoad
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
 from httpdyno.telemetry.exit_watch import ExitWatch

@@ -17,8 +17,18 @@ from pathlib import Path
 
 import msgspec
 
-from httpdyno.host.boot import boot_id
 from httpdyno.host.procfs import content, stat_of, status_words
+
+
+def boot_id() -> str:
+    """Return what is different each time the machine was booted; empty where it is not shown.
+
+    A chroot without `/proc` does not show it.
+    """
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
+
 
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own, which sees all processes (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""

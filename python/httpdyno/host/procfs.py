@@ -3,11 +3,18 @@
 A process may vanish while it is read. Its files are empty then, its record is None, and it has no
 children. A keeper imports this: standard library only, and little of it.
 
-Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_task(5).
+Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_task(5); proc(5) for `mountinfo` and
+`cgroup`; the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/cgroups.rst.
 """
 
 import os
-from _collections_abc import Callable, Iterable, Mapping, Sequence  # as in `servers.keeper`
+from _collections_abc import (  # as in `servers.keeper`
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from _signal import SIGCHLD
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -256,3 +263,30 @@ def walk(roots: Iterable[int], below: Callable[[int], Sequence[int]]) -> list[in
                 met[pid] = None
                 waiting += reversed(below(pid))
     return list(met)
+
+
+def group_folders(mounts: str, groups: str, controller: str) -> Iterator[tuple[str, int]]:
+    """Yield the folders of a process's control group and of those above, each with its version.
+
+    Args:
+        mounts: /proc/self/mountinfo.
+        groups: /proc/PID/cgroup.
+        controller: `memory`, `cpu` and so on; version 2 has all of them in one.
+    """
+    named = [(*line.split(":", 2), "", "")[1:3] for line in groups.splitlines()]
+    for line in mounts.splitlines():
+        mount, _, system = line.partition(" - ")
+        root, mounted_at = mount.split()[3:5]
+        kind, _, options = (*system.split(), "", "", "")[:3]
+        if kind == "cgroup2":
+            group, version = next((path for names, path in named if not names), None), 2
+        elif kind == "cgroup" and controller in options.split(","):
+            held = (path for names, path in named if controller in names.split(","))
+            group, version = next(held, None), 1
+        else:
+            continue
+        if group is None or not f"{group}/".startswith(f"{root.rstrip('/')}/"):
+            continue  # another part of the tree is mounted here
+        names = [each for each in group[len(root.rstrip("/")) :].split("/") if each]
+        for n in range(len(names), -1, -1):
+            yield "/".join([mounted_at.rstrip("/"), *names[:n]]) or "/", version

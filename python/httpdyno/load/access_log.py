@@ -25,7 +25,8 @@ from typing import BinaryIO
 from urllib.parse import quote_from_bytes
 
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import opened_regular, reason
+from httpdyno.host.foreign_files import opened_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.load.target import KEPT_IN_PATH
 from httpdyno.model import Replay, ReplayedLog, RequestSpec
 

@@ -17,9 +17,9 @@ from msgspec import structs
 
 from httpdyno import _native
 from httpdyno.errors import EngineError, UsageError
-from httpdyno.host.foreign_text import opened_regular, reason
-from httpdyno.load.message import spec_message
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.host.foreign_files import opened_regular
+from httpdyno.host.foreign_text import reason
+from httpdyno.load.message import WindowPlan, spec_message
 from httpdyno.model import RateStage, Replay, RequestSpec, Stages, Workload
 
 PLACEHOLDERS = ("n", "user", "random")

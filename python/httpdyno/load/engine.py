@@ -14,8 +14,7 @@ from httpdyno import _native
 from httpdyno.errors import EngineError
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
-from httpdyno.load.message import spec_message
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan, spec_message
 from httpdyno.model import LiveLoad, Measurement, Replay, Workload
 
 _WAIT_SLICE_S = 0.1
@@ -158,3 +157,52 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         return LoadHandle(_native.start(message, on_edge))
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
+
+
+# Windows of different workloads, one load after the other, as if they were one.
+
+
+class LoadsInTurn:
+    """Loads of one window each; every one is begun when the one before it is over."""
+
+    def __init__(self, starts: Sequence[Callable[[], LoadHandle]], arms: Sequence[int]) -> None:
+        """Begin the first.
+
+        Args:
+            starts: Each starts a load of one window of one arm; (n_windows,).
+            arms: The arm of each in the whole plan; (n_windows,).
+        """
+        self._starts = starts
+        self._arms = arms
+        self._begun: list[LoadHandle] = [starts[0]()]
+        self._is_stopped = False
+
+    def wait(self, timeout_s: float = math.inf) -> bool:
+        """Wait until all are over; True when they are. Ctrl-C comes through.
+
+        Raises:
+            EngineError: The engine failed.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while self._begun[-1].wait(max(0.0, deadline_s - time.monotonic())):
+            if self._is_stopped or len(self._begun) == len(self._starts):
+                return True
+            self._begun.append(self._starts[len(self._begun)]())
+        return False
+
+    def stop(self) -> None:
+        """Begin no other, and end the one under way soon."""
+        self._is_stopped = True
+        self._begun[-1].stop()
+
+    def entrances(self) -> dict[int, Measurement]:
+        """Return what the first steps came to, of the arms that had their turn so far; by arm."""
+        found: dict[int, Measurement] = {}
+        for arm, handle in zip(self._arms, self._begun, strict=False):
+            for each in handle.entrances().values():
+                found.setdefault(arm, each)
+        return found
+
+    def measurements(self) -> list[Measurement]:
+        """Return the windows that ended so far, in order."""
+        return [each for handle in self._begun for each in handle.measurements()]

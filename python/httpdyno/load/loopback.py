@@ -10,7 +10,7 @@ import signal
 import socket
 
 from httpdyno.load.engine import start_load
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import RequestSpec, Workload
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -5,6 +5,7 @@ to `Workload` here and to `LoadSpec` there needs nothing in between; what an `Ar
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,9 +13,30 @@ from msgspec import structs
 
 from httpdyno import __version__, _native
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.foreign_files import read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.load.access_log import Recording
 from httpdyno.model import RequestSpec, TlsSpec, VisitStep, Workload
+
+# A stretch of load, as it is planned.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowPlan:
+    """A stretch of load on one arm."""
+
+    arm: int
+    lead_in_s: float
+    """Loaded, but not measured."""
+    measure_s: float
+    n_requests: int = 0
+    """The window ends after that many, if they come first; 0 is no such limit."""
+    spread_s: float = 0.0
+    """Credited windows: the users begin within so long, at random; the lead-in comes after it."""
+    tail_s: float = 0.0
+    """Closed loop: the load goes on for at most so long after the measured part, until every user
+    has begun another step, and what each cycle gave to it is credited; 0 just counts answers."""
+
 
 _LARGEST_FILE_BYTES = 1 << 30
 """Of a body or a certificate; it is kept in memory."""

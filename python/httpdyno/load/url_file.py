@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import SCHEME, opened_regular, read_regular, reason
+from httpdyno.host.foreign_files import opened_regular, read_regular
+from httpdyno.host.foreign_text import SCHEME, reason
 
 LINE_HINT = "such as `/cart`, `8 /cart -> 404`, or `2 POST /login name=joe`"
 FIRST_HINT = "such as `/welcome`, or `POST /login name=user{user} -> 302`"

@@ -1,15 +1,5 @@
 """The frozen domain types: stored, printed as JSON and exported as JSON Schema from here."""
 
-from httpdyno.model.arrival import (
-    Arrival,
-    Closed,
-    Constant,
-    Poisson,
-    RateStage,
-    Replay,
-    Sessions,
-    Stages,
-)
 from httpdyno.model.base import Level, Record
 from httpdyno.model.behind import Behind
 from httpdyno.model.burst import Burst
@@ -44,7 +34,6 @@ from httpdyno.model.measurement import (
     Trace,
     Visits,
 )
-from httpdyno.model.network import PrivateNetwork, Resolver
 from httpdyno.model.ratio import RatioInterval
 from httpdyno.model.result import (
     ArmSummary,
@@ -72,8 +61,14 @@ from httpdyno.model.run import (
     StartServers,
     StartUnderWay,
 )
-from httpdyno.model.server_limits import LimitValues, ServerLimits
-from httpdyno.model.side_command import SideCommand, SiteCommand
+from httpdyno.model.server import (
+    LimitValues,
+    PrivateNetwork,
+    Resolver,
+    ServerLimits,
+    SideCommand,
+    SiteCommand,
+)
 from httpdyno.model.site import (
     Backend,
     ChangeSet,
@@ -109,8 +104,26 @@ from httpdyno.model.study import (
 from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.telemetry import OfWorkers, Telemetry, WorkersSeen
 from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
-from httpdyno.model.users import SlowUsers, Think, Users, Visit
-from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
+from httpdyno.model.workload import (
+    FORM_TYPE,
+    Arrival,
+    Closed,
+    Constant,
+    Objective,
+    Poisson,
+    RateStage,
+    Replay,
+    RequestSpec,
+    Sessions,
+    SlowUsers,
+    Stages,
+    Think,
+    TlsSpec,
+    Users,
+    Visit,
+    VisitStep,
+    Workload,
+)
 
 __all__ = [
     "FORM_TYPE",

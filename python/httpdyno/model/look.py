@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.telemetry import OfWorkers
+from httpdyno.reason import Reason
 
 Doing = Literal[
     "running",
@@ -131,7 +132,7 @@ class Look(Record, frozen=True, omit_defaults=True):
     and send, and theirs, are not counted by the kernel."""
     write_calls: int | None = None
     calls: dict[str, float] = msgspec.field(default_factory=dict)
-    """System calls of an answer by kind (`telemetry.census.kind`), and among them `.htaccess`:
+    """System calls of an answer by kind (`telemetry.syscalls.trace`), and among them `.htaccess`:
     opens of such a file, `missing`: looks for a file that there is not. Counted by strace over
     `n_traced` answers to one client after the other, when all else was seen; empty without."""
     n_traced: int = 0
@@ -226,11 +227,11 @@ class Bottleneck(Record, frozen=True, omit_defaults=True):
     """What limits a server under a load, with what says so."""
 
     limit: Limit
-    reason: str
-    """One sentence with its numbers."""
+    reason: Reason
+    """What says so, with its numbers."""
     evidence: dict[str, float] = msgspec.field(default_factory=dict)
     """The figures that it rests on, by name with unit."""
-    advice: str = ""
-    """What may help; empty where nothing follows."""
+    advice: Reason | None = None
+    """What may help; None where nothing follows."""
     answer_time: AnswerTime | None = None
     """None where it cannot be seen that a request in service has a worker for itself."""

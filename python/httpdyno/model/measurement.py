@@ -278,7 +278,15 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
 
 def times_of_request(name: str) -> str:
     """Return what the distribution of a request's latencies is called."""
-    return f"latency of {name}"
+    return f"{_OF_REQUEST}{name}"
+
+
+def request_of_times(times: str) -> str:
+    """Return the request whose latencies are called so; empty where it is no request's."""
+    return times.removeprefix(_OF_REQUEST) if times.startswith(_OF_REQUEST) else ""
+
+
+_OF_REQUEST = "latency of "
 
 
 class Measurement(Record, frozen=True, omit_defaults=True):

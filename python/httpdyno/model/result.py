@@ -61,26 +61,13 @@ class ArmSummary(Record, frozen=True):
     status: TrialStatus = "complete"
     detail: str = ""
     n_starts: int = 0
-    throughput_per_s: float = 0.0
-    cpu_s_per_request: float = 0.0
-    bytes_per_request: float = 0.0
-    lookups_per_request: float | None = None
-    """Questions to its resolver of names; None where it has none of its own."""
+    figures: dict[str, float] = msgspec.field(default_factory=dict)
+    """By the names of metrics (`metrics/table.py`): of all that have one. A percentile is there if
+    ten requests lie beyond it, or if the objective names it."""
     error_ratio: float = 0.0
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """mean, p50, p90, p95, p99, p999, max."""
     latency: HistogramData = HistogramData()
-    times_s: dict[str, float] = msgspec.field(default_factory=dict)
-    """Percentiles of what an objective names beside the latency, by the keys of their ratios."""
-    pss_bytes: float | None = None
-    usual_throughput_per_s: float | None = None
-    """Of the users who are not slow; None where none are."""
-    slow_throughput_per_s: float | None = None
-    """Of those who are; None where none are."""
-    uss_bytes_per_process: float | None = None
-    """What a process has for itself alone, on average."""
-    ready_s: float | None = None
-    """From its spawning on, on average; None where the objective has nothing of it."""
     phases: dict[str, PhaseFigures] = msgspec.field(default_factory=dict)
     """What the phases saw that do not decide."""
     start_latency_s: dict[str, tuple[float | None, ...]] = msgspec.field(default_factory=dict)
@@ -112,13 +99,31 @@ class ArmSummary(Record, frozen=True):
     """What its error logs said while it was loaded; None where they cannot be read."""
     calls: CallFigures | None = None
     """Of a body that a program repeats; None of a server."""
-    figures: dict[str, float] = msgspec.field(default_factory=dict)
-    """Of the metrics that the objective names, by their names, where there is one."""
     system_calls: SystemCalls | None = None
     """Of an answer, over all starts; None where the objective has nothing of them."""
     header_words: HeaderWords | None = None
     """Over all starts; None where the study counts no header."""
     connecting: Connecting = Connecting()
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Right answers of a second; 0 where nothing was measured."""
+        return self.figures.get("throughput_per_s", 0.0)
+
+    @property
+    def cpu_s_per_request(self) -> float:
+        """Of all processes of the server; 0 likewise."""
+        return self.figures.get("cpu_s_per_request", 0.0)
+
+    @property
+    def pss_bytes(self) -> float | None:
+        """Of all processes; None where it could not be read."""
+        return self.figures.get("pss_bytes")
+
+    @property
+    def uss_bytes_per_process(self) -> float | None:
+        """What a process has for itself alone, on average; None likewise."""
+        return self.figures.get("uss_bytes_per_process")
 
 
 class SecondClaim(Record, frozen=True):

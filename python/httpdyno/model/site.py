@@ -5,8 +5,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Record
-from httpdyno.model.server_limits import ServerLimits
-from httpdyno.model.side_command import SiteCommand
+from httpdyno.model.server import ServerLimits, SiteCommand
 from httpdyno.model.written import Duration
 
 ValueEvidence = Literal["said", "seen", "read"]

@@ -6,11 +6,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from httpdyno.model.base import Level, Record
-from httpdyno.model.knob import Configuration, Knob, level_text
-from httpdyno.model.load_knob import with_load_knobs
-from httpdyno.model.network import PrivateNetwork
-from httpdyno.model.server_limits import ServerLimits
-from httpdyno.model.side_command import SideCommand
+from httpdyno.model.knob import Configuration, Knob, level_text, with_load_knobs
+from httpdyno.model.server import PrivateNetwork, ServerLimits, SideCommand
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
 from httpdyno.model.written import DERIVED, Count, Duration, DurationOrZero, Rate

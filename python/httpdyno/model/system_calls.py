@@ -18,7 +18,7 @@ class SystemCalls(Record, frozen=True, omit_defaults=True):
     per_request: float = 0.0
     """Of all kinds together."""
     by_kind: dict[str, float] = msgspec.field(default_factory=dict)
-    """By kind (`telemetry.census.kind`), without those that no answer took. Among them
+    """By kind (`telemetry.syscalls.trace`), without those that no answer took. Among them
     `.htaccess`, opens of such a file, and `missing`, looks for a file that there is not: both are
     counted as what they are, too."""
     n_answers: int = 0

@@ -78,7 +78,7 @@ class WorkersSeen(Record, frozen=True, omit_defaults=True):
 
         None where that is not known, and where no worker has anything for itself alone.
 
-        Source: `telemetry/memory_bound.py`, of which it is n for a room without a reserve.
+        Source: `telemetry/pool.py`, of which it is n for a room without a reserve.
         """
         if self.once_bytes is None or not self.largest_uss_bytes:
             return None

@@ -1,13 +1,171 @@
-"""What is offered to the target."""
+"""What is offered to the target: when requests come, who sends them, and what they are."""
 
 from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
+from httpdyno.errors import UsageError
 from httpdyno.model.base import Record
-from httpdyno.model.users import SlowUsers, Users
 from httpdyno.model.written import DERIVED, Duration, Memory, Ratio
+from httpdyno.units import bandwidth_bytes_per_s, share_ratio
+
+# When requests come: closed loop, or one of the open ones.
+#
+# In a *closed* loop a user sends again when it was answered, so a slow server is asked less. In an
+# *open* loop requests come when they come, as from people who know nothing of each other; latency
+# counts from when each was due. *Sessions* are in between: users come as they like, but each sends
+# its next request only after the answer and some thought.
+
+LogSpread = Literal["even", "random", "burst"]
+LOG_SPREADS: tuple[LogSpread, ...] = get_args(LogSpread)
+
+
+class Closed(Record, frozen=True, tag_field="kind", tag="closed"):
+    """Each user sends again as soon as it was answered and has thought."""
+
+
+class Constant(Record, frozen=True, tag_field="kind", tag="constant"):
+    """Requests come evenly spaced."""
+
+    rate_per_s: float
+
+
+class Poisson(Record, frozen=True, tag_field="kind", tag="poisson"):
+    """Requests come at random, as from independent users: exponential gaps."""
+
+    rate_per_s: float
+
+
+class RateStage(Record, frozen=True):
+    """The rate goes evenly from one value to another."""
+
+    from_per_s: float
+    to_per_s: float
+    duration_s: float | None = None
+    """None has no end."""
+
+
+class Stages(Record, frozen=True, tag_field="kind", tag="stages"):
+    """Requests come at a rate that changes; afterwards there are none."""
+
+    stages: tuple[RateStage, ...]
+    is_poisson: bool = False
+
+
+class Sessions(Record, frozen=True, tag_field="kind", tag="sessions"):
+    """Users come at random (Poisson) at a rate, each for one visit."""
+
+    stages: tuple[RateStage, ...]
+
+
+class Replay(Record, frozen=True, tag_field="kind", tag="replay"):
+    """The requests of an access log come with the gaps they had."""
+
+    log: str
+    """Path of the file."""
+    speed: float = 1.0
+    """2 halves the gaps."""
+    methods: tuple[str, ...] = ("GET", "HEAD")
+    """Other requests of the log are left out: they may change what the server keeps."""
+    spread: LogSpread = "even"
+    """What is done with requests that the log puts into the same second: laid over it evenly or
+    at random, or all sent at its beginning."""
+
+
+Arrival = Closed | Constant | Poisson | Stages | Sessions | Replay
+
+
+def is_open(arrival: Arrival) -> bool:
+    """Whether latency counts from when a request was due, however fast the answers come."""
+    return not isinstance(arrival, Closed)
+
+
+def rate_at_most_per_s(arrival: Arrival) -> float | None:
+    """Return the highest rate asked for, of requests or sessions; None where none is."""
+    match arrival:
+        case Constant() | Poisson():
+            return arrival.rate_per_s
+        case Stages() | Sessions():
+            return max(max(each.from_per_s, each.to_per_s) for each in arrival.stages)
+        case _:
+            return None
+
+
+def length_s(arrival: Arrival) -> float | None:
+    """Return how long the stages take; None where the arrival has no end of its own."""
+    if not isinstance(arrival, Stages | Sessions):
+        return None
+    lengths = [stage.duration_s for stage in arrival.stages]
+    return None if None in lengths else sum(each for each in lengths if each is not None)
+
+
+def n_expected(stages: tuple[RateStage, ...]) -> float:
+    """Return how many arrivals the stages stand for; infinite where one has no end."""
+    total = 0.0
+    for stage in stages:
+        mean_per_s = (stage.from_per_s + stage.to_per_s) / 2
+        if mean_per_s > 0:
+            total += float("inf") if stage.duration_s is None else mean_per_s * stage.duration_s
+    return total
+
+
+# Who sends: virtual users with their visits, thoughts and cookies, and those on slow lines.
+
+
+class Visit(Record, frozen=True):
+    """How many steps (requests or pages) a user takes before it leaves."""
+
+    mean_steps: float = 1.0
+    is_geometric: bool = False
+    """Drawn anew for each visit, with that mean; else each visit has just so many."""
+
+
+class Think(Record, frozen=True):
+    """The pause between a user's steps, after the answer to the one and before the next."""
+
+    mean_s: float = 0.0
+    is_exponential: bool = False
+    """Drawn anew for each pause, with that mean; else each pause is just so long."""
+
+
+class Users(Record, frozen=True):
+    """What the users are like."""
+
+    has_cookies: bool = False
+    """Each user keeps the cookies it gets, and sends them back."""
+    new_ratio: float = 0.0
+    """Of visits: by users that come for the first time, without cookies."""
+    n_returning: int = 1
+    """Open loop and sessions: how many users there are to come again."""
+    visit: Visit = Visit()
+    think: Think = Think()
+
+
+class SlowUsers(Record, frozen=True):
+    """Some of the connections, limited as by a slow line, both ways."""
+
+    ratio: float
+    """Of connections."""
+    bytes_per_s: float
+    receive_buffer_bytes: int = 4096
+    """The socket's: what a server can send ahead of the reader."""
+
+
+def slow_users(line: str) -> SlowUsers:
+    """Return the users on a line such as `28.8kbit:20%`, which without a share are all of them.
+
+    Raises:
+        UsageError: It is no line with a share, or slows nobody.
+    """
+    bandwidth, colon, share = line.partition(":")
+    slow = SlowUsers(
+        ratio=share_ratio(share) if colon else 1.0,
+        bytes_per_s=bandwidth_bytes_per_s(bandwidth),
+    )
+    if slow.bytes_per_s <= 0 or slow.ratio <= 0:  # for the engine: no limit, nobody
+        raise UsageError(f"the line `{line}` slows nobody", hint="Such as `28.8kbit:20%`.")
+    return slow
+
 
 StepOrder = Literal["mixed", "given"]
 ORDERS: tuple[StepOrder, ...] = get_args(StepOrder)

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from httpdyno.host.foreign_path import held
+from httpdyno.host.foreign_files import held
 from httpdyno.servers.network import within
 
 SOCKET_PATH_BYTES = 107

@@ -19,8 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.host.group_folder import group_folders
-from httpdyno.host.procfs import ProcessStat
+from httpdyno.host.procfs import ProcessStat, group_folders
 from httpdyno.servers.live_process import process_info
 from httpdyno.servers.root_folder import is_own_folder
 

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from httpdyno.host.foreign_folder import ForeignFolder
+from httpdyno.host.foreign_files import ForeignFolder
 
 _LOG_BYTES = 65_536
 

@@ -22,10 +22,9 @@ from typing import Any
 
 import msgspec
 
-from httpdyno.host.boot import boot_id
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import opened_own, taken
-from httpdyno.host.process_identity import Life, ProcessIdentity
+from httpdyno.host.own_files import opened_own, taken
+from httpdyno.host.process_identity import Life, ProcessIdentity, boot_id
 
 _LINE_BYTES = 16 << 10
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -33,7 +33,8 @@ from typing import Literal
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.foreign_files import read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import (
     Configuration,
     Level,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import HeldError, locked
-from httpdyno.host.writers import held
+from httpdyno.host.own_files import HeldError, locked
+from httpdyno.host.runnable import held
 from httpdyno.servers.user_namespace import outside_ids
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import opened_own
+from httpdyno.host.own_files import opened_own
 from httpdyno.host.process_identity import ProcessIdentity
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.live_process import Mark, process_info

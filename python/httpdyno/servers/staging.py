@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.foreign_files import opened_regular
 from httpdyno.model import ServerSpec, SideCommand, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.patience import Patience

@@ -13,7 +13,8 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_files import is_there, read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.host.runnable import PATH, said_by
 from httpdyno.servers.address import place_of
 from httpdyno.servers.unit_file import (

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.own_ids import is_root_of_the_machine, outside_ids
+from httpdyno.host.rights import is_root_of_the_machine, outside_ids
 from httpdyno.servers.evaluator.process import close_all
 
 __all__ = ["acting_user", "is_root_of_the_machine", "outside_ids", "run_anew_in_user_namespace"]

@@ -6,7 +6,7 @@ unknown key gets the nearest one that exists.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from httpdyno.study.table import StudyFile
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _LONGEST_SHOWN = 80
 _BITS = 63
+
+Wrong = Callable[[str, object, str], StudyFileError]
+"""From a key, its value and what was expected to the complaint."""
 
 MISSING_HINT = "`httpdyno study schema` says all that a study file has"
 

@@ -14,35 +14,37 @@ from typing import Any
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_files import is_there, read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.metrics.table import CALL_METRIC, is_among
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study, limits_of
 from httpdyno.model.workload import Objective, Workload, second_metric_of
-from httpdyno.study.also import metrics_of, metrics_text, server_for, with_also
-from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.fragments import fragments_from, target_of, with_fragments
-from httpdyno.study.knob import Settings, study_knobs
-from httpdyno.study.limits import with_whole_periods
-from httpdyno.study.load_knob import check_load_knobs
-from httpdyno.study.network import check_network
-from httpdyno.study.phase import check_phases, check_turn
-from httpdyno.study.server import infos_of, server_from, with_companions
-from httpdyno.study.site import (
+from httpdyno.study.knob import Settings, check_load_knobs, study_candidates, study_knobs
+from httpdyno.study.objective import metrics_of, metrics_text, server_for, with_also
+from httpdyno.study.server import (
     SiteKnobInfos,
+    check_network,
     check_site,
+    infos_of,
     no_site_knobs,
     reached,
+    server_from,
     site_server,
     whole_name,
+    with_companions,
+    with_whole_periods,
 )
 from httpdyno.study.table import StudyFile
-from httpdyno.study.warm_up import check_warm_up
 from httpdyno.study.workload import (
     check_patterns,
+    check_phases,
+    check_turn,
+    check_warm_up,
     check_windows,
     counted_header,
     encrypted,

@@ -5,11 +5,11 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError
-from httpdyno.host.foreign_text import is_there
-from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.host.foreign_files import is_there
+from httpdyno.load.traffic import WorkloadTable
 from httpdyno.metrics.table import CALL_METRIC
 from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text
-from httpdyno.study.site import Wrong
+from httpdyno.study.complaint import Wrong
 from httpdyno.study.table import StudyFile
 from httpdyno.study.target_table import FragmentsTable
 

@@ -4,13 +4,17 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import structs
 
-from httpdyno.errors import StudyFileError
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.load.check import check_workload
+from httpdyno.model import Configuration, Replay, Study, Workload
 from httpdyno.model.base import Level
-from httpdyno.model.knob import Knob, KnobInfo, level_text
-from httpdyno.model.load_knob import HEADER, LOAD_KNOBS, load_knob_info
-from httpdyno.study.complaint import nearest
-from httpdyno.study.site import Wrong, whole_name
+from httpdyno.model.knob import HEADER, LOAD_KNOBS, Knob, KnobInfo, level_text, load_knob_info
+from httpdyno.model.study import Candidate
+from httpdyno.study.complaint import Wrong, nearest
+from httpdyno.study.objective import workload_for
+from httpdyno.study.server import whole_name
 from httpdyno.study.table import KnobTable
 
 AS_FOUND = "as found"
@@ -153,3 +157,159 @@ def _family(value: Level) -> str:
     if isinstance(value, bool | str):
         return type(value).__name__
     return "number"
+
+
+# The `[[candidates]]` of a study file: several knobs at once, as one change.
+
+_RESERVED = frozenset("=,")
+"""What tells `--b NAME` from `--b KNOB=VALUE,…`."""
+
+
+def study_candidates(
+    tables: tuple[Candidate, ...], knobs: Sequence[Knob], settings: Settings, wrong: Wrong
+) -> tuple[Candidate, ...]:
+    """Return the candidates, by whole names of the study's knobs.
+
+    Raises:
+        StudyFileError: One of them makes no sense, or a knob is neither tried nor set by any.
+    """
+    by_name = {knob.name: knob for knob in knobs}
+    candidates: list[Candidate] = []
+    for index, table in enumerate(tables):
+        key = f"candidates[{index}] ({table.name})"
+        if not table.name or _RESERVED & set(table.name):
+            raise wrong(f"{key}.name", table.name, "a name without `=` and `,`")
+        if table.name in by_name or any(table.name == each.name for each in candidates):
+            raise wrong(f"{key}.name", table.name, "a name that no knob and no other candidate has")
+        values = _values(f"{key}.set", table.values, by_name, settings, wrong)
+        if any(_is_like(values, each.values, by_name) for each in candidates):
+            raise wrong(f"{key}.set", table.values, "what no other candidate sets")
+        candidates.append(structs.replace(table, values=values))
+    used = {name for each in candidates for name in each.values}
+    for index, knob in enumerate(knobs):
+        if not knob.levels and knob.of == "server" and knob.name not in used:
+            raise wrong(
+                f"knobs[{index}] ({knob.name}).levels",
+                [],
+                f"levels other than the start ({knob.start}), or a candidate that sets it",
+            )
+    return tuple(candidates)
+
+
+def _values(
+    key: str,
+    table: Mapping[str, Level],
+    knobs: Mapping[str, Knob],
+    settings: Settings,
+    wrong: Wrong,
+) -> dict[str, Level]:
+    values: dict[str, Level] = {}
+    for written, value in table.items():
+        name = whole_name(written, settings.members, knobs)
+        if name not in knobs:
+            complaint = wrong(key, written, "knobs of the study, each with a [[knobs]] of its own")
+            raise StudyFileError(f"{complaint}", hint=nearest(written, knobs))
+        if name in values:
+            raise wrong(key, written, "each knob once")
+        if not is_same_type(value, knobs[name].start):
+            raise wrong(f"{key}.{written}", value, f"the type of {knobs[name].start!r}")
+        check_domain(f"{key}.{written}", value, settings.infos.get(name), wrong)
+        values[name] = value
+    if all(value == knobs[name].start for name, value in values.items()):
+        raise wrong(key, dict(table), "something other than the start")
+    return values
+
+
+def _is_like(
+    one: Mapping[str, Level], other: Mapping[str, Level], knobs: Mapping[str, Knob]
+) -> bool:
+    """Whether two candidates make the same configuration of the start."""
+    names = {*one, *other}
+    return all(
+        one.get(name, knobs[name].start) == other.get(name, knobs[name].start) for name in names
+    )
+
+
+# Knobs of the load: whether the workload of a study can be set so.
+
+
+def check_load_knobs(study: Study, wrong: Wrong) -> None:
+    """Refuse knobs of the load that set nothing in this workload, and levels that make none.
+
+    Raises:
+        StudyFileError: With the knob, or the candidate.
+    """
+    of_load = frozenset(knob.name for knob in study.knobs if knob.of == "load")
+    for index, knob in enumerate(study.knobs):
+        if knob.name not in of_load:
+            continue
+        key = f"knobs[{index}] ({knob.name})"
+        if isinstance(study.workload.arrival, Replay):
+            raise wrong(f"{key}.of", "load", "server: requests of a log are sent as they stand")
+        if expected := _workload_of(knob.name, study.workload, of_load):
+            raise wrong(f"{key}.name", knob.name, expected)
+        for level in (knob.start, *knob.levels):
+            if words := _complaint(study, {knob.name: level}):
+                raise wrong(f"{key}.levels", level, words)
+    for index, candidate in enumerate(study.candidates):
+        if of_load & candidate.values.keys() and (words := _complaint(study, candidate.values)):
+            raise wrong(f"candidates[{index}] ({candidate.name}).set", candidate.values, words)
+
+
+def check_load(study: Study, configuration: Configuration) -> None:
+    """Refuse a configuration with which there is no load, or none that shows what is claimed.
+
+    Raises:
+        UsageError: With the sentence that says what.
+    """
+    load = study.load_of(configuration)
+    if load == study.workload:
+        return
+    check_workload(load)
+    for metric in sorted(study.objective.named):
+        if expected := workload_for(metric, load):
+            raise UsageError(f"it has no {metric}, which takes {expected}")
+
+
+def check_loads(study: Study) -> None:
+    """Refuse a study of which a level, or a candidate, makes a load that shows nothing claimed.
+
+    Its file is checked so for what the file claims; a command line may claim more.
+
+    Raises:
+        UsageError: With the first of them, and what it has no figure of.
+    """
+    of_load = frozenset(knob.name for knob in study.knobs if knob.of == "load")
+    levels = [
+        {knob.name: level}
+        for knob in study.knobs
+        if knob.name in of_load
+        for level in (knob.start, *knob.levels)
+    ]
+    candidates = [each.values for each in study.candidates if of_load & each.values.keys()]
+    for values in (*levels, *candidates):
+        try:
+            check_load(study, study.start_configuration().with_values(values))
+        except UsageError as error:
+            words = ", ".join(f"{name}={level_text(level)}" for name, level in values.items())
+            raise UsageError(f"study {study.name} with {words}: {error}") from error
+
+
+def _workload_of(name: str, workload: Workload, of_load: Set[str]) -> str:
+    """Return in which workload a knob sets something; empty where it does in this one."""
+    if name == "path" and len(workload.requests) != 1:
+        return "a workload of one request"
+    if name == "objects" and sum(bool(step.objects) for step in workload.steps) != 1:
+        return "a workload of one page, a request with `objects`"
+    if name == "slow_buffer" and workload.slow is None and "slow" not in of_load:
+        return "a workload in which some are `slow`"
+    return ""
+
+
+def _complaint(study: Study, values: Mapping[str, Level]) -> str:
+    """Return what is expected of the load that these make; empty where it can be."""
+    try:
+        check_load(study, study.start_configuration().with_values(values))
+    except UsageError as error:
+        return f"a workload that can be: {error}"
+    return ""

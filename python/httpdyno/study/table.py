@@ -8,9 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.load.traffic import WorkloadTable
 from httpdyno.model.base import Level, Record
-from httpdyno.model.network import PrivateNetwork
+from httpdyno.model.server import PrivateNetwork
 from httpdyno.model.site import Site
 from httpdyno.model.study import Candidate, Method, ServerSpec
 from httpdyno.model.workload import Objective

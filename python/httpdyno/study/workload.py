@@ -1,7 +1,7 @@
-"""The `[workload]` table of a study file, turned into a workload."""
+"""`[workload]` of a study file as a workload, with the phases and warm-ups that it can have."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote_plus
 
@@ -9,28 +9,33 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.load.check import PLACEHOLDERS
-from httpdyno.load.traffic import workload_from
-from httpdyno.load.traffic_table import FirstTable, RequestTable, WorkloadTable
+from httpdyno.load.traffic import FirstTable, RequestTable, WorkloadTable, workload_from
 from httpdyno.metrics.table import RATES
-from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
 from httpdyno.model.study import Method
 from httpdyno.model.workload import (
     FORM_TYPE,
+    Closed,
+    Constant,
     Objective,
+    Poisson,
+    Replay,
     RequestSpec,
+    Sessions,
+    Stages,
     TlsSpec,
     VisitStep,
     Workload,
+    length_s,
 )
 from httpdyno.servers.pattern import PatternError, fits
-from httpdyno.study.also import workload_for
+from httpdyno.study.complaint import Wrong
+from httpdyno.study.objective import workload_for
+from httpdyno.units import duration_text
 
 NO_NAME = "localhost"
 """What TLS is told where a server has no name."""
-Wrong = Callable[[str, object, str], StudyFileError]
-"""From a key, its value and what was expected to the complaint."""
 
 _FROM_FILE = "@"
 _MOST_CHARACTERS = 500
@@ -291,3 +296,73 @@ def _object(page: RequestTable, path: str, key: str, wrong: Wrong) -> RequestSpe
 
 def _without_body_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(each for each in headers if not each[0].lower().startswith("content-"))
+
+
+# `warm_up_requests` of a study file: a warm-up by count.
+
+
+def check_warm_up(method: Method, workload: Workload, wrong: Wrong) -> None:
+    """Refuse a number of requests that nothing would reach, or that a load has no say in.
+
+    Raises:
+        StudyFileError: With what there would have to be.
+    """
+    n = method.warm_up_requests
+    if not n:
+        return
+    if method.warm_up_s <= 0:
+        expected = "the longest that `method.warm_up_requests` may take, more than zero"
+        raise wrong("method.warm_up", f"{method.warm_up_s:g}s", expected)
+    if not isinstance(workload.arrival, Closed | Constant | Poisson):
+        expected = "none but of users who wait for answers, or of a steady rate"
+        raise wrong("method.warm_up_requests", n, expected)
+    if isinstance(workload.arrival, Constant | Poisson):
+        rate, limit_s = workload.arrival.rate_per_s, method.warm_up_s
+        if n > rate * limit_s:
+            expected = f"at most {rate * limit_s:g}: {rate:g}/s for `method.warm_up`, {limit_s:g}s"
+            raise wrong("method.warm_up_requests", n, expected)
+
+
+# `[[method.phases]]` of a study file: what each turn goes through.
+
+
+def check_turn(method: Method, wrong: Wrong) -> None:
+    """Refuse phases that make no sense, or of which none decides.
+
+    Raises:
+        StudyFileError: With the key.
+    """
+    names = [phase.name for phase in method.phases]
+    if method.decides and method.decides not in names:
+        raise wrong("method.decides", method.decides, ", ".join(names) or "nothing, without phases")
+    for index, phase in enumerate(method.phases):
+        key = f"method.phases[{index}]"
+        if not phase.name or names.index(phase.name) != index:
+            raise wrong(f"{key}.name", phase.name, "a word of its own")
+        if phase.run and not phase.run[0]:
+            raise wrong(f"{key}.run", list(phase.run), "a program first")
+        if phase.at_s is None:
+            continue
+        at = duration_text(phase.at_s)
+        if not phase.run:
+            raise wrong(f"{key}.at", at, "a command (`run`) beside it")
+        window_s = method.window_of(phase)
+        if phase.at_s >= window_s:
+            of = "method" if phase.window_s is None else key
+            raise wrong(f"{key}.at", at, f"less than {of}.window, {duration_text(window_s)}")
+
+
+def check_phases(method: Method, workload: Workload, wrong: Wrong) -> None:
+    """Refuse what phases ask of a load that has no such thing.
+
+    Raises:
+        StudyFileError: With what there would have to be.
+    """
+    for index, phase in enumerate(method.phases):
+        key = f"method.phases[{index}]"
+        has_rate = isinstance(workload.arrival, Constant | Poisson)
+        if phase.rate_per_s is not None and not has_rate:
+            raise wrong(f"{key}.rate", f"{phase.rate_per_s:g}/s", "none without workload.rate")
+        if phase.n_requests and isinstance(workload.arrival, Sessions | Replay):
+            expected = "none where users come for visits, or a log is replayed"
+            raise wrong(f"{key}.requests", phase.n_requests, expected)

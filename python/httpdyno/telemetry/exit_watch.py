@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence, Set
 from threading import Event, Thread
 
-from httpdyno.telemetry.look.roster import Roster
+from httpdyno.telemetry.profile.roster import Roster
 
 EVERY_S = 0.01
 """Between two samples at the least."""

@@ -1,19 +1,43 @@
-"""The machine that results are made on."""
+"""The machine that results are made on: its facts, its card, how steady it is, its file systems.
 
+A result is one of its machine: beside it stands what a system call, a process, a switch, a copy and
+a round trip took there. Each but the requests, which a load engine measures, is the median of
+several runs of some hundredths of a second, so a card is good for a comparison with another
+machine's, and for no claim. Taking one takes about a second, which is much beside a short run: it
+is taken once in a boot and kept.
+
+What a comparison can resolve is bounded by what else the machine does. A piece of work that takes
+longer than its neighbours was disturbed: by another process, by the hypervisor, by a changing
+clock frequency. `measure_noise` works, where collectors only read: it is for a machine that is not
+measured just now.
+"""
+
+import logging
+import math
 import os
 import platform
+import posixpath
+import re
 import resource
-from collections.abc import Collection
+import socket
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypedDict
 
+import msgspec
 from msgspec import structs
 
 import httpdyno
-from httpdyno.model import HostFacts, Telemetry
-
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_STEAL_FIELD, _IDLE_FIELD = 8, 4
-"""Of the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal …"""
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.own_files import data_folder
+from httpdyno.host.process_identity import boot_id
+from httpdyno.model import HostFacts, MachineCard, Record
+from httpdyno.telemetry.kernel import others_s
 
 
 def host_facts(server_version: str = "") -> HostFacts:
@@ -33,75 +57,6 @@ def host_facts(server_version: str = "") -> HostFacts:
         load_average=os.getloadavg(),
         server=server_version,
     )
-
-
-def steal_s() -> float:
-    """Return the CPU time that the hypervisor took from this host since it started, all cores."""
-    return _cpu_fields()[_STEAL_FIELD - 1] / _TICKS_PER_S
-
-
-def cpu_ticks() -> tuple[int, int]:
-    """Return the ticks in which CPUs had nothing to do, and all, since this host started."""
-    fields = _cpu_fields()[:_STEAL_FIELD]  # guests' time is in their host's already
-    return sum(fields[_IDLE_FIELD - 1 : _IDLE_FIELD + 1]), sum(fields)
-
-
-def others_s() -> float:
-    """Return the CPU time of all but this process and its ended children, since this host started.
-
-    With what the hypervisor took.
-    """
-    idle, whole = cpu_ticks()
-    own = os.times()
-    ours_s = own.user + own.system + own.children_user + own.children_system
-    return (whole - idle) / _TICKS_PER_S - ours_s
-
-
-def cpu_ticks_of(cpus: Collection[int]) -> tuple[int, int] | None:
-    """Return the same of some CPUs alone; None where one of them is not told, as in a container."""
-    told: dict[int, list[int]] = {}
-    for line in _text("/proc/stat").splitlines():
-        name, *fields = line.split()
-        if not name.startswith("cpu"):
-            break
-        if name[3:].isdigit():
-            told[int(name[3:])] = [int(each) for each in fields[:_STEAL_FIELD]]
-    if not {*cpus} <= told.keys():
-        return None
-    idle = slice(_IDLE_FIELD - 1, _IDLE_FIELD + 1)
-    return sum(sum(told[cpu][idle]) for cpu in cpus), sum(sum(told[cpu]) for cpu in cpus)
-
-
-def forks() -> int | None:
-    """Return how many processes and threads were begun since this host started; None: not told."""
-    for line in _text("/proc/stat").splitlines():
-        if line.startswith("processes "):
-            return int(line.split()[1])
-    return None
-
-
-def _cpu_fields() -> list[int]:
-    handle = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return [int(each) for each in os.read(handle, 256).split(b"\n", 1)[0].split()[1:]]
-    finally:
-        os.close(handle)
-
-
-class HostCollector:
-    """What the machine's host took from it."""
-
-    def __init__(self) -> None:
-        self._opened_s = 0.0
-
-    def open(self) -> None:
-        """Take note of the stolen time as a window opens."""
-        self._opened_s = steal_s()
-
-    def close(self, seen: Telemetry, *, is_last: bool) -> Telemetry:
-        """Add what was stolen since."""
-        del is_last
-        return structs.replace(seen, steal_s=max(0.0, steal_s() - self._opened_s))
 
 
 def cpu_name(cpuinfo: str) -> str:
@@ -133,3 +88,294 @@ def _text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""  # not every system, and not every container, shows it
+
+
+_RUNS = 5
+_RUN_S = 0.02
+_COPY_BYTES = 64 << 20
+_MUCH = 0.2
+"""Cores of others: the kernel and who looks use less."""
+_MISSING = "/nowhere/at/all"
+
+
+def machine_card(requests_per_s: float | None) -> MachineCard:
+    """Measure this machine; takes about a second.
+
+    Args:
+        requests_per_s: Of the smallest ones over loopback, which takes a load engine: it is
+            measured by who has one. None where it could not be.
+    """
+    before_s, began_s = others_s(), time.perf_counter()
+    card = MachineCard(
+        stat_s=_each_s(_stat),
+        fork_s=_each_s(_fork),
+        switch_s=_through_pipes_s() / 2,
+        copy_bytes_per_s=_COPY_BYTES / _copy_s(),
+        round_trips_per_s=1 / _round_trip_s(),
+        requests_per_s=requests_per_s,
+    )
+    others_cores = (others_s() - before_s) / (time.perf_counter() - began_s)
+    is_much = others_cores >= _MUCH
+    return structs.replace(card, others_cores=round(others_cores, 2)) if is_much else card
+
+
+def _stat() -> None:
+    try:
+        os.stat(_MISSING)  # noqa: PTH116 - the call itself
+    except OSError:
+        return
+
+
+def _fork() -> None:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _each_s(act: Callable[[], None]) -> float:
+    """Return what one takes, the median of several runs."""
+    means = []
+    for _ in range(_RUNS):
+        n, began_s = 0, time.perf_counter()
+        while (passed_s := time.perf_counter() - began_s) < _RUN_S:
+            act()
+            n += 1
+        means.append(passed_s / n)
+    return statistics.median(means)
+
+
+def _copy_s() -> float:
+    source, target = bytearray(_COPY_BYTES), bytearray(_COPY_BYTES)
+    times = []
+    for _ in range(_RUNS + 1):
+        began_s = time.perf_counter()
+        memoryview(target)[:] = source
+        times.append(time.perf_counter() - began_s)
+    # The first one gets its pages.
+    return statistics.median(times[1:])
+
+
+def _through_pipes_s() -> float:
+    """Return a round between two processes on one core."""
+    here, there = os.pipe(), os.pipe()
+    core = {min(os.sched_getaffinity(0))}
+    own = os.sched_getaffinity(0)
+    pid = os.fork()
+    if pid == 0:
+        # Its own ends of the other side would keep it from seeing the end.
+        os.close(here[1])
+        os.close(there[0])
+        _echo(core, lambda: os.read(here[0], 1), lambda data: os.write(there[1], data))
+    os.close(here[0])
+    os.close(there[1])
+
+    def round_trip() -> None:
+        os.write(here[1], b"x")
+        os.read(there[0], 1)
+
+    try:
+        os.sched_setaffinity(0, core)
+        return _each_s(round_trip)
+    finally:
+        os.sched_setaffinity(0, own)
+        os.close(here[1])
+        os.close(there[0])
+        os.waitpid(pid, 0)
+
+
+def _round_trip_s() -> float:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pid = os.fork()
+        if pid == 0:
+            with socket.create_connection(listener.getsockname()) as end:
+                listener.close()
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                _echo(None, lambda: end.recv(1), end.send)
+        connection, _ = listener.accept()
+    with connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def round_trip() -> None:
+            connection.send(b"x")
+            connection.recv(1)
+
+        found = _each_s(round_trip)
+    os.waitpid(pid, 0)
+    return found
+
+
+def _echo(
+    core: set[int] | None, read: Callable[[], bytes], write: Callable[[bytes], object]
+) -> None:
+    """Answer until the other side is gone; never returns."""
+    try:
+        if core is not None:
+            os.sched_setaffinity(0, core)
+        while data := read():
+            write(data)
+    finally:
+        os._exit(0)
+
+
+logger = logging.getLogger(__name__)
+
+_FILE = "machine.json"
+
+
+class Circumstances(TypedDict):
+    """What a card is of; under others it is taken again."""
+
+    boot: str
+    n_cpus: int
+    """That this process may run on."""
+    version: str
+    """Of httpdyno: another one may take it otherwise."""
+
+
+class KeptCard(Record, frozen=True):
+    """A card, and when it was taken."""
+
+    card: MachineCard
+    taken_at: str
+    """ISO 8601, UTC."""
+    boot: str
+    n_cpus: int
+    version: str
+
+
+RequestsPerS = Callable[[], float | None]
+"""Measures how many of the smallest requests are answered here; None where that failed."""
+
+
+def card_of_boot(requests_per_s: RequestsPerS) -> KeptCard:
+    """Return the card that was taken last in this boot; take and keep one where there is none.
+
+    It forks, so no other thread of this process may be at work.
+    """
+    kept = known_card()
+    if kept is not None and kept.card.requests_per_s is not None:
+        return kept
+    return fresh_card(requests_per_s)
+
+
+def known_card() -> KeptCard | None:
+    """Return the card that was taken last in this boot; None where none is kept. It takes none."""
+    kept, now = _kept(), circumstances()
+    if kept is None or not kept.boot:  # a boot that is not shown may be any
+        return None
+    is_of_now = (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
+    return kept if is_of_now else None
+
+
+def fresh_card(requests_per_s: RequestsPerS) -> KeptCard:
+    """Take a card, and keep it in the place of an earlier one; forks as `card_of_boot`."""
+    taken_at = datetime.now(UTC).isoformat(timespec="seconds")
+    fresh = KeptCard(card=machine_card(requests_per_s()), taken_at=taken_at, **circumstances())
+    path = data_folder() / _FILE
+    beside = path.with_name(f"{_FILE}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(fresh)))
+        beside.replace(path)
+    except OSError as error:
+        # The next run takes one again: a second is lost, and no result.
+        logger.info("the machine's card is not kept in `%s`: %s", path, reason(error))
+    return fresh
+
+
+def circumstances() -> Circumstances:
+    """Return what a card that is taken now is of."""
+    return Circumstances(
+        boot=boot_id(), n_cpus=len(os.sched_getaffinity(0)), version=httpdyno.__version__
+    )
+
+
+def _kept() -> KeptCard | None:
+    try:
+        return msgspec.json.decode((data_folder() / _FILE).read_bytes(), type=KeptCard)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+_PIECE = range(20_000)
+"""About a millisecond of arithmetic: long against the clock, short against a scheduler's slice."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Noise:
+    """What was seen over some time of steady work on one core."""
+
+    measured_s: float
+    not_running_ratio: float
+    """Part of the time that this process wanted to run and another ran in its place."""
+    spread_ratio: float
+    """The slow tenth over the fast tenth of equal pieces; 1.0 is perfectly steady."""
+
+
+def measure_noise(duration_s: float = 0.5) -> Noise:
+    """Work for a while and return how disturbed that was."""
+    pieces_s: list[float] = []
+    began_s, cpu_began_s = time.perf_counter(), time.process_time()
+    before_s = began_s
+    while before_s - began_s < duration_s:
+        sum(each * each for each in _PIECE)
+        now_s = time.perf_counter()
+        pieces_s.append(now_s - before_s)
+        before_s = now_s
+    wall_s, cpu_s = before_s - began_s, time.process_time() - cpu_began_s
+    return Noise(
+        measured_s=wall_s,
+        not_running_ratio=max(0.0, 1.0 - cpu_s / wall_s),
+        spread_ratio=spread_ratio(pieces_s),
+    )
+
+
+def spread_ratio(pieces_s: list[float]) -> float:
+    """Return the ninetieth over the tenth percentile."""
+    ordered = sorted(pieces_s)
+    last = len(ordered) - 1
+    return ordered[math.ceil(0.9 * last)] / ordered[math.floor(0.1 * last)]
+
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+_PLACE, _BEFORE_TYPE = 4, " - "
+
+
+def filesystems(folders: Iterable[str], pid: int | None = None) -> Mapping[str, str]:
+    """Return folder → type, such as `tmpfs` or `nfs4`; those of which it is not known are left out.
+
+    Args:
+        folders: Absolute paths; what of one is not there yet lies where its parent does.
+        pid: The process that sees them; None: as this one does.
+    """
+    text = ""
+    with suppress(OSError):
+        place = Path("/proc", "self" if pid is None else str(pid), "mountinfo")
+        text = place.read_text(encoding="utf-8", errors="surrogateescape")
+    mounts = parsed_mounts(text)
+    found = {folder: filesystem(folder, mounts) for folder in folders}
+    return {folder: kind for folder, kind in found.items() if kind}
+
+
+def parsed_mounts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return place and type of each line of `mountinfo`, in their order."""
+    found = []
+    for line in text.splitlines():
+        head, _, tail = line.partition(_BEFORE_TYPE)
+        words, kinds = head.split(), tail.split()
+        if len(words) > _PLACE and kinds:
+            path = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), words[_PLACE])
+            found.append((path, kinds[0]))
+    return tuple(found)
+
+
+def filesystem(folder: str, mounts: Iterable[tuple[str, str]]) -> str:
+    """Return the type of the deepest mount that a folder lies in, of several there the last."""
+    path = posixpath.normpath(folder)
+    best, kind = -1, ""
+    for place, each in mounts:
+        is_in = place in ("/", path) or path.startswith(f"{place}/")
+        if is_in and len(place) >= best:
+            best, kind = len(place), each
+    return kind

@@ -15,8 +15,7 @@ from collections.abc import Collection, Mapping
 from httpdyno.errors import AdapterError
 from httpdyno.host.procfs import content
 from httpdyno.host.sock_diag import Diagnosis
-from httpdyno.telemetry.kernel_text import tcp_extensions
-from httpdyno.telemetry.surroundings import ListenQueue, Sockets
+from httpdyno.telemetry.kernel import ListenQueue, Sockets, tcp_extensions
 from httpdyno.telemetry.worker import not_visible
 
 EACH_SECOND_RATIO = 0.001

@@ -1,28 +1,175 @@
-"""A server that is watched: one look after the other, and what came of it since the first one."""
+"""Servers that are watched: one look after the other, and what came of it since the first one.
+
+A **request's cost** is CPU time over the requests that the server counts. Both are of what lies
+between looks, so what the server does besides, the answer to who asks for its status among it, is
+in there; of few requests that is a large part, and nothing is said of them.
+
+How long an **answer holds a worker** is Little's law: workers that are at answers, over answers a
+second. Both are means, the former of as many moments as there were looks, so what is said holds of
+all answers since the first status. Of Apache's states those count in which it makes an answer:
+reading is also what a process does that waits for a client's first byte, and keep-alive and closing
+hold it when the answer is made. Apache's own `Total Duration` is not taken: 2.4.71 has the time of
+a CGI script in it twice.
+
+Servers that **somebody else measures now** (`Follower`) are looked at so cheaply that it changes
+little: how many processes they have and what CPU time they used, as a window's edges read it. Their
+memory is not read: the kernel holds up a process whose page tables it walks, and that one is being
+timed. Whoever measures reads it when windows are over, and stores it.
+
+Source: Little, A Proof for the Queuing Formula L = λW, Operations Research 9, 1961.
+"""
 
 import math
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from httpdyno.model import LogLines
-from httpdyno.telemetry.account import lone_group
-from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
-from httpdyno.telemetry.disk import EACH_SECOND_RATIO as DISK_RATIO
-from httpdyno.telemetry.disk import Disk, DiskTransfers
-from httpdyno.telemetry.log_line import continued
-from httpdyno.telemetry.log_tail import LogTail
-from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
+from httpdyno.host.procfs import stat_of
+from httpdyno.model import LogLines, RootProcess
+from httpdyno.telemetry.account import WholeGroup, account_found, lone_group
+from httpdyno.telemetry.kernel import HostMemory, Sockets, host_memory
+from httpdyno.telemetry.log import LogTail, continued
+from httpdyno.telemetry.pool import Pool, PoolChange, Turnover, change, pool, turned, turnover
 from httpdyno.telemetry.proc_file import descriptors_to_keep
-from httpdyno.telemetry.request_cost import DiskRequests, RequestCost
+from httpdyno.telemetry.profile.counters import EACH_SECOND_RATIO as DISK_RATIO
+from httpdyno.telemetry.profile.counters import Disk, DiskTransfers
 from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
-from httpdyno.telemetry.status_text import Status, requests_per_s
-from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory
-from httpdyno.telemetry.turnover import Turnover, turned, turnover
-from httpdyno.telemetry.whole_group import WholeGroup
+from httpdyno.telemetry.status import APACHE, NGINX, PHP_FPM, Status, requests_per_s
 from httpdyno.telemetry.worker import Sample, WorkerSampler
+
+LEAST_REQUESTS = 10
+_LEAST_TICKS_S = 10 / os.sysconf("SC_CLK_TCK")
+"""Of less CPU time that comes in ticks a ratio says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestCost:
+    """CPU time and requests of the same time."""
+
+    cpu_s: float = 0.0
+    n_requests: float = 0.0
+    is_exact: bool = True
+    """Whether CPU time is a control group's, and not in ticks."""
+
+    def __add__(self, other: "RequestCost") -> "RequestCost":
+        """Return both together."""
+        return RequestCost(
+            cpu_s=self.cpu_s + other.cpu_s,
+            n_requests=self.n_requests + other.n_requests,
+            is_exact=self.is_exact and other.is_exact,
+        )
+
+    @property
+    def cpu_s_per_request(self) -> float | None:
+        """CPU seconds of a request in the mean; None where there is too little of either."""
+        is_enough = self.cpu_s > 0 if self.is_exact else self.cpu_s >= _LEAST_TICKS_S
+        if self.n_requests < LEAST_REQUESTS or not is_enough:
+            return None
+        return self.cpu_s / self.n_requests
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiskRequests:
+    """Requests of the time between two readings of disk transfers, which has several looks."""
+
+    n: float | None = None
+    """None where they are not counted, or there were no two readings yet."""
+    since: float | None = 0.0
+    """Those since the last reading."""
+
+    def with_look(self, took: RequestCost | None, *, is_new: bool) -> "DiskRequests":
+        """Return it with one look more.
+
+        Args:
+            took: Requests since the look before; None where they are not counted.
+            is_new: Whether disk transfers were read at that look.
+        """
+        n = None if took is None or self.since is None else self.since + took.n_requests
+        return DiskRequests(n=n) if is_new else DiskRequests(n=self.n, since=n)
+
+
+_AT_ANSWERS = {
+    APACHE: ("W answering", "D looking up names", "L logging"),
+    # Also while it waits for what is behind it.
+    NGINX: ("writing",),
+    PHP_FPM: ("active",),
+}
+_SIGHTINGS = 10
+"""Workers that were seen at answers: of fewer a mean says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerTime:
+    """What an answer takes of a worker, in the mean."""
+
+    seconds: float
+    n_looks: int
+    n_seen: int
+    """Workers that these looks saw at answers, added up."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StatusTally:
+    """What a page said from the first time on."""
+
+    first: Status
+    first_at_s: float
+    last: Status
+    last_at_s: float
+    """Of the same clock."""
+    n_looks: int
+    n_seen: int
+
+    @property
+    def answer_time(self) -> AnswerTime | None:
+        """What an answer took; None where too little was seen or the page does not tell it."""
+        first, last = self.first.n_requests, self.last.n_requests
+        seconds = self.last_at_s - self.first_at_s
+        if first is None or last is None or seconds <= 0 or self.n_seen < _SIGHTINGS:
+            return None
+        n_own = self.n_looks - 1 if self.last.counts_itself else 0
+        n_answers = last - first - n_own
+        if n_answers <= 0:
+            return None
+        per_s = n_answers / seconds
+        return AnswerTime(
+            seconds=self.n_seen / self.n_looks / per_s, n_looks=self.n_looks, n_seen=self.n_seen
+        )
+
+
+def tallied(tally: StatusTally | None, status: Status | None, at_s: float) -> StatusTally | None:
+    """Return the tally with what a page says at one moment.
+
+    Args:
+        tally: Until then; None before the first status.
+        status: None where it did not answer.
+        at_s: When that was.
+    """
+    if status is None or status.server not in _AT_ANSWERS:
+        return tally
+    others = status.others
+    n_seen = sum(others.get(name, 0) for name in _AT_ANSWERS[status.server])
+    if tally is None or (status.n_requests or 0) < (tally.last.n_requests or 0):
+        # A server that began anew counts anew.
+        return StatusTally(
+            first=status,
+            first_at_s=at_s,
+            last=status,
+            last_at_s=at_s,
+            n_looks=1,
+            n_seen=n_seen,
+        )
+    return replace(
+        tally,
+        last=status,
+        last_at_s=at_s,
+        n_looks=tally.n_looks + 1,
+        n_seen=tally.n_seen + n_seen,
+    )
+
 
 _KEPT = 0.5
 """Of the files that this process may open: one who watches opens few others."""
@@ -281,3 +428,68 @@ class Watcher:
             disk=self._disk.look(sample),
             log=new_lines(most_bytes=_LOG_BYTES),
         )
+
+
+Roots = tuple[RootProcess, ...]
+"""What names a server: no other one began as the same processes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerSeen:
+    """A server at one moment."""
+
+    roots: tuple[tuple[int, str], ...]
+    """The pid and the name of each process that it began as and that is there."""
+    n_processes: int
+    cpu_ratio: float | None = None
+    """CPU seconds per second since the look before; None at the first."""
+    misses_children: bool = False
+    """Whether children that nobody waits for are not in that."""
+
+
+class Follower:
+    """Looks at servers again and again; they come and go. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._eyes: dict[Roots, _Eyes] = {}
+
+    def look(self, servers: Iterable[Roots]) -> Mapping[Roots, ServerSeen]:
+        """Return those that are there and can be seen from here."""
+        self._eyes = {roots: self._eyes.get(roots) or _Eyes(roots) for roots in servers if roots}
+        seen = {roots: eyes.look() for roots, eyes in self._eyes.items()}
+        return {roots: each for roots, each in seen.items() if each is not None}
+
+
+class _Eyes:
+    """On one server."""
+
+    def __init__(self, roots: Sequence[RootProcess]) -> None:
+        self._roots = tuple(roots)
+        self._account = account_found([each.pid for each in roots])
+        self._misses_children = self._account.misses_children()
+        self._before: tuple[float, float] | None = None
+
+    def look(self) -> ServerSeen | None:
+        """Return it now; None where none of its roots is there."""
+        names = ((each, _name(each)) for each in self._roots)
+        there = tuple((each.pid, name) for each, name in names if name)
+        if not there:
+            return None
+        at_s, usage = time.monotonic(), self._account.read()
+        before, self._before = self._before, (at_s, usage.cpu_s)
+        ratio = None
+        if before is not None and at_s > before[0]:
+            # Reaped time is cut to ticks, so a reading may be a little less than the one before.
+            ratio = max(0.0, usage.cpu_s - before[1]) / (at_s - before[0])
+        return ServerSeen(
+            roots=there,
+            n_processes=usage.n_processes,
+            cpu_ratio=ratio,
+            misses_children=self._misses_children,
+        )
+
+
+def _name(process: RootProcess) -> str:
+    """Return what a process is called; empty where it has ended, and another may have its pid."""
+    now = stat_of(process.pid)
+    return now.name if now is not None and now.started_ticks == process.start_ticks else ""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from httpdyno.advice.curve.growth import Life
+from httpdyno.advice.curve_fit import Life
 
 PAGE = 4096
 MIB = 1 << 20

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.advice.curve.aged import MIB, PAGE, aged
 
-from httpdyno.advice.curve.growth import LEAST_LEAK_BYTES, Life, growth
+from httpdyno.advice.curve_fit import LEAST_LEAK_BYTES, Life, growth
 
 KIB = 1024
 N_RUNS = 20

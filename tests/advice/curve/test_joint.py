@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
-from httpdyno.advice.curve.joint import (
+from httpdyno.advice.curve import (
     MOST_LOST_RATIO,
     Ageing,
+    LifeRow,
+    PrivateCurve,
     best_life,
     joint_life,
     shortest_life,
 )
-from httpdyno.advice.curve.pool import life_table
+from httpdyno.advice.curve_fit import life_table
 from httpdyno.model import Respawn
 
 MIB = 1 << 20

@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.advice.curve.life import configured_lives
+from httpdyno.advice.curve import configured_lives
 from httpdyno.model import Reading, Survey
 
 

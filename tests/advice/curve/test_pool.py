@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from httpdyno.advice.curve.finding import PrivateCurve
-from httpdyno.advice.curve.life import ConfiguredLife
-from httpdyno.advice.curve.pool import life_table, pool_line, respawn_line
+from httpdyno.advice.curve import ConfiguredLife, PrivateCurve
+from httpdyno.advice.curve_fit import life_table, pool_line, respawn_line
 from httpdyno.errors import UsageError
 from httpdyno.model import Respawn
 

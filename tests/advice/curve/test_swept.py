@@ -2,7 +2,7 @@
 
 import pytest
 
-from httpdyno.advice.curve.swept import swept_pool
+from httpdyno.advice.curve_fit import swept_pool
 from httpdyno.model import ArmSummary, Configuration, Knob, SweepPoint, Workload
 
 MB = 1e6
@@ -12,8 +12,7 @@ def level(n, *, pss=0.0, processes=0.0, rate=100.0, status="complete"):
     arm = ArmSummary(
         configuration=Configuration(),
         status=status,
-        throughput_per_s=rate,
-        pss_bytes=pss or None,
+        figures={"throughput_per_s": rate, **({"pss_bytes": pss} if pss else {})},
         n_processes=processes,
     )
     return SweepPoint(level=n, arm=arm, ratio_to_best=None)

@@ -8,9 +8,8 @@ import pytest
 
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
-from httpdyno.advice.formula.expression import evaluate
+from httpdyno.advice.formula.expression import DIMENSIONS, Quantity, evaluate
 from httpdyno.advice.formula.fit import FITS, SEARCHES
-from httpdyno.advice.formula.quantity import DIMENSIONS, Quantity
 from httpdyno.advice.formula.reference import formula_reference
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "formulas.md"

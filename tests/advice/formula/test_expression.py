@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.advice.formula.expression import (
+    DIMENSIONS,
     DimensionError,
+    Quantity,
     evaluate,
     with_numbers,
     with_signs,
 )
-from httpdyno.advice.formula.quantity import DIMENSIONS, Quantity
 
 KNOWN = {
     "size": Quantity(value=100.0, dimension=DIMENSIONS["size"]),

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.advice.curve.finding import PrivateCurve
-from httpdyno.advice.curve.joint import joint_life
-from httpdyno.advice.curve.pool import life_table
+from httpdyno.advice.curve import PrivateCurve, joint_life
+from httpdyno.advice.curve_fit import life_table
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import UsageError
 from httpdyno.model import Respawn
-from httpdyno.telemetry.memory_bound import RESERVE_RATIO
+from httpdyno.telemetry.pool import RESERVE_RATIO
 
 # What respawning costs is the handout's (2.22.1); what a child grows to was measured by hand of
 # children that touch the pages they share, with a leak of 20 kB a request.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.advice.formula.quantity import read, write
+from httpdyno.advice.formula.expression import read, write
 from httpdyno.errors import UsageError
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
-from httpdyno.advice.formula.expression import DimensionError, evaluate
-from httpdyno.advice.formula.quantity import Quantity
+from httpdyno.advice.formula.expression import DimensionError, Quantity, evaluate
 
 NEVER = None
 """Nothing was printed of it."""

@@ -5,7 +5,7 @@ from msgspec import structs
 from tests.advice.rules.told import apache, evidence, named, said
 
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.model import Reading
 from httpdyno.servers.apache.setting import WRITTEN
 

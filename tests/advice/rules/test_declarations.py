@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from httpdyno.advice.curve.joint import ALIKE_RATIO, MOST_LOST_RATIO
+from httpdyno.advice.curve import ALIKE_RATIO, MOST_LOST_RATIO
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.apache import HEAVY_BYTES
-from httpdyno.advice.rules.declaration import LOOKS, SEVERITIES, Rule, Seen
+from httpdyno.advice.rules.declaration import LOOKS, SEVERITIES, Rule, Seen, findings_of
 from httpdyno.advice.rules.facts import Facts
-from httpdyno.advice.rules.finding import findings_of
-from httpdyno.advice.rules.pool import FEW, VARIABLE
 from httpdyno.advice.rules.reference import rule_reference
+from httpdyno.advice.rules.workers import FEW, VARIABLE
 from httpdyno.model import Survey
 from httpdyno.registry import site_adapters
 from httpdyno.units import format_bytes, format_percent

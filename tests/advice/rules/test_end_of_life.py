@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
 
-from httpdyno.advice.curve.finding import Growth, LifeRow
+from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import PoolFacts
-from httpdyno.advice.rules.finding import findings_of
 
 MIB = 1 << 20
 RULE = "workers-over-memory"

@@ -4,8 +4,8 @@ import pytest
 from tests.advice.rules.told import apache, evidence, named
 
 from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import KeptWorkers, PoolFacts
-from httpdyno.advice.rules.finding import findings_of
 
 MIB = 1 << 20
 RULE = "kept-heavy-workers"

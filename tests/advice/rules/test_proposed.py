@@ -3,10 +3,10 @@
 import pytest
 from tests.advice.rules.told import apache, gunicorn, nginx, php_fpm, uvicorn
 
-from httpdyno.advice.curve.finding import Growth, LifeRow
+from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
-from httpdyno.advice.rules.finding import findings_of
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import KnobInfo, Level
 from httpdyno.registry import site_adapters

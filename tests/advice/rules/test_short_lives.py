@@ -4,7 +4,7 @@ import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
 
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.model import Respawn
 
 DEAR = Respawn(serve_s=0.001, spawn_s=0.25)

@@ -4,8 +4,8 @@ import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm, said, uvicorn
 
 from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import Facts, Front, PoolFacts, Queue
-from httpdyno.advice.rules.finding import findings_of
 from httpdyno.advice.rules.programs import folders_of
 from httpdyno.model import Reading, Survey
 

@@ -3,10 +3,10 @@
 import pytest
 from tests.advice.rules.told import apache, gunicorn, php_fpm
 
-from httpdyno.advice.curve.finding import Growth, LifeRow
+from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import PoolFacts
-from httpdyno.advice.rules.finding import findings_of
 
 MIB = 1 << 20
 RULE = "workers-and-lives"

@@ -5,8 +5,8 @@ from typing import Any
 from msgspec import structs
 
 from httpdyno.advice.rules import all_rules
+from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import Facts
-from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Member, Survey
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, facts_of
 from httpdyno.servers.apache import Apache

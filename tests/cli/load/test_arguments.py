@@ -12,7 +12,7 @@ from httpdyno.cli.app import run
 from httpdyno.cli.load import run as load_run
 from httpdyno.errors import UsageError
 from httpdyno.load.access_log import Recording
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     Closed,
     Constant,

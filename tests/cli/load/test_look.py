@@ -17,11 +17,11 @@ from httpdyno.cli.load.stretch import stretches_s
 from httpdyno.errors import AdapterError
 from httpdyno.experiment import running_look
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S
+from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import LoadPlan
 from httpdyno.load.target import Target
-from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Behind, Constant, Look, Member, RequestSpec, Think, Users, Workload
-from httpdyno.model.arrival import RateStage, Sessions
+from httpdyno.model.workload import RateStage, Sessions
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.process import ProcessFacts
 

@@ -12,7 +12,7 @@ import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.cli.app import run
-from httpdyno.telemetry.kept_card import fresh_card
+from httpdyno.telemetry.host import fresh_card
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_json_on_stdout_is_all_there_is(site, capsys):
     assert document["statuses"] == {"200": 30}
     assert document["throughput_per_s"] > 0
     assert set(document["latency_s"]) == {
-        *("mean", "p50", "p90", "p95", "p99", "p999", "max", "min", "std_dev")
+        *("n", "sum_s", "mean", "p50", "p90", "p95", "p99", "p999", "max", "min", "std_dev")
     }
     assert {"service_time_s", "lateness_s", "client_cpu_s", "limited_by"} <= set(document)
     assert document["provenance"]["url"] == url

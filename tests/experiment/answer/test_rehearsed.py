@@ -15,7 +15,7 @@ from httpdyno.experiment.answer.rehearsed import (
     not_rehearsed,
     rehearsed_of,
 )
-from httpdyno.host.new_folder import new_folder
+from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Door,
     Member,

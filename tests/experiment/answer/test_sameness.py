@@ -13,7 +13,7 @@ from httpdyno.experiment.answer.ask import Answer, Question
 from httpdyno.experiment.answer.rehearsed import Asked, UnlikeRehearsalError
 from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.start_arm import Arm
-from httpdyno.host.new_folder import new_folder
+from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Configuration,
     Effective,

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
 
-from httpdyno.advice.curve.finding import Growth
+from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
@@ -25,11 +25,9 @@ from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.unit_file import UnitFacts
-from httpdyno.telemetry.kernel_text import Pressure
-from httpdyno.telemetry.memory_bound import memory_bound
+from httpdyno.telemetry.kernel import HostMemory, ListenQueue, Pressure, Sockets
 from httpdyno.telemetry.observed import Observed
-from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
+from httpdyno.telemetry.pool import memory_bound, pool
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 NOW_S = 2_000_000.0

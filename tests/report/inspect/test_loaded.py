@@ -5,16 +5,14 @@ from dataclasses import replace
 from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.advice.curve.finding import Growth, LifeRow
-from httpdyno.advice.curve.life import ConfiguredLife
+from httpdyno.advice.curve import ConfiguredLife, Growth, LifeRow
 from httpdyno.model import Behind, Look
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
-from httpdyno.telemetry.disk import Disk
-from httpdyno.telemetry.log_line import log_lines
-from httpdyno.telemetry.look.ledger import Transfers
-from httpdyno.telemetry.under_load import BY_CPU, UnderLoad
+from httpdyno.telemetry.log import log_lines
+from httpdyno.telemetry.observed import BY_CPU, UnderLoad
+from httpdyno.telemetry.profile.counters import Disk, Transfers
 
 MIB = 1 << 20
 

@@ -5,7 +5,7 @@ from tests.report.inspect.test_inspect import NOW_S, ROOT_PID, observed, process
 from tests.report.inspect.test_loaded import loaded
 from tests.report.plain import plain_text
 
-from httpdyno.advice.curve.finding import LifeRow
+from httpdyno.advice.curve import LifeRow
 from httpdyno.advice.rules.declaration import Proposed
 from httpdyno.model import Member, Survey
 from httpdyno.registry import site_adapters

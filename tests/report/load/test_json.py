@@ -1,6 +1,5 @@
 import json
 
-import msgspec
 import pytest
 from msgspec import structs
 from tests.report.sample_load import (
@@ -15,30 +14,28 @@ from tests.report.sample_load import (
 )
 
 from httpdyno.model import LoadOutcome
-from httpdyno.report.load.json import LoadJson, load_json
+from httpdyno.report.load.json import load_json
 
 OUTCOMES = (load_outcome(), all_404(), with_timeouts(), open_loop(), shop())
 FIRST_KEYS = {
-    *("offered", "completed", "errors", "statuses", "duration_s", "throughput_per_s"),
-    *("latency_label", "latency_s", "service_time_s", "lateness_s", "series", "connects"),
+    *("offered", "completed", "errors", "statuses", "measured_s", "throughput_per_s"),
+    *("latency_label", "latency_s", "service_time_s", "lateness_s", "series_completed", "connects"),
     *("bytes_sent", "bytes_received", "client_cpu_s", "limited_by", "evidence", "provenance"),
 }
-"""Of the first release: programs read them."""
+"""That programs read most."""
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_the_json_is_strict_and_what_its_types_say(outcome: LoadOutcome) -> None:
-    document = load_json(outcome)
-    read = msgspec.json.decode(json.dumps(document, allow_nan=False), type=LoadJson)
-    assert read.offered == read.completed + sum(read.errors.values())
-    assert document.keys() == set(LoadJson.__struct_fields__)
+def test_the_json_is_strict(outcome: LoadOutcome) -> None:
+    read = json.loads(json.dumps(load_json(outcome), allow_nan=False))
+    assert read["offered"] == read["completed"] + sum(read["errors"].values())
 
 
-def test_the_keys_of_the_first_release_stay() -> None:
+def test_the_keys_that_programs_read_most_are_there() -> None:
     document = load_json(load_outcome())
     assert document.keys() >= FIRST_KEYS
     assert document["latency_s"].keys() == {
-        *("mean", "p50", "p90", "p95", "p99", "p999", "max", "min", "std_dev")
+        *("n", "sum_s", "mean", "p50", "p90", "p95", "p99", "p999", "max", "min", "std_dev")
     }
     assert document["provenance"].keys() >= {"url", "began_at", "workload", "host"}
 
@@ -60,8 +57,8 @@ def test_latency_says_from_which_moment_it_counts() -> None:
 def test_figures_that_may_be_larger_are_named() -> None:
     document = load_json(with_timeouts())
     assert document["censored"] == 60
-    assert document["at_least"]["latency_s"] == ("mean", "p90", "p95", "max")
-    assert load_json(load_outcome())["at_least"]["latency_s"] == ()
+    assert document["at_least"]["latency_s"] == ["mean", "p90", "p95", "max"]
+    assert load_json(load_outcome())["at_least"]["latency_s"] == []
 
 
 def test_phases_add_up_to_the_latency_of_completed_requests() -> None:

@@ -4,8 +4,9 @@ from msgspec import structs
 from tests.report import sample_second
 from tests.report.page import shown
 from tests.report.plain import plain_text
+from tests.report.sample_figures import with_figures
 
-from httpdyno.model import Phase, WorkersSeen
+from httpdyno.model import ArmSummary, Phase, WorkersSeen
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.text import outcome_text
 
@@ -41,9 +42,13 @@ def aged(n_last=1000):
     )
 
     def sized(each, private_mib):
+        pss_bytes = (23.0 + 8 * private_mib) * MIB
+        if isinstance(each, ArmSummary):
+            each = with_figures(each, pss_bytes=pss_bytes)
+        else:
+            each = structs.replace(each, pss_bytes=pss_bytes)
         return structs.replace(
             each,
-            pss_bytes=(23.0 + 8 * private_mib) * MIB,
             n_processes=9.0,
             workers=(workers(private_mib),),
             requests_per_turn=1000.0,

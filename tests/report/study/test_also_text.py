@@ -7,6 +7,7 @@ from msgspec import structs
 from rich.console import Console
 from tests.report import sample_trouble
 from tests.report.sample import ladder
+from tests.report.sample_figures import with_figures
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
 from httpdyno.metrics.table import named
@@ -63,7 +64,7 @@ def test_each_is_told_whatever_its_verdict(verdict):
 def test_one_request_is_told_by_its_name_with_its_own_column():
     outcome = asked(second_compare(), "worse", metric="latency_p90_s of search")
     assert outcome.final is not None
-    arm = structs.replace(outcome.final.a, times_s={"latency_p90 of search": 0.0421})
+    arm = with_figures(outcome.final.a, **{"latency_p90_s of search": 0.0421})
     outcome = structs.replace(outcome, final=structs.replace(outcome.final, a=arm))
     assert "p90 latency of search: worse, 1.21 × (1.10 … 1.34; 99.5 % confidence)" in shown(outcome)
     assert "p90 of search" in shown(outcome)

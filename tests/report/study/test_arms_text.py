@@ -3,6 +3,7 @@
 from msgspec import structs
 from tests.report import sample_second
 from tests.report.plain import WIDTH, plain_text
+from tests.report.sample_figures import with_figures
 from tests.report.study.test_also_text import asked, shown
 
 from httpdyno.model import Connecting, HistogramData, Outcome, SystemCalls
@@ -18,8 +19,8 @@ def looked_up(a: float | None, b: float | None) -> Outcome:
     assert whole.final is not None
     final = structs.replace(
         whole.final,
-        a=structs.replace(whole.final.a, lookups_per_request=a),
-        b=structs.replace(whole.final.b, lookups_per_request=b),
+        a=with_figures(whole.final.a, lookups_per_request=a),
+        b=with_figures(whole.final.b, lookups_per_request=b),
     )
     return structs.replace(whole, final=final)
 
@@ -33,8 +34,8 @@ def test_names_looked_up_have_a_column_a_tile_and_a_figure() -> None:
     assert all(len(line) <= WIDTH for line in text.splitlines())
     assert "lookups per request" in outcome_html(outcome)
     final = outcome_json(outcome)["final"]
-    arms = final["before_arm"], final["after_arm"]
-    assert [arm["lookups_per_request"] for arm in arms] == [0.0, 2.971]
+    arms = final["a"], final["b"]
+    assert [arm["figures"]["lookups_per_request"] for arm in arms] == [0.0, 2.971]
 
 
 def connected(a: Connecting, b: Connecting) -> Outcome:
@@ -61,9 +62,9 @@ def test_handshakes_have_columns_a_tile_and_figures_where_there_is_tls() -> None
     ]
     assert "full handshakes of requests" in outcome_html(outcome)
     final = outcome_json(outcome)["final"]
-    arms = final["before_arm"], final["after_arm"]
-    assert [arm["handshakes_full_per_request"] for arm in arms] == [1.0, 0.0025]
-    assert [arm["handshakes_resumed_per_request"] for arm in arms] == [0.0, 0.05]
+    arms = final["a"], final["b"]
+    assert [arm["connecting"]["handshakes_full_per_request"] for arm in arms] == [1.0, 0.0025]
+    assert [arm["connecting"]["handshakes_resumed_per_request"] for arm in arms] == [0.0, 0.05]
     assert "handshakes" not in plain_text(outcome_text(connected(Connecting(), Connecting())))
 
 
@@ -80,7 +81,7 @@ def test_handshakes_that_are_asked_for_have_their_column_once() -> None:
 def test_slow_users_have_columns_in_their_units() -> None:
     whole = sample_second.second_compare()
     assert whole.final is not None
-    a = structs.replace(whole.final.a, slow_throughput_per_s=12.0, times_s={"slow_p90": 1.5})
+    a = with_figures(whole.final.a, slow_throughput_per_s=12.0, slow_p90_s=1.5)
     more = ["slow_throughput_per_s", "slow_p90_s"]
     text = plain_text(arms_table([("start", a), ("end", whole.final.b)], more=more))
     head, first, second = [line.split() for line in text.splitlines() if line.strip()][-3:]
@@ -96,7 +97,7 @@ def test_connects_that_were_dropped_are_told_where_there_are_any() -> None:
     page = outcome_html(outcome)
     assert "listen queue full" in page
     assert "connects sent again" in page
-    arm = outcome_json(outcome)["final"]["before_arm"]
+    arm = outcome_json(outcome)["final"]["a"]["connecting"]
     assert (arm["listen_overflows"], arm["syn_retransmits"]) == (1_312, 1)
     none = connected(Connecting(), Connecting())
     assert "sent again" not in plain_text(outcome_text(none)) + outcome_html(none)
@@ -111,7 +112,7 @@ def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
     ]
     a, b = (
         structs.replace(
-            arm, system_calls=each, figures={"calls_per_request of open": each.of("open")}
+            with_figures(arm, **{"calls_per_request of open": each.of("open")}), system_calls=each
         )
         for arm, each in zip((whole.final.a, whole.final.b), counts, strict=True)
     )
@@ -121,9 +122,9 @@ def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
     assert [row.split()[-1] for row in lines[head + 1 : head + 3]] == ["4.00", "0.00"]
     assert "1,204" in outcome_html(outcome)
     final = outcome_json(outcome)["final"]
-    arms = final["before_arm"], final["after_arm"]
-    assert [arm["calls_per_request"] for arm in arms] == [80.0, 1204.4]
-    assert [arm["calls_by_kind"] for arm in arms] == [{"open": 4.0}, {}]
+    arms = final["a"], final["b"]
+    assert [arm["system_calls"]["per_request"] for arm in arms] == [80.0, 1204.4]
+    assert [arm["system_calls"]["by_kind"] for arm in arms] == [{"open": 4.0}, {}]
     assert final["ratios"]["calls_per_request of open"]["ratio"] == 1.214
 
 

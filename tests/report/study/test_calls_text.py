@@ -75,7 +75,7 @@ def test_the_page_says_how_calls_are_measured_and_nothing_of_requests(name, requ
 
 def test_json_has_the_figures_of_calls(pair):
     final = outcome_json(pair)["final"]
-    calls = final["after_arm"]["calls"]
+    calls = final["b"]["calls"]
     assert calls["cpu_s"] * 1e9 == pytest.approx(60.0, rel=0.1)
     assert calls["empty_cpu_s"] * 1e9 == pytest.approx(20.0, rel=0.1)
     assert final["ratios"]["cpu_per_call"]["ratio"] == pytest.approx(1.5, rel=0.1)

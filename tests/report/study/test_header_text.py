@@ -39,14 +39,17 @@ def test_they_have_a_column_a_tile_and_figures_with_their_counts() -> None:
     assert NOTE in " ".join(plain_text(outcome_text(outcome)).split())
     assert NOTE in outcome_html(outcome)
     final = outcome_json(outcome)["final"]
-    assert final["before_arm"]["header_words"] == {"name": "X-Cache", "n_without": 1_200}
-    assert final["after_arm"]["header_words"]["counts"] == {"MISS": 60, "HIT": 1_140}
+    assert (final["a"]["header_words"]["name"], final["a"]["header_words"]["n_without"]) == (
+        "X-Cache",
+        1_200,
+    )
+    assert final["b"]["header_words"]["counts"] == {"MISS": 60, "HIT": 1_140}
 
 
 def test_a_study_that_counts_none_says_nothing_of_any() -> None:
     outcome = sample_second.second_compare()
     assert "X-Cache" not in plain_text(outcome_text(outcome)) + outcome_html(outcome)
-    assert outcome_json(outcome)["final"]["after_arm"]["header_words"] is None
+    assert outcome_json(outcome)["final"]["b"]["header_words"] is None
 
 
 def test_a_column_has_room_for_three_words_and_one_for_the_rest() -> None:

@@ -29,7 +29,7 @@ def test_failed_requests_of_a_step_are_told_by_status_and_kind_everywhere() -> N
     assert answers_text(arm) == line
     assert line in " ".join(plain_text(outcome_text(outcome)).split())
     assert line in " ".join(parsed(outcome_html(outcome)).text)
-    told = outcome_json(outcome)["steps"][0]["after_arm"]
+    told = outcome_json(outcome)["steps"][0]["comparison"]["b"]
     assert (told["statuses"], told["errors"]) == (arm.statuses, arm.errors)
 
 

@@ -8,10 +8,11 @@ from tests.report import sample_looks
 from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
+from tests.report.sample_figures import with_figures
 
 from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
 from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval
-from httpdyno.report.shared.bottleneck import answer_time_text
+from httpdyno.report.shared.bottleneck import answer_time_text, difference_text
 from httpdyno.report.study.brief_limit import brief_limits
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
@@ -140,7 +141,7 @@ def test_terminal_page_and_json_have_an_answers_time():
     outcome, words = seen(), "an answer takes 28 ms of a worker, and hardly any time in queues"
     assert words in " ".join(plain_text(outcome_text(outcome, is_verbose=True)).split())
     assert words in shown(outcome_html(outcome))
-    arm = outcome_json(outcome)["steps"][0]["before_arm"]
+    arm = outcome_json(outcome)["steps"][0]["comparison"]["a"]
     time = arm["bottleneck"]["answer_time"]
     assert (time["worker_s"], time["client_s"]) == (0.028, 0.028)
     assert time["split"] == pytest.approx({"disk": 0.0245, "running": 0.0035})
@@ -207,16 +208,16 @@ def test_processes_that_live_between_two_samples_are_counted_by_the_machine():
     """A process for each answer: a third of them was seen."""
     cgi = structs.replace(SLOW, seconds=1.0, births=50, host_forks=160, answers=150.0)
     after = structs.replace(cgi, births=0, host_forks=2)
-    [found] = [each for each in differences(cgi, after) if each.name.startswith("processes")]
-    assert (found.name, found.text) == ("processes begun a second on this machine", "160 → 2.0")
+    [found] = [each for each in differences(cgi, after) if "forks" in each.figure]
+    assert difference_text(found) == "processes begun a second on this machine 160 → 2.0"
 
 
 @pytest.mark.parametrize("forks", [None, 6])
 def test_processes_of_a_pool_are_counted_as_they_were_seen(forks):
     before = structs.replace(SLOW, seconds=1.0, births=4, host_forks=forks)
     after = structs.replace(before, births=0)
-    [found] = [each for each in differences(before, after) if each.name.startswith("processes")]
-    assert (found.name, found.text) == ("processes begun a second, at least", "4.0 → 0.0")
+    [found] = [each for each in differences(before, after) if "forks" in each.figure]
+    assert difference_text(found) == "processes begun a second, at least 4.0 → 0.0"
 
 
 def test_without_answers_nothing_can_be_compared():
@@ -228,7 +229,7 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     before = structs.replace(SLOW, calls={"open": 9.0, ".htaccess": 4.0, "stat": 12.0}, n_traced=20)
     after = structs.replace(FAST, calls={"open": 1.0, "stat": 12.0}, n_traced=20)
     [little] = unmoved_calls(before, structs.replace(after, calls={"open": 1.0, "stat": 14.0}))
-    assert little.text == "12 → 14"
+    assert difference_text(little) == "looked for 12 → 14"
     outcome = ladder()
     n_more = len(outcome.steps) - 2
     outcome = with_looks(outcome, [(before, FAST), (after, None), *[(None, FAST)] * n_more])
@@ -246,7 +247,7 @@ def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_
     interval = RatioInterval(ratio=0.7, low=0.68, high=0.75, confidence=0.95)
     arms = (first.comparison.a, first.comparison.b)
     a, b = (
-        structs.replace(arm, uss_bytes_per_process=mib * 2**20, pss_bytes=40.0 * 2**20)
+        with_figures(arm, uss_bytes_per_process=mib * 2**20, pss_bytes=40.0 * 2**20)
         for arm, mib in zip(arms, (3.1, 2.2), strict=True)
     )
     comparison = structs.replace(first.comparison, a=a, b=b, ratios={"uss_per_process": interval})
@@ -261,18 +262,18 @@ def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_
 def test_writes_that_were_counted_are_told_also_beside_processes_that_ended():
     before = structs.replace(SLOW, calls={"write": 14.0}, n_traced=20, deaths=3)
     after = structs.replace(FAST, calls={"write": 6.0}, n_traced=20)
-    told = {each.name: each.text for each in differences(before, after, most=99)}
-    assert told["writes for an answer"] == "14 → 6.0"
+    told = {each.figure: difference_text(each) for each in differences(before, after, most=99)}
+    assert told["writes"] == "writes for an answer 14 → 6.0"
     # Where nobody ended, those of all answers of the look are known, and say the same.
     both = differences(structs.replace(before, deaths=0), after, most=99)
-    named = {each.name for each in both}
-    assert "write calls of an answer" in named
-    assert "writes for an answer" not in named
+    named = {each.figure for each in both}
+    assert "write_calls" in named
+    assert "writes" not in named
 
 
 def test_calls_that_were_counted_on_one_side_only_are_no_difference():
     before = structs.replace(SLOW, calls={"open": 9.0}, n_traced=20)
-    assert "opened" not in " ".join(each.name for each in differences(before, FAST))
+    assert "opens" not in {each.figure for each in differences(before, FAST)}
 
 
 LIMITED = sample_looks.all_outcomes()

@@ -91,7 +91,7 @@ def test_terminal_page_and_json_have_them():
     page = shown(outcome_html(compared()))
     assert "What their error logs said" in page
     assert "late by 3 s" in page
-    before = outcome_json(compared())["final"]["before_arm"]["log"]
+    before = outcome_json(compared())["final"]["a"]["log"]
     assert [kind["count"] for kind in before["kinds"]] == [900, 1, 6]
 
 

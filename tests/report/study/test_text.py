@@ -5,6 +5,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
+from tests.report.sample_figures import with_figures
 from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import Caveat, Objective, Outcome
@@ -42,8 +43,8 @@ def ladder_with_memory(*mib: float | None) -> Outcome:
     sizes = [None if each is None else each * 2**20 for each in mib]
     steps = []
     for step, size in zip(whole.steps, sizes[1:], strict=True):
-        a = structs.replace(step.comparison.a, pss_bytes=sizes[0])
-        b = structs.replace(step.comparison.b, pss_bytes=size)
+        a = with_figures(step.comparison.a, pss_bytes=sizes[0])
+        b = with_figures(step.comparison.b, pss_bytes=size)
         steps.append(structs.replace(step, comparison=structs.replace(step.comparison, a=a, b=b)))
     return structs.replace(whole, steps=tuple(steps))
 

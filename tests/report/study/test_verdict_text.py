@@ -108,7 +108,7 @@ def test_a_refused_candidate_is_never_worse_and_has_no_ratio() -> None:
     assert headline(outcome) == f"b was refused: {REFUSED.splitlines()[0]} …"
     assert (deciding(outcome.final), of_objective(outcome.final)) == (None, None)
     document = outcome_json(outcome)["final"]
-    assert (document["verdict"], document["after_arm"]["status"]) == ("failed", "refused")
+    assert (document["verdict"], document["b"]["status"]) == ("failed", "refused")
     assert document["ratios"] == {}
     shown = [plain_text(outcome_text(outcome)), " ".join(parsed(outcome_html(outcome)).text)]
     for text in shown:

@@ -5,6 +5,7 @@ from msgspec import structs
 from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
+from tests.report.sample_figures import with_figures
 from tests.report.study.test_limit import SLOW, seen
 
 from httpdyno.model import OfWorkers, OwnAccount, WorkersSeen
@@ -98,8 +99,12 @@ def test_terminal_page_and_json_have_it():
             step,
             comparison=structs.replace(
                 step.comparison,
-                a=structs.replace(step.comparison.a, workers=(WORKERS,), pss_bytes=2.0**25),
-                b=structs.replace(step.comparison.b, workers=(WORKERS,), pss_bytes=2.0**25),
+                a=structs.replace(
+                    with_figures(step.comparison.a, pss_bytes=2.0**25), workers=(WORKERS,)
+                ),
+                b=structs.replace(
+                    with_figures(step.comparison.b, pss_bytes=2.0**25), workers=(WORKERS,)
+                ),
             ),
         )
         for step in outcome.steps
@@ -112,7 +117,7 @@ def test_terminal_page_and_json_have_it():
     assert f"a worker: {words}" in shown(outcome_html(outcome))
     facts = dict(evidence(outcome, lambda _svg: "")[0]["facts"])
     assert facts["a worker"] == words
-    arm = outcome_json(outcome)["steps"][0]["before_arm"]
+    arm = outcome_json(outcome)["steps"][0]["comparison"]["a"]
     assert arm["workers"][0]["n_descriptors"] == {"median": 9.0, "largest": 9.0}
-    assert "voluntary_switches" not in arm["workers"][0]
+    assert arm["workers"][0]["voluntary_switches"] is None
     assert arm["zombies"] == {}

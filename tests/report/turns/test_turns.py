@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.conformance.record import sample_host
 from tests.report.plain import plain_text
-from tests.report.sample_figures import latency_data
+from tests.report.sample_figures import latency_data, with_figures
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import (
@@ -42,8 +42,7 @@ def instance(port: int, throughput_per_s: float, median_s: float) -> Instance:
         summary=ArmSummary(
             configuration=Configuration(),
             n_starts=58,
-            throughput_per_s=throughput_per_s,
-            cpu_s_per_request=0.0002,
+            figures={"throughput_per_s": throughput_per_s, "cpu_s_per_request": 0.0002},
             error_ratio=0.0,
             latency_s={"mean": median_s, "p50": median_s, "p90": 1.5 * median_s},
             latency=latency,
@@ -120,7 +119,7 @@ def test_json_and_html_have_the_claims_and_no_secret():
     assert "canary" not in text + page
     document = json.loads(text)
     assert [each["verdict"] for each in document["claims"]] == ["better", "inconclusive"]
-    assert document["instances"][1]["throughput_per_s"] == 5200.0
+    assert document["instances"][1]["figures"]["throughput_per_s"] == 5200.0
 
 
 def looked_at(each: Instance, look: Look) -> Instance:
@@ -161,7 +160,7 @@ def test_cpu_time_says_whose_it_is_without():
     first, second = whole.instances
     places = (Behind(to="127.0.0.1:5432", by="postgres 812"), Behind(to="unix:/run/shop"))
     # Nothing is told of CPU time that is not known.
-    unseen = replace(second.summary, cpu_s_per_request=0.0)
+    unseen = with_figures(second.summary, cpu_s_per_request=None)
     second = replace(second, behind=places, summary=unseen)
     whole = replace(whole, instances=(replace(first, behind=places), second))
     page = turns_html(whole).replace("\N{NO-BREAK SPACE}", " ")

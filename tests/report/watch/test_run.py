@@ -16,7 +16,7 @@ from httpdyno.model import (
     StartUnderWay,
 )
 from httpdyno.report.watch.run import RunLook, RunView, run_json, run_line
-from httpdyno.telemetry.followed import ServerSeen
+from httpdyno.telemetry.watched import ServerSeen
 
 WIDE = 130
 NOW = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)

@@ -8,9 +8,8 @@ from tests.report.watch.test_watch import ROOT_PID, look, pair, said, view, work
 
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
-from httpdyno.telemetry.disk import Disk
-from httpdyno.telemetry.log_line import log_lines
-from httpdyno.telemetry.look.ledger import Transfers
+from httpdyno.telemetry.log import log_lines
+from httpdyno.telemetry.profile.counters import Disk, Transfers
 from httpdyno.telemetry.watched import first_look, next_look
 
 

@@ -13,13 +13,11 @@ from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
 from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.telemetry.disk import Disk
-from httpdyno.telemetry.kernel_text import Pressure
-from httpdyno.telemetry.log_line import log_lines
-from httpdyno.telemetry.look.ledger import Transfers
+from httpdyno.telemetry.kernel import HostMemory, ListenQueue, Pressure, Sockets
+from httpdyno.telemetry.log import log_lines
 from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.status_text import APACHE, Status
-from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
+from httpdyno.telemetry.profile.counters import Disk, Transfers
+from httpdyno.telemetry.status import APACHE, Status
 from httpdyno.telemetry.watched import Look, Watched, first_look, next_look
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.servers.cell.cells import made_cells, said_by
 
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights
 from httpdyno.servers.cell.layer import Layers
 from httpdyno.servers.cell.plan import _stands
 from httpdyno.servers.cell.possible import possible

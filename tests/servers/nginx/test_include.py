@@ -5,7 +5,7 @@ import pytest
 from tests.servers.nginx.layouts import DEBIAN, GLOBS, LAYOUTS, SYMLINK_FARM
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import read_file
+from httpdyno.host.foreign_files import read_file
 from httpdyno.servers.nginx.include import files_of, included, tree_of
 from httpdyno.servers.nginx.tree import flat, walk
 from httpdyno.servers.stack import their_files

@@ -3,8 +3,7 @@ import stat
 import pytest
 
 from httpdyno.errors import StudyFileError
-from httpdyno.host.foreign_text import Rights
-from httpdyno.host.new_folder import new_folder
+from httpdyno.host.foreign_files import Rights, new_folder
 from httpdyno.model import Member, Survey
 from httpdyno.servers.stack.adapter import MemberFiles
 from httpdyno.servers.stack.snapshot import RECORD, Found, load_snapshot, take_snapshot

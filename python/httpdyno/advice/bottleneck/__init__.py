@@ -1,27 +1,24 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
-from httpdyno.advice.bottleneck.answer_split import answer_split
 from httpdyno.advice.bottleneck.difference import (
-    FIGURE_NAMES,
+    FIGURES,
     Difference,
     differences,
-    named,
+    memory_differences,
+    named_figures,
     unmoved_calls,
 )
-from httpdyno.advice.bottleneck.memory import memory_differences
 from httpdyno.advice.bottleneck.other_size import OtherSize, with_other_sizes
-from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
-from httpdyno.advice.bottleneck.verdict import bottleneck, of_the_server
+from httpdyno.advice.bottleneck.verdict import bottleneck, of_the_server, remark_on, with_own_words
 
 __all__ = [
-    "FIGURE_NAMES",
+    "FIGURES",
     "Difference",
     "OtherSize",
-    "answer_split",
     "bottleneck",
     "differences",
     "memory_differences",
-    "named",
+    "named_figures",
     "of_the_server",
     "remark_on",
     "unmoved_calls",

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from httpdyno.model import AnswerTime, Look
 from httpdyno.model.look import CompanionSeen
-from httpdyno.units import format_number, format_percent
+from httpdyno.reason import Reason, because
 
 
 class Facts:
@@ -29,11 +29,11 @@ class Facts:
         return self.workers >= HARDLY_ANY
 
     @property
-    def none_text(self) -> str:
-        """Say of a look at which none was there why."""
+    def none_there(self) -> Reason:
+        """Why no worker was there, of a look at which none was."""
         if n := self.at("zombie"):
-            return f"all of its processes had ended ({of(n)}), and none had taken their place yet"
-        return "no process of it was seen that answers"
+            return because("advice.all_ended", n=n)
+        return because("advice.none_answers")
 
     @cached_property
     def busy(self) -> float:
@@ -91,10 +91,10 @@ class Facts:
         return max(0.0, min(by_state.get("fin-wait-1", 0.0), sure))
 
     @property
-    def closing_text(self) -> str:
-        """Say how many connections the server closed and the client did not yet, where any."""
+    def closing(self) -> float:
+        """Connections that the server closed and the client did not yet; 0 for hardly any."""
         n = sum(self.look.connections.get(each, 0.0) for each in ("fin-wait-1", "fin-wait-2"))
-        return f" ({of(n)} connections are closing)" if n >= _SOME else ""
+        return n if n >= _SOME else 0.0
 
     @cached_property
     def serving(self) -> float:
@@ -257,36 +257,27 @@ class Facts:
         return count / self.look.seconds
 
     @property
-    def cores_text(self) -> str:
-        """Say what the machine's cores did."""
+    def cores(self) -> tuple[Reason, ...]:
+        """What the machine's cores did."""
         look = self.look
-        client = f", {of(self.client_cores)} by the load client" if self.client_cores else ""
-        shared = (
-            f"; of {of(look.shared_cpus)} that they share {of(self.shared_busy)}"
-            if look.shared_cpus
-            else ""
-        )
-        asleep = "; its workers slept and wanted none" if self.are_cores_of_others else ""
-        return (
-            f"{of(look.host_busy)} of {look.host_cpus} cores were busy, "
-            f"{of(self.cpu_cores)} by the server{self._companions_text}{client}{shared}{asleep}"
-        )
+        users = [because("advice.cores_of_server", n=self.cpu_cores)]
+        used = ((each, self.companion_cores(each)) for each in look.companions)
+        users += [
+            because("advice.cores_of", n=n, who=called(each)) for each, n in used if n >= _SOME
+        ]
+        if self.client_cores:
+            users.append(because("advice.cores_of_client", n=self.client_cores))
+        found = [because("advice.cores", busy=look.host_busy, n=look.host_cpus, users=users)]
+        if look.shared_cpus:
+            found.append(because("advice.cores_shared", n=look.shared_cpus, busy=self.shared_busy))
+        if self.are_cores_of_others:
+            found.append(because("advice.cores_unwanted"))
+        return tuple(found)
 
     @property
     def are_cores_of_others(self) -> bool:
         """Whether others used up the cores while its workers wanted none."""
         return self.is_asleep and self.look.host_busy >= _FULL * self.look.host_cpus > 0
-
-    @property
-    def _companions_text(self) -> str:
-        used = ((each, self.companion_cores(each)) for each in self.look.companions)
-        told = [f", {of(n)} by {called(each)}" for each, n in used if n >= _SOME]
-        return "".join(told)
-
-    @property
-    def workers_text(self) -> str:
-        """Say how many workers there are."""
-        return f"{of(self.workers)} workers"
 
 
 _ALL_BUSY = 0.92
@@ -330,13 +321,3 @@ _PRODUCTS = {
 def called(companion: CompanionSeen) -> str:
     """Return what a companion is known as: `PostgreSQL`, else as the study calls it."""
     return _PRODUCTS.get(companion.program, f"`{companion.name}`")
-
-
-def of(value: float) -> str:
-    """Write a mean number of something."""
-    return format_number(value, 0 if value >= 10 else 1)  # noqa: PLR2004 - digits that matter
-
-
-def percent(ratio: float) -> str:
-    """Write a part."""
-    return format_percent(ratio)

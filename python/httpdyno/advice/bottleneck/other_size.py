@@ -14,11 +14,16 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from httpdyno.advice.bottleneck.facts import Facts, of
-from httpdyno.advice.bottleneck.verdict import bottleneck
-from httpdyno.advice.bottleneck.worker_pool import MORE_WORKERS, backend, too_few_workers, where
+from httpdyno.advice.bottleneck.facts import Facts
+from httpdyno.advice.bottleneck.verdict import (
+    MORE_WORKERS,
+    backend,
+    bottleneck,
+    too_few_workers,
+    where,
+)
 from httpdyno.model import Bottleneck, Look, RatioInterval
-from httpdyno.units import Toward, format_bounds, format_number
+from httpdyno.reason import Reason, because
 
 _GROWTH = 1.15
 """Of busy workers: where they are fewer, a look is too short to tell how many more there are."""
@@ -110,16 +115,20 @@ def _contradicted(found: Bottleneck, facts: Facts, others: Sequence[OtherSize]) 
     return structs.replace(
         found,
         limit="unknown",
-        reason=f"it cannot be told: all {facts.workers_text} were busy and {of(facts.unserved)} "
-        f"requests waited for one, but more bring hardly anything: {flat[0].change} had "
-        f"{_ratio_text(flat[0])} the throughput",
+        reason=because(
+            "advice.more_no_help",
+            workers=facts.workers,
+            unserved=facts.unserved,
+            change=flat[0].change,
+            ratio=_ratio(flat[0]),
+        ),
         evidence={
             "workers": facts.workers,
             "unserved": facts.unserved,
             "other_workers": flat[0].look.workers,
             **_ratio_evidence(flat[0]),
         },
-        advice="",
+        advice=None,
     )
 
 
@@ -130,13 +139,18 @@ def _most_of_flat(growth: float) -> float:
 
 def _too_few(found: Bottleneck, facts: Facts, other: OtherSize) -> Bottleneck:
     more = Facts(other.look)
-    busy = "all" if facts.are_all_busy else f"{of(facts.busy)} of"
     return structs.replace(
         found,
         limit="too_few_workers",
-        reason=f"{busy} {facts.workers_text} were busy and {of(facts.unserved)} requests waited "
-        f"for one, while {facts.cores_text}; more do help: {other.change} had "
-        f"{_ratio_text(other)} the throughput",
+        reason=because(
+            "advice.more_help" if facts.are_all_busy else "advice.more_help_some",
+            busy=facts.busy,
+            workers=facts.workers,
+            unserved=facts.unserved,
+            cores=facts.cores,
+            change=other.change,
+            ratio=_ratio(other),
+        ),
         evidence={
             "workers": facts.workers,
             "unserved": facts.unserved,
@@ -153,28 +167,31 @@ def _backend(found: Bottleneck, facts: Facts, other: OtherSize) -> Bottleneck:
     return structs.replace(
         found,
         limit="backend",
-        reason=f"of {of(facts.busy)} busy workers {of(facts.at('backend'))} waited for "
-        f"{where(facts)}; {facts.cores_text}; it serves hardly more at a time: {other.change} had "
-        f"{of(fewer.at('backend'))} → {of(more.at('backend'))} workers wait for it and "
-        f"{_ratio_text(other)} the throughput",
+        reason=because(
+            "advice.backend_full",
+            busy=facts.busy,
+            n=facts.at("backend"),
+            what=where(facts),
+            cores=facts.cores,
+            fewer=fewer.at("backend"),
+            more=more.at("backend"),
+            change=other.change,
+            ratio=_ratio(other),
+        ),
         evidence={
             "backend_workers": facts.at("backend"),
             "busy_workers": facts.busy,
             "other_backend_workers": Facts(other.look).at("backend"),
             **_ratio_evidence(other),
         },
-        advice="look at what it waits for; more workers bring hardly anything",
+        advice=because("advice.try_backend_only"),
     )
 
 
-def _ratio_text(other: OtherSize) -> str:
+def _ratio(other: OtherSize) -> Reason:
+    """Return the throughput with more workers over that with fewer."""
     ratio = other.throughput
-    bounds = format_bounds(ratio.low, ratio.high, _two_decimals)
-    return f"{_two_decimals(ratio.ratio)} × ({bounds})"
-
-
-def _two_decimals(value: float, /, *, toward: Toward = "nearest") -> str:
-    return format_number(value, 2, toward=toward)
+    return because("advice.ratio", ratio=ratio.ratio, low=ratio.low, high=ratio.high)
 
 
 def _ratio_evidence(other: OtherSize) -> dict[str, float]:

@@ -8,7 +8,7 @@ formula has, `evaluate.py` works one out.
 import functools
 from collections.abc import Mapping
 
-from httpdyno.advice.formula.declaration import Formula
+from httpdyno.advice.formula.evaluate import Formula
 from httpdyno.model.rows import rows
 
 

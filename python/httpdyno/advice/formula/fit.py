@@ -8,22 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
-from httpdyno.advice.curve.joint import (
+from httpdyno.advice.curve import (
     MOST_LOST_RATIO,
     Ageing,
     BestLife,
+    LifeRow,
+    PrivateCurve,
     best_life,
     joint_life,
     life_row,
 )
-from httpdyno.advice.curve.pool import CONFIDENCE, LIVES, life_table, pool_line, respawn_line
-from httpdyno.advice.formula.quantity import write
+from httpdyno.advice.curve_fit import CONFIDENCE, LIVES, life_table, pool_line, respawn_line
+from httpdyno.advice.formula.expression import write
 from httpdyno.errors import UsageError
 from httpdyno.model import Record, Respawn
 from httpdyno.stats.dependence import Floats
-from httpdyno.stats.least_squares import LineFit, fit_line
-from httpdyno.stats.saturation import Saturation, fit_saturation
+from httpdyno.stats.fit import LineFit, Saturation, fit_line, fit_saturation
 from httpdyno.units import format_percent
 
 _SURE = "95 % confidence"

@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.declaration import AsPrinted, Formula, Input
-from httpdyno.advice.formula.evaluate import domain, work_out
-from httpdyno.advice.formula.expression import with_signs
-from httpdyno.advice.formula.quantity import METAVARS
+from httpdyno.advice.formula.evaluate import AsPrinted, Formula, Input, domain, work_out
+from httpdyno.advice.formula.expression import METAVARS, with_signs
 
 _HEAD = """\
 # Formulas

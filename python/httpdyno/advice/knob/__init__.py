@@ -1,7 +1,7 @@
 """Rules that propose knobs, a file for each kind of server; a rule is pure."""
 
 from httpdyno.advice.knob import apache, nginx, php_fpm, program, python_server
-from httpdyno.advice.knob.rule import Rule
+from httpdyno.advice.proposal import Rule
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     "apache": apache.RULES,

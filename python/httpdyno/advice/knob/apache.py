@@ -5,17 +5,18 @@ Source of what settings do: httpd.apache.org/docs/2.4/mod/.
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import (
+from httpdyno.advice.proposal import (
     LIKELY,
     POSSIBLE,
     WEAK,
+    KnobProposal,
+    Offered,
     is_waited_for,
     number,
     overflowing,
     proposals,
     uncompressed,
 )
-from httpdyno.advice.proposal import KnobProposal, Offered
 from httpdyno.advice.rules.apache import HEAVY_BYTES
 from httpdyno.units import format_bytes
 

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from httpdyno.advice.knob.rule import (
+from httpdyno.advice.proposal import (
     LIKELY,
     POSSIBLE,
     WEAK,
+    KnobProposal,
+    Offered,
     number,
     overflowing,
     proposals,
     uncompressed,
 )
-from httpdyno.advice.proposal import KnobProposal, Offered
 from httpdyno.model import Survey
 
 _KEPT = 16

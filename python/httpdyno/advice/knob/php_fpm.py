@@ -5,16 +5,17 @@ Source of what settings do: php.net/manual/en/install.fpm.configuration.php, opc
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import (
+from httpdyno.advice.proposal import (
     LIKELY,
     POSSIBLE,
     WEAK,
+    KnobProposal,
+    Offered,
     above,
     is_waited_for,
     number,
     proposals,
 )
-from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
 """A process that answers fewer costs a fork for each of them that can be felt."""

@@ -5,16 +5,17 @@ Source of what UV_THREADPOOL_SIZE does: nodejs.org/api/cli.html#uv_threadpool_si
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import (
+from httpdyno.advice.proposal import (
     LIKELY,
     POSSIBLE,
+    KnobProposal,
+    Offered,
     above,
     is_waited_for,
     number,
     proposals,
     waiting_levels,
 )
-from httpdyno.advice.proposal import KnobProposal, Offered
 
 _WORKERS = ("workers", "worker-processes", "processes", "num-workers", "instances", "cluster")
 _THREADS = ("threads", "num-threads", "worker-threads", "thread-pool-size")

@@ -5,10 +5,12 @@ Source of what settings do: docs.gunicorn.org/en/stable/settings.html, www.uvico
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import (
+from httpdyno.advice.proposal import (
     LIKELY,
     POSSIBLE,
     WEAK,
+    KnobProposal,
+    Offered,
     above,
     is_waited_for,
     leaves_unread,
@@ -17,7 +19,6 @@ from httpdyno.advice.knob.rule import (
     proposals,
     waiting_levels,
 )
-from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
 _SEEN = 0.85

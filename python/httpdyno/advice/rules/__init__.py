@@ -11,12 +11,10 @@ import functools
 from httpdyno.advice.rules import (  # noqa: F401 - what a module marks is known once it is imported
     apache,
     apache_module,
-    apache_path,
     apache_perl,
     nginx,
     php,
     programs,
-    python,
     workers,
 )
 from httpdyno.advice.rules.declaration import Rule

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from httpdyno.advice.rules.apache_path import folder_of, roots
+from httpdyno.advice.rules.apache import folder_of, roots
 from httpdyno.advice.rules.declaration import Proposed, Seen, rule
 from httpdyno.advice.rules.facts import Facts, is_compressed, is_said, where, words
 from httpdyno.model import Reading

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
-from httpdyno.advice.curve.finding import Growth, LifeRow
+from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.model import Member, Reading, Record, Respawn, Survey
 
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs"})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from httpdyno.advice.rules.declaration import Seen, rule, where_said
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
-from httpdyno.advice.rules.pool import short
+from httpdyno.advice.rules.workers import short
 
 _MANY = 5000
 _OFF = frozenset({"0", "off", "no", "false", ""})

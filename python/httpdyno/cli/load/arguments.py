@@ -12,16 +12,15 @@ from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOption
 from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
 from httpdyno.cli.load.stretch import check_look
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import opened_regular, reason
+from httpdyno.host.foreign_files import opened_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.load.check import OutOfRange, out_of_range
+from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import LoadPlan, load_plan
 from httpdyno.load.target import Target
-from httpdyno.load.traffic import workload_from
-from httpdyno.load.traffic_table import TrafficTable
-from httpdyno.load.window_plan import WindowPlan
+from httpdyno.load.traffic import TrafficTable, workload_from
 from httpdyno.model import Replay, TlsSpec, Workload
-from httpdyno.model.arrival import LOG_SPREADS, length_s
-from httpdyno.model.workload import ORDERS
+from httpdyno.model.workload import LOG_SPREADS, ORDERS, length_s
 from httpdyno.units import duration_s
 
 DEFAULT_DURATION_S = 10.0

@@ -4,7 +4,7 @@ import os
 import re
 
 from httpdyno.errors import UsageError
-from httpdyno.load.machine import suited_threads
+from httpdyno.load.plan import suited_threads
 from httpdyno.model import Workload
 from httpdyno.report.shared.phrase import plural
 from httpdyno.units import duration_s, format_duration

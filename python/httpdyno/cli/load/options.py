@@ -16,8 +16,7 @@ from httpdyno.cli.load.output import (
 )
 from httpdyno.cli.option import ForceOption, JsonOption, VerboseOption
 from httpdyno.cli.option_group import number, whole_number
-from httpdyno.model.arrival import LOG_SPREADS
-from httpdyno.model.workload import ORDERS
+from httpdyno.model.workload import LOG_SPREADS, ORDERS
 
 
 def _spreads(incomplete: str) -> list[str]:

@@ -10,7 +10,8 @@ from msgspec import structs
 
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import is_whole_url, opened_regular
+from httpdyno.host.foreign_files import opened_regular
+from httpdyno.host.foreign_text import is_whole_url
 from httpdyno.load.target import Target, parse_url, quoted_path
 from httpdyno.load.url_file import (
     RequestLine,

@@ -25,7 +25,7 @@ from httpdyno.cli.load.stretch import stretches_s
 from httpdyno.cli.option_group import takes
 from httpdyno.cli.standard_streams import tell_hint
 from httpdyno.cli.waiting import put
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import HostFacts, LoadOutcome
@@ -33,8 +33,7 @@ from httpdyno.report.load.address import where_text
 from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import workload_text
-from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.kept_card import known_card
+from httpdyno.telemetry.host import host_facts, known_card
 from httpdyno.units import format_bytes, format_duration
 
 _LONG_LOG_BYTES = 16 << 20

@@ -16,7 +16,7 @@ from typing import Protocol
 from msgspec import structs
 
 from httpdyno.experiment.answer.coding import UndecodableError, decoded
-from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.foreign_files import opened_regular
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers

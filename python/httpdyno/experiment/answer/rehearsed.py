@@ -31,8 +31,8 @@ from httpdyno.experiment.answer.ask import (
 from httpdyno.experiment.answer.coding import MOST_BYTES, decoded
 from httpdyno.experiment.answer.likeness import Likeness
 from httpdyno.experiment.answer.reading import readings
-from httpdyno.host.foreign_text import is_there, read_regular, reason
-from httpdyno.host.new_folder import NewFolder
+from httpdyno.host.foreign_files import NewFolder, is_there, read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import (
     Record,
     RequestSpec,

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from httpdyno.report.inspect.facts import Asked
 from httpdyno.report.shared.phrase import plural
-from httpdyno.telemetry.census.kind import Kind
-from httpdyno.telemetry.census.record import Census, LookedFor, PerRequest
+from httpdyno.telemetry.syscalls.count import Census, LookedFor, PerRequest
+from httpdyno.telemetry.syscalls.trace import Kind
 
 CENSUS_LABEL = "calls"
 N_FILES = 15

@@ -20,8 +20,8 @@ from httpdyno.advice.rules.facts import (
 from httpdyno.servers.apache.perl import PerlFiles
 from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.source.inspection import Inspected
-from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed
+from httpdyno.telemetry.syscalls.count import Census
 
 ENVIRONMENT = "environment"
 """In what is hidden, where the names of its variables are."""

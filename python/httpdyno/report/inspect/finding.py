@@ -7,9 +7,8 @@ from typing import Literal
 from msgspec import structs
 
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import Proposed
+from httpdyno.advice.rules.declaration import Proposed, findings_of
 from httpdyno.advice.rules.facts import Facts, Measured
-from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import KnobInfo
 from httpdyno.report.inspect.facts import (
     NOT_MEASURED,

@@ -3,13 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
-import msgspec
-
 from httpdyno.report.inspect.facts import Asked
 from httpdyno.report.inspect.finding import Finding
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_json import pool_json, workers_json
+from httpdyno.report.shared.published import published
 
 _AT_TOP = ("pool", "workers", "findings")
 
@@ -57,7 +56,7 @@ def _server(server: Server) -> dict[str, Any]:
         "census": _census(server.asked) if server.asked else None,
         "load": loaded_json(server.loaded) if server.loaded else None,
         "listens": [each.address for each in found.listens],
-        "survey": msgspec.to_builtins(survey) if survey else None,
+        "survey": published(survey) if survey else None,
         "knobs": list(seen.knobs),
         "n_files": seen.n_files,
         "changed_files": list(seen.changed),
@@ -68,12 +67,12 @@ def _server(server: Server) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    return {**asdict(finding), "proposes": [msgspec.to_builtins(p) for p in finding.proposes]}
+    return {**asdict(finding), "proposes": [published(p) for p in finding.proposes]}
 
 
 def _census(asked: Asked) -> dict[str, Any]:
     return {
         "url": asked.url,
         "answers": {str(status): n for status, n in asked.answers},
-        **msgspec.to_builtins(asked.census),
+        **published(asked.census),
     }

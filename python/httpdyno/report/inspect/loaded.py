@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
-from httpdyno.advice.curve.joint import joint_life
-from httpdyno.advice.curve.life import ConfiguredLife
+from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow, joint_life
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.model import Behind, Bottleneck, LogLines, Look, Respawn
-from httpdyno.telemetry.under_load import UnderLoad
+from httpdyno.telemetry.observed import UnderLoad
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

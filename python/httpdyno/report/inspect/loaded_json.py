@@ -3,11 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-import msgspec
-
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.report.shared.behind_text import behind_json
 from httpdyno.report.shared.log_text import log_json
+from httpdyno.report.shared.published import published
 
 
 def loaded_json(loaded: Loaded) -> dict[str, Any]:
@@ -24,7 +22,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "cpu_s": seen.cpu_s,
         "cpu_s_per_request": loaded.cpu_s_per_request,
         "misses_cpu": seen.misses_cpu,
-        "behind": msgspec.to_builtins(behind_json(loaded.behind)),
+        "behind": published(loaded.behind),
         "disk": _disk(loaded),
         "run_queue": seen.run_queue,
         "host_cpus": seen.host_cpus or None,
@@ -36,19 +34,18 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "zombies": list(seen.zombies),
         "error_logs": list(loaded.logs),
         "error_log": log_json(loaded.log),
-        "growth": msgspec.to_builtins(loaded.growth),
+        "growth": published(loaded.growth),
         "high_water": [
-            {**msgspec.to_builtins(each), "step_bytes": each.step_bytes}
-            for each in loaded.high_water
+            {**published(each), "step_bytes": each.step_bytes} for each in loaded.high_water
         ],
-        "lives": msgspec.to_builtins(loaded.lives),
-        "joint_life": msgspec.to_builtins(loaded.joint),
-        "respawn": msgspec.to_builtins(loaded.respawn),
-        "configured_lives": msgspec.to_builtins(loaded.configured),
+        "lives": published(loaded.lives),
+        "joint_life": published(loaded.joint),
+        "respawn": published(loaded.respawn),
+        "configured_lives": published(loaded.configured),
         "room_bytes": loaded.room_bytes,
         "reserve_bytes": loaded.reserve_bytes,
-        "bottleneck": msgspec.to_builtins(loaded.bottleneck),
-        "look": msgspec.to_builtins(loaded.look),
+        "bottleneck": published(loaded.bottleneck),
+        "look": published(loaded.look),
         "not_seen": list(seen.hidden),
     }
 

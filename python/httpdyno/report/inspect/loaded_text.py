@@ -3,13 +3,12 @@
 import statistics
 from collections.abc import Iterator
 
-from httpdyno.advice.curve.finding import HighWater, LifeRow, PrivateCurve
-from httpdyno.advice.curve.joint import ALIKE_RATIO, MOST_LOST_RATIO
+from httpdyno.advice.curve import ALIKE_RATIO, MOST_LOST_RATIO, HighWater, LifeRow, PrivateCurve
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.report.inspect.loaded_beside import beside_rows
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.telemetry.under_load import BY_STATUS, Reading
+from httpdyno.telemetry.observed import BY_STATUS, Reading
 from httpdyno.units import (
     format_bounds,
     format_bytes,

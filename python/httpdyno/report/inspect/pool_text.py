@@ -6,10 +6,9 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.report.shared.phrase import plural
-from httpdyno.telemetry.memory_bound import RESERVE_RATIO, MemoryBound
+from httpdyno.telemetry.kernel import HostMemory, Sockets
 from httpdyno.telemetry.observed import Observed
-from httpdyno.telemetry.pool import rss_bytes, size
-from httpdyno.telemetry.surroundings import HostMemory, Sockets
+from httpdyno.telemetry.pool import RESERVE_RATIO, MemoryBound, rss_bytes, size
 from httpdyno.telemetry.worker import Worker
 from httpdyno.units import format_bytes, format_guess, format_percent
 

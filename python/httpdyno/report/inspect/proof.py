@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from httpdyno.advice.proposal import allowance
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import Proposed
-from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.declaration import Proposed, findings_of
 from httpdyno.model import level_text
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.page import Page, Server

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from httpdyno.model import Batches, HistogramData, Measurement
-from httpdyno.report.load.distribution import figures
+from httpdyno.report.shared.distribution import figures
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, merge
 
 _FEWEST = 50

@@ -5,7 +5,7 @@ from io import StringIO
 
 from httpdyno.model import HistogramData, LoadOutcome
 from httpdyno.report.load.course import readable
-from httpdyno.report.load.distribution import figure
+from httpdyno.report.shared.distribution import figure
 
 COLUMNS = ("t_s", "offered", "completed", "errors", "p50_s", "p99_s", "max_s")
 

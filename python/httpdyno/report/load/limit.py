@@ -6,7 +6,7 @@ from msgspec import structs
 
 from httpdyno.load.target import is_loopback
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
-from httpdyno.report.load.distribution import time_text
+from httpdyno.report.shared import message
 from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import (
     RUN_QUEUE,
@@ -14,6 +14,7 @@ from httpdyno.report.shared.bottleneck import (
     run_queue_text,
     seen_words,
 )
+from httpdyno.report.shared.distribution import time_text
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_percent, format_rate
 
@@ -83,7 +84,7 @@ def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
     """
     if outcome.look is not None:
         if outcome.bottleneck is not None and outcome.bottleneck.advice:
-            yield WHAT_MAY_HELP, outcome.bottleneck.advice
+            yield WHAT_MAY_HELP, message.text(outcome.bottleneck.advice)
         if text := run_queue_text(outcome.look):
             yield RUN_QUEUE, text
         if outcome.behind:

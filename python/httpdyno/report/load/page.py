@@ -8,7 +8,6 @@ from httpdyno.report.load import chart
 from httpdyno.report.load.address import where_text
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
-from httpdyno.report.load.distribution import figure, missing_percentiles, time_text
 from httpdyno.report.load.headline import is_good, offer_text, verdict_line
 from httpdyno.report.load.limit import evidence_rows, server_rows, verdict_text, who
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
@@ -27,6 +26,7 @@ from httpdyno.report.load.tables import (
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.shared import latency_curve
+from httpdyno.report.shared.distribution import figure, missing_percentiles, time_text
 from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from httpdyno.load.entrance import n_entered
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion, Workload
-from httpdyno.report.load.distribution import (
+from httpdyno.report.shared.distribution import (
     FIGURE_NAMES,
     MIN,
     censored_service_time,

@@ -10,7 +10,6 @@ from rich.text import Text
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.address import url_text, where_text
 from httpdyno.report.load.caveat import by_weight, load_caveats
-from httpdyno.report.load.distribution import missing_percentiles
 from httpdyno.report.load.headline import (
     compression_hint,
     is_good,
@@ -33,6 +32,7 @@ from httpdyno.report.load.tables import (
     traffic_rows,
 )
 from httpdyno.report.load.threshold import judgements
+from httpdyno.report.shared.distribution import missing_percentiles
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.shared.workload_text import latency_label
 from httpdyno.stats.histogram import count

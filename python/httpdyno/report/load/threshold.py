@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from httpdyno.errors import UsageError
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Objective
-from httpdyno.report.load.distribution import censored_service_time, figure
+from httpdyno.report.shared.distribution import censored_service_time, figure
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import (
     duration_s,

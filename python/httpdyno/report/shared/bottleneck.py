@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from httpdyno.advice.bottleneck import answer_split
+from httpdyno.advice.bottleneck import Difference
 from httpdyno.advice.bottleneck.facts import Facts
-from httpdyno.advice.bottleneck.facts import of as written
 from httpdyno.model import AnswerTime, Bottleneck, Look
+from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import plural
-from httpdyno.units import format_duration
+from httpdyno.units import format_about, format_bytes, format_duration, format_percent
 
 LIMIT_WORDS = {
     "cpu": "CPU",
@@ -38,11 +38,6 @@ def limit_word(found: Bottleneck) -> str:
     return LIMIT_WORDS[found.limit]
 
 
-def reason_text(found: Bottleneck) -> str:
-    """Return what says so; that it cannot be told the word says."""
-    return found.reason.removeprefix("it cannot be told: ")
-
-
 def verdict_rows(
     look: Look, found: Bottleneck, *, of: str = "of load"
 ) -> Iterator[tuple[str, str]]:
@@ -55,12 +50,12 @@ def verdict_rows(
     """
     yield WHAT_LIMITED, seen_words(look, found, of=of)
     if found.advice:
-        yield WHAT_MAY_HELP, found.advice
+        yield WHAT_MAY_HELP, message.text(found.advice)
 
 
 def seen_words(look: Look, found: Bottleneck, *, of: str) -> str:
     """Return a limit, what says so, and in how much of what it was seen."""
-    parts = (limit_word(found), reason_text(found), answer_time_text(found.answer_time))
+    parts = (limit_word(found), message.text(found.reason), answer_time_text(found.answer_time))
     seen = f"seen in {format_duration(look.seconds)} {of}"
     return f"{'; '.join(each for each in parts if each)} ({seen})"
 
@@ -77,9 +72,9 @@ def run_queue_text(look: Look) -> str:
     took = {name: cores for name, cores in users.items() if cores >= _TOOK * look.host_cpus}
     if look.host_run_queue <= look.host_cpus or not took:
         return ""
-    told = (f"{name} used {written(cores)} cores" for name, cores in took.items())
+    told = (f"{name} used {format_about(cores)} cores" for name, cores in took.items())
     return (
-        f"{written(look.host_run_queue)} threads ran or were ready on the machine's "
+        f"{format_about(look.host_run_queue)} threads ran or were ready on the machine's "
         f"{plural(look.host_cpus, 'CPU')} in the mean; {', '.join(told)}"
     )
 
@@ -105,5 +100,84 @@ def rough_time(seconds: float) -> str:
     """Write a time with the digits that a few samples carry."""
     for least_s, unit in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= least_s:
-            return f"{written(seconds / least_s)} {unit}"
-    return f"{written(seconds * 1e6)} µs"
+            return f"{format_about(seconds / least_s)} {unit}"
+    return f"{format_about(seconds * 1e6)} µs"
+
+
+_DOING_WORDS = {
+    "running": "on a CPU or ready for one",
+    "backend": "waiting for a backend",
+    "lock": "waiting for a lock",
+    "disk": "waiting for a disk",
+    "child": "waiting for a child process",
+    "client_write": "waiting for the client to take it",
+    "sleep": "asleep",
+    "other": "at what is not known",
+}
+_TOLD_RATIO, _ALL_RATIO = 0.05, 0.95
+
+
+def answer_split(time: AnswerTime | None) -> str:
+    """Return what a worker is at for which share of an answer; empty where that is not sure."""
+    whole_s = sum(time.split.values()) if time else 0.0
+    if time is None or whole_s <= 0:
+        return ""
+    parts = sorted(time.split.items(), key=lambda item: -item[1])
+    if parts[0][1] >= _ALL_RATIO * whole_s:
+        return f"at the worker it is {_DOING_WORDS[parts[0][0]]}"
+    told = [(_DOING_WORDS[name], s / whole_s) for name, s in parts if s >= _TOLD_RATIO * whole_s]
+    shares = ", ".join(f"{words} {format_percent(ratio)}" for words, ratio in told)
+    return f"at the worker it is {shares}"
+
+
+FIGURE_WORDS = {
+    "host_forks_per_s": "processes begun a second on this machine",
+    "forks_per_s": "processes begun a second, at least",
+    "htaccess_opens": "opens of .htaccess for an answer",
+    "opens": "files opened for an answer",
+    "stats": "files looked for (stat, lstat, access) for an answer",
+    "file_locks": "locks of files for an answer",
+    "syncs": "forced writes (fsync) for an answer",
+    "spawn_cpu_s": "CPU time of an answer in processes that began and ended meanwhile",
+    "read_calls": "read calls of an answer",
+    "written_bytes": "written to disks for an answer",
+    "read_bytes": "read from disks for an answer",
+    "disk_workers": "workers that waited for a disk",
+    "lock_workers": "workers that waited for a lock",
+    "backend_workers": "workers that waited for a backend",
+    "client_read_workers": "workers held by silent clients",
+    "listen_queue": "connections in the listen queue",
+    "switches_involuntary": "times an answer's worker was taken off its core",
+    "switches_voluntary": "waits of an answer",
+    "workers": "workers",
+    "server_cores": "cores that the server used",
+    "sleep_workers": "workers that slept",
+    "writes": "writes for an answer",
+    "write_calls": "write calls of an answer",
+    "counted_opens": "files opened",
+    "counted_stats": "looked for",
+    "counted_writes": "written",
+    "counted_locks": "locked",
+    "private_bytes": "private memory of a process",
+    "shared_bytes": "memory that processes share, counted once",
+}
+"""What a change did inside a server: by the key of the figure that differs."""
+_OF_ALL_STARTS = frozenset({"private_bytes", "shared_bytes"})
+"""Of these a page more is no chance."""
+_KIB = 1024.0
+
+
+def difference_text(found: Difference) -> str:
+    """Return a figure before and after: `waits of an answer 14 → 6.1`."""
+    write = {"count": format_about, "bytes": format_bytes, "s": format_duration}[found.unit]
+    old, new = write(found.before), write(found.after)
+    if old == new and found.figure in _OF_ALL_STARTS:
+        old, new = (f"{size / _KIB:,.0f} KiB" for size in (found.before, found.after))
+    if found.most is not None:
+        # Cores and workers are whole ones, mostly.
+        most = [f" of {write(each).removesuffix('.0')}" if each else "" for each in found.most]
+        # What both have of the same is said once: `1.8 → 1.9 of 2`.
+        old, new = old + (most[0] if most[0] != most[1] else ""), new + most[1]
+    elif old == new:
+        return f"{FIGURE_WORDS[found.figure]} {new} as before"
+    return f"{FIGURE_WORDS[found.figure]} {old} → {new}{'' if found.is_claim else ' (no claim)'}"

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from httpdyno.advice.bottleneck import remark_on
 from httpdyno.model import LogKind, LogLines
+from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import plural
-from httpdyno.telemetry.log_line import said, worst_first
+from httpdyno.telemetry.log import said, worst_first
 
 TOLD_LEVELS = frozenset({"critical", "error", "warning"})
 """Without a level of their own many programs print what is no trouble."""
@@ -47,7 +48,7 @@ def log_json(log: LogLines | None) -> dict[str, object] | None:
                 "form": kind.form,
                 "example": kind.example,
                 "count": kind.count,
-                "remark": remark_on(kind) or None,
+                "remark": _remark(kind) or None,
             }
             for kind in log.kinds
         ],
@@ -55,10 +56,15 @@ def log_json(log: LogLines | None) -> dict[str, object] | None:
 
 
 def _text(kind: LogKind, is_least: bool) -> str:
-    remark = remark_on(kind)
+    remark = _remark(kind)
     lines = f"{'at least ' if is_least else ''}{plural(kind.count, 'line')}"
     words = shortened(said(kind.example))
     return f"{kind.level}, {lines}: {words}{f' ({remark})' if remark else ''}"
+
+
+def _remark(kind: LogKind) -> str:
+    found = remark_on(kind)
+    return message.text(found) if found else ""
 
 
 def _more(kinds: Sequence[LogKind]) -> list[str]:

@@ -2,7 +2,9 @@
 
 A row is a template: `{name}` is a parameter, `{name:FORMAT}` one in a format of `_FORMATS`
 (`{p99:duration}`), `{n:count start}` is `1 start` or `3 starts` (`{n:count process/processes}`
-where an s is not enough), `{why}` a reason's own sentence. A condition makes two codes of one.
+where an s is not enough), `{why}` a reason's own sentence. `{metric:label}` is what a metric is
+called, `{mean:figure {metric}}` a figure of it, `{p99_s:beside {limit_s} duration}` one that reads
+as different from its limit. A condition makes two codes of one.
 """
 
 import string
@@ -11,13 +13,19 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 
+from httpdyno.metrics import named
 from httpdyno.reason import Param, Reason
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import (
+    Format,
+    format_about,
+    format_beside,
     format_bytes,
     format_change,
     format_count,
     format_duration,
+    format_guess,
+    format_number,
     format_per_thousand,
     format_percent,
     format_rate,
@@ -31,6 +39,11 @@ def text(reason: Reason) -> str:
         KeyError: No such code, or a parameter of its row is missing.
     """
     return _Formatter().vformat(rows()[reason.code], (), reason.params)
+
+
+def joined(reasons: Sequence[Reason]) -> str:
+    """Return the sentences of a verdict's reasons as one."""
+    return "; ".join(texts(reasons))
 
 
 def texts(reasons: Sequence[Reason]) -> tuple[str, ...]:
@@ -54,30 +67,56 @@ def fields(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name}
 
 
-_FORMATS: dict[str, Callable[[float], str]] = {
+STATUSES: dict[str, str] = {
+    "refused": "was refused",
+    "crashed": "crashed",
+    "hung": "stopped answering",
+    "unstable": "was unstable",
+    "unlike": "answers unlike the start",
+    "infeasible": "broke a limit",
+}
+"""How an arm came out that is not complete, by its status."""
+
+
+_FORMATS: dict[str, Format] = {
+    "about": format_about,
     "bytes": format_bytes,
-    "change": format_change,
+    "change": lambda ratio, **_: format_change(ratio),
+    "down": lambda ratio, **_: format_number(ratio, 2, toward="down"),
     "duration": format_duration,
+    "guess": lambda seconds, **_: format_guess(seconds),
     "mean": format_count,
+    "ns": lambda seconds, **_: f"{format_number(seconds * 1e9, 1)} ns",
     "per_thousand": format_per_thousand,
     "percent": format_percent,
     "rate": format_rate,
+    "up": lambda ratio, **_: format_number(ratio, 2, toward="up"),
 }
 
 
 class _Formatter(string.Formatter):
     def format_field(self, value: Param, format_spec: str) -> str:
         kind, _, noun = format_spec.partition(" ")
-        if isinstance(value, tuple):
-            words = [self.format_field(each, "") for each in value]
-            return {"and": oxford, "code": _in_code}.get(kind, ", ".join)(words)
         if isinstance(value, Reason):
             return text(value)
-        if kind == "count" and isinstance(value, int):
-            return _counted(value, noun)
-        if kind in _FORMATS and isinstance(value, int | float):
-            return _FORMATS[kind](value)
+        if isinstance(value, tuple):
+            words = [self.format_field(each, "") for each in value]
+            return _JOINED.get(format_spec, ", ".join)(words)
+        if isinstance(value, str) and kind in _NAMES:
+            return _NAMES[kind](value)
+        if isinstance(value, int | float) and (write := _writes(kind, noun)):
+            return write(value)
         return format(value, format_spec)
+
+
+def _writes(kind: str, noun: str) -> Callable[[float], str] | None:
+    """Return what writes a number so; None where Python does."""
+    if kind == "count":
+        return lambda n: _counted(int(n), noun)
+    if kind == "beside":
+        limit, _, unit = noun.partition(" ")
+        return lambda value: format_beside(value, float(limit), _FORMATS[unit])
+    return named(noun).write if kind == "figure" else _FORMATS.get(kind)
 
 
 def _counted(n: int, noun: str) -> str:
@@ -85,5 +124,29 @@ def _counted(n: int, noun: str) -> str:
     return plural(n, one) if n == 1 or not many else f"{n:,} {many}"
 
 
+def _spaced(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
 def _in_code(words: Sequence[str]) -> str:
     return ", ".join(f"`{each}`" for each in words)
+
+
+_JOINED: dict[str, Callable[[Sequence[str]], str]] = {
+    "and": oxford,
+    "and that": " and that ".join,
+    "code": _in_code,
+    "first": lambda words: words[0].partition("\n")[0],
+    "lines": "\n".join,
+    "or": " or ".join,
+    "then": "; ".join,
+}
+_NAMES: dict[str, Callable[[str], str]] = {
+    "label": lambda metric: named(metric).label,
+    "limiter": lambda limit: _LIMITERS.get(limit) or f"the load client ({_spaced(limit)})",
+    "spaced": _spaced,
+    "status": STATUSES.__getitem__,
+    "words": lambda name: name.replace("_", " "),
+}
+_LIMITERS: dict[str, str] = {"network": "the network stack", "machine_cpu": "others on the CPUs"}
+"""Who was the limit by a verdict of the load engine that names neither server nor client."""

@@ -1,7 +1,7 @@
 """What was offered, in words: the model of a load test, and from which moment latency counts."""
 
 from httpdyno.model import Workload
-from httpdyno.model.arrival import (
+from httpdyno.model.workload import (
     Closed,
     Constant,
     Poisson,

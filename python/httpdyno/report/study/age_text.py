@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.advice.age import ROOM_BYTES, Age, ages
+from httpdyno.advice.phase import ROOM_BYTES, Age, ages
 from httpdyno.model import Outcome
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose

@@ -25,24 +25,8 @@ Arms = Sequence[tuple[str, ArmSummary]]
 ROWS_NOTE = (
     "each row had starts of the reference beside it; its figures here are those of most starts"
 )
-_OWN: dict[str, Callable[[ArmSummary], float | None]] = {
-    "usual_throughput_per_s": lambda arm: arm.usual_throughput_per_s,
-    "slow_throughput_per_s": lambda arm: arm.slow_throughput_per_s,
-    "lookups_per_request": lambda arm: arm.lookups_per_request,
-    "ready_s": lambda arm: arm.ready_s,
-    "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
-    "bytes_per_request": lambda arm: arm.bytes_per_request,
-    "handshakes_full_per_request": lambda arm: (
-        arm.connecting.handshakes_full_per_request if arm.connecting.completed else None
-    ),
-}
-"""Metrics that are no times and have no column otherwise."""
-_ALWAYS: dict[str, Callable[[ArmSummary], float | None]] = {
-    "throughput_per_s": lambda arm: arm.throughput_per_s,
-    "cpu_s_per_request": lambda arm: arm.cpu_s_per_request,
-    "pss_bytes": lambda arm: arm.pss_bytes,
-}
-"""Those that have one."""
+_OWN = frozenset({"uss_bytes_per_process", "bytes_per_request"})
+"""Metrics that are always there and have no column otherwise."""
 _OWN_HEADS = {"bytes_per_request": "bytes/request"}
 _HEADER = "header "
 """Before the name of one whose words are counted: what its column is called by here."""
@@ -181,25 +165,13 @@ def _cell(arm: ArmSummary, metric: str) -> str:
 
 def figure_text(arm: ArmSummary, metric: str) -> str:
     """Return an arm's figure of a metric of requests, in its unit; a dash where there is none."""
-    figure = _figure(arm, metric)
+    figure = arm.figures.get(metric)
     return NOTHING if figure is None else named(metric).write(figure)
-
-
-def _figure(arm: ArmSummary, metric: str) -> float | None:
-    of_arm = _OWN.get(metric) or _ALWAYS.get(metric)
-    if of_arm is not None:
-        return of_arm(arm)
-    if metric in arm.figures:
-        return arm.figures[metric]
-    row = named(metric)
-    # What every study looks at is by percentile, what one names is by the ratio's key.
-    is_usual = row.distribution == "latency"
-    return arm.latency_s.get(row.percentile) if is_usual else arm.times_s.get(row.ratio)
 
 
 def lookups_text(arm: ArmSummary) -> str:
     """Return how many names the server asked for at a request."""
-    n = arm.lookups_per_request
+    n = arm.figures.get("lookups_per_request")
     return NOTHING if n is None else f"{n:.2f}"
 
 
@@ -222,7 +194,7 @@ class _Beside(NamedTuple):
 
 _BESIDE = {
     "lookups_per_request": _Beside(
-        "lookups", lambda arm: arm.lookups_per_request is not None, lookups_text
+        "lookups", lambda arm: "lookups_per_request" in arm.figures, lookups_text
     ),
     "handshakes_full_per_request": _Beside(
         "handshakes", lambda arm: arm.connecting.has_tls, full_handshakes_text

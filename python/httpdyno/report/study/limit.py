@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from httpdyno.advice.bottleneck import differences, memory_differences, unmoved_calls
-from httpdyno.advice.bottleneck.facts import of
 from httpdyno.model import (
     ArmSummary,
     Bottleneck,
@@ -15,15 +14,16 @@ from httpdyno.model import (
     Outcome,
     OwnAccount,
 )
+from httpdyno.report.shared import message
 from httpdyno.report.shared.bottleneck import (
     answer_time_text,
+    difference_text,
     limit_word,
-    reason_text,
     rough_time,
     run_queue_text,
 )
 from httpdyno.report.study.worker_text import worker_text
-from httpdyno.units import format_duration, format_percent, format_rate
+from httpdyno.units import format_about, format_duration, format_percent, format_rate
 
 _TOLD_RATIO = 0.005
 
@@ -76,8 +76,8 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
             LimitRow(
                 name=name,
                 limit=limit_word(bottleneck),
-                reason=reason_text(bottleneck),
-                advice=bottleneck.advice,
+                reason=message.text(bottleneck.reason),
+                advice=message.text(bottleneck.advice) if bottleneck.advice else "",
                 time=answer_time_text(bottleneck.answer_time),
                 run_queue=run_queue_text(look),
                 worker=worker_text(arm, look),
@@ -99,13 +99,13 @@ def _memory(outcome: Outcome, before: Configuration, after: Configuration) -> It
                 confidence=outcome.plan.study.objective.confidence,
                 n_comparisons=len(found),
             )
-            yield from (f"{each.name} {each.text}" for each in moved)
+            yield from (difference_text(each) for each in moved)
             return
 
 
 def _moved(before: Look, after: Look) -> tuple[str, ...]:
-    moved = tuple(f"{each.name} {each.text}" for each in differences(before, after))
-    alike = ", ".join(f"{each.name} {each.text}" for each in unmoved_calls(before, after))
+    moved = tuple(difference_text(each) for each in differences(before, after))
+    alike = ", ".join(difference_text(each) for each in unmoved_calls(before, after))
     return (*moved, f"moved by less than half, for an answer: {alike}") if alike else moved
 
 
@@ -120,7 +120,8 @@ def own_account_text(account: OwnAccount, look: Look) -> str:
     if not told:
         return f"{page}: no other {account.of}"
     if account.of == "connections":
-        return f"{page}, mean connections: {', '.join(f'{name} {of(n)}' for name, n in told)}"
+        means = ", ".join(f"{name} {format_about(n)}" for name, n in told)
+        return f"{page}, mean connections: {means}"
     shares = ", ".join(f"{name} {format_percent(n / total)}" for name, n in told)
     return f"{page}: {shares} of its {account.of}' time"
 
@@ -131,7 +132,7 @@ def _own_time_text(account: OwnAccount, answer_s: float, look: Look) -> str:
     if account.requests_per_s is not None:
         busy = account.requests_per_s * answer_s
         told.insert(0, f"{format_rate(account.requests_per_s)} requests")
-        told.append(f"{of(busy)} of {of(look.workers)} workers at answers")
+        told.append(f"{format_about(busy)} of {format_about(look.workers)} workers at answers")
     words = f"{account.server}'s own statsd: {', '.join([*told, *account.remarks])}"
     if not look.answers or not look.seconds:
         return words

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck import remark_on
 from httpdyno.model import ArmSummary, LogKind, LogLines, Outcome
+from httpdyno.report.shared import message
 from httpdyno.report.shared.log_text import TOLD_LEVELS, shortened
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.limit import comparisons, told_configurations
-from httpdyno.telemetry.log_line import said, together, worst_first
+from httpdyno.telemetry.log import said, together, worst_first
 
 LOG_TITLE = "what their error logs said"
 LOG_NOTE = "warnings and worse, from when a server was ready to the end of its load"
@@ -45,7 +46,7 @@ def log_rows(outcome: Outcome) -> list[LogRow]:
             level=kind.level,
             text=shortened(said(kind.example)),
             where=_where(kinds[kind.level, kind.form], logs),
-            remark=remark_on(kind),
+            remark=message.text(remark) if (remark := remark_on(kind)) else "",
         )
         for kind in first
     ]

@@ -325,9 +325,9 @@ def _named(tiles: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
 
 def _bytes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     """Return the bytes of a request, where they differ by what can be seen."""
-    sizes = format_bytes(a.bytes_per_request), format_bytes(b.bytes_per_request)
-    is_other = sizes[0] != sizes[1] and min(a.bytes_per_request, b.bytes_per_request) > 0
-    return [("bytes per request", *sizes)] if is_other else []
+    sizes = [figure_text(arm, "bytes_per_request") for arm in (a, b)]
+    is_other = sizes[0] != sizes[1] and NOTHING not in sizes
+    return [("bytes per request", sizes[0], sizes[1])] if is_other else []
 
 
 def _count_tiles(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:

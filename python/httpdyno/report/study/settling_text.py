@@ -1,34 +1,13 @@
 """From which phase after an event on each arm answers as in the last one: words and JSON."""
 
-from httpdyno.advice.settling import Settling, SettlingPhase, settling
-from httpdyno.model import Configuration, Level, Outcome, Record
+from typing import Any
+
+from httpdyno.advice.phase import Settling, settling
+from httpdyno.model import Configuration, Outcome
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.shared.published import published
 from httpdyno.report.study.phase_arms import phase_arms
 from httpdyno.units import format_duration, format_percent
-
-
-class SettlingJson(Record, frozen=True):
-    """Of one arm: a figure, and no claim.
-
-    Each phase's interval has the objective's confidence for itself alone; what is said by all of
-    their ends, as `earliest` and `latest` are, has no confidence of its own.
-    """
-
-    name: str
-    configuration: dict[str, Level]
-    percentile: str
-    within_ratio: float
-    """How far above the last phase's latency an earlier one may lie."""
-    last: str
-    end_s: float
-    """Of load, up to the end of the last but one."""
-    n_starts: int
-    phases: tuple[SettlingPhase, ...]
-    settled: str | None
-    """The first phase from which on all are within that; null where not even the last but one is.
-    So are the next two, by the low and the high ends of the intervals."""
-    earliest: str | None
-    latest: str | None
 
 
 def settling_lines(outcome: Outcome) -> list[str]:
@@ -36,24 +15,12 @@ def settling_lines(outcome: Outcome) -> list[str]:
     return [f"{name}: {_words(found)}" for name, _, found in _found(outcome)]
 
 
-def settling_json(outcome: Outcome) -> tuple[SettlingJson, ...]:
-    """Return the same as records."""
-    return tuple(
-        SettlingJson(
-            name=name,
-            configuration=configuration.values,
-            percentile=found.percentile,
-            within_ratio=found.within_ratio,
-            last=found.last,
-            end_s=found.end_s,
-            n_starts=found.n_starts,
-            phases=found.phases,
-            settled=found.settled,
-            earliest=found.earliest,
-            latest=found.latest,
-        )
+def settling_json(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the same for JSON: of each arm its name, its configuration, and what was found."""
+    return [
+        {"name": name, "configuration": published(configuration), **published(found)}
         for name, configuration, found in _found(outcome)
-    )
+    ]
 
 
 def _found(outcome: Outcome) -> list[tuple[str, Configuration, Settling]]:

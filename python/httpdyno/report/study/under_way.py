@@ -12,7 +12,7 @@ from httpdyno.model import RunUnderWay, StartUnderWay
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.under_way_arms import ArmsTable, notes
-from httpdyno.telemetry.followed import Roots, ServerSeen
+from httpdyno.telemetry.watched import Roots, ServerSeen
 from httpdyno.units import format_guess
 
 _LABEL_WIDTH = 10

@@ -11,7 +11,7 @@ from rich.text import Text
 from httpdyno.model import ArmUnderWay, Configuration, StartUnderWay, level_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.stats.histogram import MIN_TAIL_COUNT
-from httpdyno.telemetry.followed import Roots, ServerSeen
+from httpdyno.telemetry.watched import Roots, ServerSeen
 from httpdyno.units import format_bytes, format_duration, format_rate
 
 _EARLY = "figures of the windows so far; what they prove is said when the run has a result"

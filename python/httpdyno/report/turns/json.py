@@ -1,25 +1,24 @@
-"""Turns as JSON: the outcome in built-in types, without the values of headers."""
+"""Turns as JSON: the record, published, without the values of headers."""
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from httpdyno.model import TurnsOutcome
-from httpdyno.report.shared.behind_text import behind_json
+from httpdyno.report.shared.published import SCHEMA_VERSION, published
 from httpdyno.report.turns.words import headline
 from httpdyno.secret import workload_without_values
 
+_OF_STUDIES = frozenset({"configuration", "effective", "n_starts", "status", "detail"})
+
 
 def turns_json(outcome: TurnsOutcome) -> dict[str, Any]:
-    """Return the whole; distributions are left out, their percentiles are there."""
+    """Return the whole; an instance's summary stands flat among what else is known of it."""
     workload = workload_without_values(outcome.workload)
-    plain: dict[str, Any] = msgspec.to_builtins(replace(outcome, workload=workload))
+    plain: dict[str, Any] = published(replace(outcome, workload=workload))
     for instance, told in zip(plain["instances"], outcome.instances, strict=True):
-        summary = instance.pop("summary")
-        for name in ("configuration", "latency", "effective", "n_starts", "status", "detail"):
-            summary.pop(name)
+        del instance["summary"]
+        summary = published(told.summary, without=_OF_STUDIES)
         summary["period_throughputs_per_s"] = summary.pop("start_throughputs_per_s")
         instance.update(summary)
-        instance["behind"] = msgspec.to_builtins(behind_json(told.behind))
-    return {"headline": headline(outcome), **plain}
+    return {"schema_version": SCHEMA_VERSION, "headline": headline(outcome), **plain}

@@ -6,7 +6,12 @@ from httpdyno.advice.bottleneck import differences
 from httpdyno.metrics.table import named, of_ratio
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
 from httpdyno.report.shared.behind_text import behind_text
-from httpdyno.report.shared.bottleneck import RUN_QUEUE, run_queue_text, verdict_rows
+from httpdyno.report.shared.bottleneck import (
+    RUN_QUEUE,
+    difference_text,
+    run_queue_text,
+    verdict_rows,
+)
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.units import Toward, format_duration, format_number, format_percent, format_rate
@@ -103,7 +108,7 @@ def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]
         if text := run_queue_text(look):
             told.append((RUN_QUEUE, text))
         if first is not None and look is not first and (moved := differences(first, look)):
-            texts = "; ".join(f"{each.name} {each.text}" for each in moved)
+            texts = "; ".join(difference_text(each) for each in moved)
             told.append((f"beside {outcome.instances[0].url}", texts))
         rows.append((instance.url, told))
     return rows

@@ -4,18 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import msgspec
-
 from httpdyno.model import Behind
 from httpdyno.report.inspect.pool_json import worker_json
-from httpdyno.report.shared.behind_text import behind_json
 from httpdyno.report.shared.log_text import log_json
+from httpdyno.report.shared.published import published
 from httpdyno.report.watch.phrase import hidden_words
 from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.telemetry.pool import PoolChange
-from httpdyno.telemetry.request_cost import LEAST_REQUESTS
-from httpdyno.telemetry.turnover import Turnover
-from httpdyno.telemetry.watched import Watched
+from httpdyno.telemetry.pool import PoolChange, Turnover
+from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched
 from httpdyno.telemetry.worker import Worker
 
 
@@ -67,7 +63,7 @@ def watch_json(
             }
             for each in look.sample.workers
         ],
-        "behind": msgspec.to_builtins(behind_json(behind)),
+        "behind": published(behind),
         "beside": [{"pid": each.pid, "name": each.name} for each in beside],
         "not_seen": list(hidden_words(watched)),
     }

@@ -7,9 +7,8 @@ from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.telemetry.pool import Pool
-from httpdyno.telemetry.request_cost import LEAST_REQUESTS
-from httpdyno.telemetry.status_text import Status
-from httpdyno.telemetry.watched import Watched
+from httpdyno.telemetry.status import Status
+from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched
 from httpdyno.telemetry.worker import Worker
 from httpdyno.units import (
     format_bytes,

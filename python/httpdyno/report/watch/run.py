@@ -13,7 +13,7 @@ from httpdyno.model import ArmUnderWay, RunUnderWay, StartUnderWay
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.study.under_way import under_way_text
 from httpdyno.report.study.under_way_arms import arm_labels, cores_text
-from httpdyno.telemetry.followed import Roots, ServerSeen
+from httpdyno.telemetry.watched import Roots, ServerSeen
 from httpdyno.units import format_rate
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import is_there
+from httpdyno.host.foreign_files import is_there
 from httpdyno.host.runnable import NotOursError, own_program, said_by
 from httpdyno.servers.staging import clean_environment
 from httpdyno.servers.user_namespace import acting_user

@@ -9,7 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
-from httpdyno.host.foreign_text import read_regular
+from httpdyno.host.foreign_files import read_regular
 from httpdyno.model import ServerSpec
 from httpdyno.servers.apache.config import load_lines, multi_processing, wanted_modules
 from httpdyno.servers.apache.installation import Installation, output_of

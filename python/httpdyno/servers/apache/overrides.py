@@ -5,7 +5,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from httpdyno.host.foreign_path import folders_below
+from httpdyno.host.foreign_files import folders_below
 from httpdyno.servers.apache.directive import Directive, Section
 from httpdyno.servers.apache.lines import words
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpdyno.host.foreign_text import is_there, read_regular
+from httpdyno.host.foreign_files import is_there, read_regular
 from httpdyno.model import Reading, Survey
 from httpdyno.servers.apache.lines import words
 

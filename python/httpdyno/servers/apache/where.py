@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.foreign_files import opened_regular
 from httpdyno.model import Member
 
 USUAL = (

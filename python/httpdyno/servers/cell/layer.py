@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from httpdyno.host.foreign_path import folders_below, held
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights, folders_below, held
 
 _OWNER, _PASSABLE = 0o700, 0o711
 _FILLED_ENTRIES, _FILLED_BYTES = 500, 64 << 20

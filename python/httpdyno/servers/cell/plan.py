@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from httpdyno.host.foreign_path import real_paths
-from httpdyno.host.foreign_text import read_regular
+from httpdyno.host.foreign_files import read_regular, real_paths
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.closed import closed_folders
 from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below, top_folders

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import folders_below
+from httpdyno.host.foreign_files import folders_below
 from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.calls.filter import REACH

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import folders_below
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights, folders_below
 from httpdyno.model import Door, LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.address import SOCKET_PATH_BYTES

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights
 from httpdyno.model import Door
 
 
@@ -14,7 +14,7 @@ class CellWish:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Path as seen inside → content: files of theirs, or new ones.
 
-    A path that is a link of theirs stays one, where it is one to follow (`foreign_path`); the file
+    A path that is a link of theirs stays one, where it is one to follow (`foreign_files`); the file
     that it leads to has the content.
     """
     rights: Mapping[str, Rights] = field(default_factory=dict)

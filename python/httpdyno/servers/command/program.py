@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.runnable import NotOursError, said_by
 from httpdyno.servers.command.knob import GLIBC, GO, NODE, PHP
 

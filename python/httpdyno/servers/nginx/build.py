@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import opened_regular
+from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.runnable import PATH, own_program, said_by
 
 _PROGRAMS = ("nginx", "openresty", "angie")

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import read_regular
+from httpdyno.host.foreign_files import read_regular
 from httpdyno.model import (
     ChangeSet,
     Configuration,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from httpdyno.host.foreign_text import is_there, read_regular
+from httpdyno.host.foreign_files import is_there, read_regular
 from httpdyno.model import Member
 
 MAINS = (

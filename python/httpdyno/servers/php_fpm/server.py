@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import read_regular
+from httpdyno.host.foreign_files import read_regular
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm.change import change_set

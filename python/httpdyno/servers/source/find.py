@@ -11,7 +11,8 @@ from pathlib import Path
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, HttpdynoError, UsageError
-from httpdyno.host.foreign_text import is_there, read_regular, reason
+from httpdyno.host.foreign_files import is_there, read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member
 from httpdyno.servers.source.activation import activated, is_handed

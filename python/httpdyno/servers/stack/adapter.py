@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from httpdyno.errors import UsageError
-from httpdyno.host.foreign_text import Rights
+from httpdyno.host.foreign_files import Rights
 from httpdyno.model import (
     ChangeSet,
     Configuration,

@@ -13,7 +13,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import Rights, kept_text
+from httpdyno.host.foreign_files import Rights
+from httpdyno.host.foreign_text import kept_text
 from httpdyno.model import (
     ChangeSet,
     Configuration,

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_text import read_regular, reason
+from httpdyno.host.foreign_files import read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.host.process_identity import has_gained_rights, process_users
 from httpdyno.host.procfs import stat_of
 from httpdyno.model import Member

@@ -16,11 +16,10 @@ from pathlib import PurePosixPath
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import names_in
-from httpdyno.host.foreign_text import opened_regular, reason
-from httpdyno.host.own_ids import is_root_of_the_machine
-from httpdyno.host.runnable import PATH, account, user_name, whom, writers_of
-from httpdyno.host.writers import writers_at
+from httpdyno.host.foreign_files import names_in, opened_regular
+from httpdyno.host.foreign_text import reason
+from httpdyno.host.rights import is_root_of_the_machine
+from httpdyno.host.runnable import PATH, account, user_name, whom, writers_at, writers_of
 from httpdyno.model import Member
 from httpdyno.servers.stack.environment import environment_sources, readable_variables
 

@@ -17,9 +17,8 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.errors import StudyFileError
-from httpdyno.host.foreign_folder import ForeignFolder
-from httpdyno.host.foreign_text import Rights, read_regular, reason
-from httpdyno.host.new_folder import NewFolder
+from httpdyno.host.foreign_files import ForeignFolder, NewFolder, Rights, read_regular
+from httpdyno.host.foreign_text import reason
 from httpdyno.model import Member, Record, Survey
 from httpdyno.servers.stack.adapter import MemberFiles
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.host.foreign_text import read_regular
+from httpdyno.host.foreign_files import read_regular
 from httpdyno.servers.stack.adapter import MemberFiles
 from httpdyno.servers.stack.openssl import OpenSsl
 from httpdyno.servers.stack.snapshot import Found

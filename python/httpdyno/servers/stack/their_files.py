@@ -11,9 +11,8 @@ import stat
 from contextlib import suppress
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.foreign_path import held, names_in
-from httpdyno.host.foreign_text import Rights, read_file
-from httpdyno.host.reading_as import reading_as
+from httpdyno.host.foreign_files import Rights, held, names_in, read_file
+from httpdyno.host.rights import reading_as
 from httpdyno.host.runnable import account
 from httpdyno.servers.link import is_kernels
 

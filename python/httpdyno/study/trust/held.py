@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import StudyFileError
-from httpdyno.host.foreign_path import held as held_path
+from httpdyno.host.foreign_files import held as held_path
 from httpdyno.host.foreign_text import reason
 from httpdyno.study.trust.links import Names, written_link
 from httpdyno.study.trust.named import named_outside

@@ -7,9 +7,8 @@ import tempfile
 from pathlib import Path
 
 from httpdyno.errors import StoreError
-from httpdyno.host.data_folder import data_folder
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.private_file import HeldError, locked, opened_own
+from httpdyno.host.own_files import HeldError, data_folder, locked, opened_own
 from httpdyno.study.trust.held import Held
 from httpdyno.study.trust.owner import doubt_of
 

@@ -1,1 +1,0 @@
-"""The book then and now, for terminals, pages and scripts."""
