@@ -6,7 +6,7 @@ from pathlib import Path
 
 from httpdyno.model import Effective, KnobInfo, Level, ServerSpec, Survey, level_text
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.address import unix_address
+from httpdyno.servers.network.address import unix_address
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
 from httpdyno.servers.stack.adapter import Insight, Launch, ServerAdapter

@@ -241,10 +241,10 @@ NOT_THEIRS = {
     "load/plan.py": "the kernel's",
     "servers/apache/as_read.py": "folders of distributions",
     "servers/apache/perl.py": "folders of distributions",
-    "servers/cell/host.py": "the kernel's",
-    "servers/cell/plan.py": "names in `/`",
-    "servers/cell/refusals.py": "the kernel's",
-    "servers/cell/possible.py": "the kernel's",
+    "servers/sandbox/overlay.py": "the kernel's",
+    "servers/sandbox/mount_plan.py": "names in `/`",
+    "servers/sandbox/attempts.py": "the kernel's",
+    "servers/sandbox/available.py": "the kernel's",
     "servers/command/seen.py": "the kernel's",
     "servers/gunicorn/server.py": "names in a study's own folder",
     "servers/nginx/survey.py": "the kernel's",
@@ -255,7 +255,7 @@ NOT_THEIRS = {
     "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
 }
 FOLDERS = (
-    *("adopt", "experiment", "load", "study", "servers/apache", "servers/cell"),
+    *("adopt", "experiment", "load", "study", "servers/apache", "servers/sandbox"),
     *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/stack"),
     *("servers/uvicorn", "servers/staging.py"),
 )

@@ -14,10 +14,10 @@ from httpdyno.adopt.behind import Listening, nobody
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Backend, Listener, Member
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.address import place_of
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.source.contained import bounded, foreseen
+from httpdyno.servers.discover.contained import bounded, foreseen
+from httpdyno.servers.network.address import place_of
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.stack.adapter import Seat, ServerAdapter
 from httpdyno.servers.stack.member_user import as_own_user
 from httpdyno.servers.stack.seating import SeatMaker

@@ -13,12 +13,12 @@ from msgspec import structs
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import ChangeSet, Configuration, Listener, Member, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning, exited_words
-from httpdyno.servers.address import unix_address
-from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.command.seen import WAY_OUT
+from httpdyno.servers.network.address import unix_address
+from httpdyno.servers.network.listening import ListeningSocket, listening_sockets
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.source.listening import ListeningSocket, listening_sockets
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.beside import Beside, copy_environment, copy_variables
 from httpdyno.servers.stack.copies import SITE

@@ -6,7 +6,7 @@ from httpdyno.adopt.pool_look import member_sample
 from httpdyno.adopt.pool_room import NOT_RUNNING, RunningPools, largest_workers
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Listener
-from httpdyno.servers.source.listening import ListeningSocket
+from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.stack.listener import UNIX, reached_at
 from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.observed import Observed

@@ -9,9 +9,9 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.model import Member
 from httpdyno.report.inspect.facts import facts_of
-from httpdyno.servers.source.find import Found, running
-from httpdyno.servers.source.inspection import Inspected, changed_files
-from httpdyno.servers.source.machine import Machine
+from httpdyno.servers.discover.find import Found, running
+from httpdyno.servers.discover.inspection import Inspected, changed_files
+from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.stack.snapshot import Found as SiteFound
 from httpdyno.telemetry.observed import Observed, observed
 

@@ -36,7 +36,7 @@ from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import calls_table
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.syscalls.strace import can_trace

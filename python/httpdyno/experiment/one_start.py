@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.ask import (
-    MOST_OF_LOG,
-    Question,
-    Visitor,
-    asked_requests,
-)
+from httpdyno.experiment.answer.ask import MOST_OF_LOG, Question, Visitor, asked_requests
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.look_cost import header_turns_s
@@ -27,8 +22,8 @@ from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import NotRunning, Running
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.stack.stack import Stack
 
 

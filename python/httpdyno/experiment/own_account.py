@@ -18,7 +18,7 @@ from httpdyno.experiment.own_statsd import Hearing
 from httpdyno.model import Look, OfWorkers, OwnAccount
 from httpdyno.servers.adapter import Running
 from httpdyno.servers.gunicorn.statsd import NO_STATSD, OwnStatsd
-from httpdyno.servers.status_page import StatusPage
+from httpdyno.servers.network.probe import StatusPage
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.profile.profiler import Beside, Onlooker
 from httpdyno.telemetry.status import Status, served_by_pid, status

@@ -57,9 +57,9 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.difference import difference
-from httpdyno.servers.limit_group import limited_by
+from httpdyno.servers.limits.limit_group import limited_by
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.collector import server_collectors

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from httpdyno.model import Effective, SideCommand, TrialStatus
-from httpdyno.servers.limit_group import LimitGroups
-from httpdyno.servers.status_page import StatusPage
+from httpdyno.servers.limits.limit_group import LimitGroups
+from httpdyno.servers.network.probe import StatusPage
 
 _COPYS = "c"
 """Short: paths of sockets end after 107 bytes."""

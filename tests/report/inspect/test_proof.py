@@ -14,8 +14,8 @@ from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.proof import proofs
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.stack.adapter import MemberFiles
 
 ADAPTERS = {each.name: each for each in site_adapters()}

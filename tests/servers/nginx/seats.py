@@ -15,7 +15,7 @@ from httpdyno.servers.adapter import Place
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.worker import workers
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.adapter import Insight, Launch, Said
 from httpdyno.servers.stack.text import edited_files
 

@@ -13,7 +13,7 @@ from httpdyno.servers.stack.environment import (
     own_variables,
     process_source,
 )
-from httpdyno.servers.unit import variables_of
+from httpdyno.servers.systemd import variables_of
 
 PLACE = Place(folder=Path("/place"), memory_folder=Path("/memory"))
 

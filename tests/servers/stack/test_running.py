@@ -9,7 +9,7 @@ import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.stack import adapter
 from httpdyno.servers.stack.running import Asked, Listening, MadeService, RunningStack
 

@@ -21,9 +21,8 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.names import (
     known_knobs,
     loaded_name,

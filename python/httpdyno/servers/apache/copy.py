@@ -16,14 +16,14 @@ from httpdyno.servers.apache.said import (
     with_backlog,
 )
 from httpdyno.servers.apache.setting import is_threaded, number_of
-from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.log_file import log_text
-from httpdyno.servers.network import network_of
+from httpdyno.servers.network.address import network_of
+from httpdyno.servers.network.probe import HttpStatusPage, StatusPage
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run.live_process import child_pids
 from httpdyno.servers.stack.adapter import Insight, Seat
 from httpdyno.servers.stack.listener import reached_at
 from httpdyno.servers.staging import last_lines
-from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 
 DUMP = "apache-dump.txt"
 _DUMP_BYTES = 1 << 25

@@ -61,12 +61,12 @@ from httpdyno.servers.apache.where import (
     options,
 )
 from httpdyno.servers.log_file import log_text
-from httpdyno.servers.network import network_of
+from httpdyno.servers.network.address import network_of
+from httpdyno.servers.network.probe import HttpStatusPage, StatusPage
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
 from httpdyno.servers.stack.adapter import Insight, Launch, MemberFiles, Seat, ServerAdapter
 from httpdyno.servers.staging import last_lines
-from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 
 _KIND = "apache"
 _DUMP = "dump.txt"

@@ -16,7 +16,7 @@ from httpdyno.model import Configuration, Effective, Level, ServerSpec, level_te
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.knob import VARIABLES
 from httpdyno.servers.knob_use import rendered_with_use
-from httpdyno.servers.listening import Listening, listening
+from httpdyno.servers.network.listening import Listening, listening
 from httpdyno.servers.option_words import option
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables

@@ -49,6 +49,7 @@ from httpdyno.servers.command.program import (
     version_of,
 )
 from httpdyno.servers.command.seen import CopyInsight, MadeInsight, Where, reaches
+from httpdyno.servers.discover.program import package_version, plain_member
 from httpdyno.servers.option_words import (
     is_tls_address,
     listening_address,
@@ -63,8 +64,6 @@ from httpdyno.servers.render import (
     rendered_templates,
     run_folder,
 )
-from httpdyno.servers.source.package import package_version
-from httpdyno.servers.source.program import plain_member
 from httpdyno.servers.stack.adapter import Launch, MemberFiles, Seat, ServerAdapter
 from httpdyno.servers.stack.environment import set_variables
 from httpdyno.servers.staging import clean_environment

@@ -11,7 +11,7 @@ from httpdyno.servers.command import Command
 from httpdyno.servers.command.server import command_line
 from httpdyno.servers.fragments.program import Program
 from httpdyno.servers.render import COMMAND_LINE, Variables, rendered_configuration
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.servers.staging import acting_user_name, environment, stage
 

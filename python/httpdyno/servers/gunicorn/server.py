@@ -45,14 +45,14 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.server import recognised, started_with
+from httpdyno.servers.discover.program import python_version
 from httpdyno.servers.gunicorn.config_text import Assigned, assignments
 from httpdyno.servers.gunicorn.knob import FLAGS, KNOBS, SWITCHES, flags
 from httpdyno.servers.gunicorn.overlay import GunicornInsight, hooks, overlay
 from httpdyno.servers.option_words import listening_address, option, options, with_values
-from httpdyno.servers.own_folder import write_own
 from httpdyno.servers.python_program import check_python, python_environment, python_of
 from httpdyno.servers.render import Variables, inside, render_file, render_text, run_folder
-from httpdyno.servers.source.package import python_version
+from httpdyno.servers.run.folder import write_own
 from httpdyno.servers.stack.adapter import Launch, MemberFiles, Seat, ServerAdapter
 from httpdyno.servers.stack.environment import readable_variables
 from httpdyno.servers.stack.own_folder import own_folder

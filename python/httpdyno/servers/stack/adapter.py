@@ -27,12 +27,12 @@ from httpdyno.model import (
     Survey,
 )
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
-from httpdyno.servers.seat import Said, Seat
+from httpdyno.servers.sandbox.sandbox import Said, Seat
 from httpdyno.servers.stack.tls_files import TlsFiles
 from httpdyno.servers.staging import acting_user_name
-from httpdyno.servers.status_page import StatusPage
 
 __all__ = ["Insight", "Launch", "MemberFiles", "Said", "Seat", "ServerAdapter"]
 

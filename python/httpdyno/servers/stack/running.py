@@ -22,15 +22,11 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.servers.adapter import NotRunning, Place, Running, exited_words
-from httpdyno.servers.address import held_socket, unix_address
-from httpdyno.servers.cell.refusals import Refusals
-from httpdyno.servers.limit_group import LimitGroups, hit_words
-from httpdyno.servers.limit_values import effective_limits
+from httpdyno.servers.limits.limit_group import LimitGroups, effective_limits, hit_words
 from httpdyno.servers.link import is_device, seen_file
-from httpdyno.servers.listening import listening
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.pattern import PatternError, fits
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort, held_socket, unix_address
+from httpdyno.servers.network.listening import listening
+from httpdyno.servers.network.probe import Patience, StatusPage
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import (
     Readiness,
@@ -41,13 +37,14 @@ from httpdyno.servers.ready import (
     until_next_look,
 )
 from httpdyno.servers.render import MEMORY_PLACEHOLDER, RUN_PLACEHOLDER
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
+from httpdyno.servers.sandbox.attempts import Refusals
+from httpdyno.servers.sandbox.evaluator import PatternError, fits
 from httpdyno.servers.stack.adapter import Insight
 from httpdyno.servers.stack.beside import Beside
 from httpdyno.servers.stack.listener import UNIX
 from httpdyno.servers.stack.names import SERVER, knob_name
 from httpdyno.servers.stack.seating import OpenSeat
-from httpdyno.servers.status_page import StatusPage
 
 _APPLICATION_S = 5.0
 _WORDS_LINES = 5

@@ -20,7 +20,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Companion, Configuration, KnobInfo, Peer, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.knob_use import knobs_of_limits
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import (
     COMMAND_LINE,
@@ -29,7 +29,7 @@ from httpdyno.servers.render import (
     rendered_configuration,
     rendered_limits,
 )
-from httpdyno.servers.run_folder import made, remove_place
+from httpdyno.servers.run.folder import made, remove_place
 from httpdyno.servers.stack.adapter import Launch, ServerAdapter
 from httpdyno.servers.stack.names import (
     SEPARATOR,

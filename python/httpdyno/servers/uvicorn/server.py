@@ -35,13 +35,13 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.seen import process_texts
 from httpdyno.servers.command.server import recognised, started_with
-from httpdyno.servers.listening import accepting
-from httpdyno.servers.network import network_of
+from httpdyno.servers.discover.program import python_version
+from httpdyno.servers.network.address import LOOPBACK, network_of
+from httpdyno.servers.network.listening import accepting
 from httpdyno.servers.option_words import listening_address, option
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.python_program import check_python, python_environment, python_of
-from httpdyno.servers.render import LOOPBACK, Variables, render_argument, run_folder
-from httpdyno.servers.source.package import python_version
+from httpdyno.servers.render import Variables, render_argument, run_folder
 from httpdyno.servers.stack.adapter import Insight, Launch, MemberFiles, Seat, ServerAdapter
 from httpdyno.servers.stack.environment import set_variables
 from httpdyno.servers.staging import last_lines
