@@ -24,7 +24,7 @@ from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
 from httpdyno.load.target import parse_url
 from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.report.load.headline import verdict_line
+from httpdyno.report.load.verdict import verdict_line
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.stats.histogram import can_show, quantile_s

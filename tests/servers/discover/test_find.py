@@ -39,7 +39,7 @@ MEMBER = Member(name="shop", kind="shop", main="/s/shop.conf")
 class Shop:
     """An adapter that knows programs called `shopd` and files called `shop.conf`."""
 
-    kind = "shop"
+    name = "shop"
 
     def usual(self):
         return ()

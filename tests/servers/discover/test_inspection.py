@@ -64,7 +64,7 @@ def test_a_link_that_leads_elsewhere_is_a_change(tmp_path):
 class Broken:
     """An adapter whose server's files are not understood."""
 
-    kind = "x"
+    name = "x"
 
     def read(self, member):
 
@@ -74,7 +74,7 @@ class Broken:
 class Plain:
     """An adapter that reads one file."""
 
-    kind = "x"
+    name = "x"
 
     def read(self, member):
         return MemberFiles(texts={})
