@@ -117,7 +117,7 @@ def code_study(*levels, start="function"):
         title="what habits cost",
         folder="/nowhere",
         server=ServerSpec(adapter="fragments", command=("perl", "bodies.pl")),
-        fragments=Fragments(knob="body", empty=EMPTY),
+        fragments=Fragments(command=("perl", "bodies.pl"), knob="body", empty=EMPTY),
         knobs=(Knob(name="body", start=start, levels=levels, title="what is called", why="so"),),
         workload=Workload(),
         objective=Objective(metric="cpu_s_per_call"),

@@ -5,6 +5,7 @@ import os
 
 import pytest
 from msgspec import structs
+from tests.beside import beside
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.report.sample_figures import HOST
@@ -13,7 +14,6 @@ from httpdyno.experiment.inputs import changed_names, changes_since, input_diges
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import (
-    Companion,
     FileEntry,
     PrivateNetwork,
     Replay,
@@ -96,7 +96,7 @@ def test_what_companions_read_and_inherit_is_compared_too(filed, tmp_path, monke
     monkeypatch.setenv("PROXY_KEY", "a secret")
     db = ServerSpec(adapter="command", files=(FileEntry(source="db", to="db", exclude=("*.tmp",)),))
     front = ServerSpec(adapter="command", folder="front", pass_environment=("PROXY_KEY",))
-    companions = Companion(name="db", spec=db), Companion(name="front", spec=front)
+    companions = beside(db, name="db"), beside(front, name="front")
     study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
     before = input_digests(study)
     (tmp_path / "db/left.tmp").write_text("left out")
@@ -114,7 +114,7 @@ def test_a_configuration_that_is_read_in_place_is_compared_of_a_companion_too(
 ):
     (tmp_path / "conf.py").write_text("workers = 1")
     application = ServerSpec(adapter="gunicorn", settings={"config": named})
-    companions = (Companion(name="application", spec=application),)
+    companions = (beside(application, name="application"),)
     study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
     before = input_digests(study)
     (tmp_path / "conf.py").write_text("workers = 2")
