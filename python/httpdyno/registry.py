@@ -115,7 +115,7 @@ def load_target(study: Study) -> Stack:
     if study.fragments is not None:
         return FragmentTarget(study.fragments)
     if study.site is None:
-        others = {each.name: load_adapter(each.spec.adapter) for each in study.server.companions}
+        others = {each.name: load_adapter(each.adapter) for each in study.server.companions}
         stack = TemplateStack(load_adapter(study.server.adapter), others)
         return stack if study.server.network is None else WithNetwork(stack)
     return site_server(study.site, Path(study.folder))

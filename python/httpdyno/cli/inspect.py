@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from httpdyno.advice.curve import configured_lives
-from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.census import asked, source_of
 from httpdyno.cli.console import results
@@ -27,6 +26,7 @@ from httpdyno.report.inspect.front import fronts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.shared.reference import rule_reference
 from httpdyno.servers.discover.contained import contained
 from httpdyno.servers.discover.error_log import error_logs
 from httpdyno.servers.discover.find import configured, find, running

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from httpdyno.adopt.gather import Gathered
-from httpdyno.adopt.own_server import OwnServer
+from httpdyno.adopt.discover import Gathered
+from httpdyno.adopt.memory import OwnServer
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.model import Member

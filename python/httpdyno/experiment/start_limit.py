@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.start_arm import Arm
 
 
@@ -13,7 +14,7 @@ def see_limits(arms: Iterable[Arm]) -> None:
     """
     for arm in arms:
         if arm.running is not None and (words := arm.running.limit_hit()):
-            arm.fail("infeasible", words)
+            arm.fail("infeasible", *said(words))
 
 
 def memory_limit_bytes(arms: Sequence[Arm]) -> int | None:

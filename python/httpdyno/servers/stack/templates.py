@@ -190,7 +190,7 @@ class TemplateStack(Stack):
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed for any of them."""
         of_all = [self._adapter.missing(spec)]
-        of_all += [self._companions[each.name].missing(each.spec) for each in spec.companions]
+        of_all += [self._companions[each.name].missing(each) for each in spec.companions]
         return tuple(dict.fromkeys(what for found in of_all for what in found))
 
     def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:
@@ -202,7 +202,7 @@ class TemplateStack(Stack):
         """Return the version lines of all of them, the server's first."""
         lines = [self._adapter.version(spec, study_folder)]
         lines += [
-            f"{each.name}: {self._companions[each.name].version(each.spec, study_folder)}"
+            f"{each.name}: {self._companions[each.name].version(each, study_folder)}"
             for each in (() if spec is None else spec.companions)
         ]
         return ", ".join(lines)
@@ -297,9 +297,9 @@ class TemplateStack(Stack):
         shape = shaping_knobs(spec)
         peers: dict[str, Peer] = {}
         in_order = [
-            *((each.name, self._companions[each.name], each.spec) for each in _on(there, "behind")),
+            *((each.name, self._companions[each.name], each) for each in _on(there, "behind")),
             (SERVER, self._adapter, spec),
-            *((each.name, self._companions[each.name], each.spec) for each in _on(there, "front")),
+            *((each.name, self._companions[each.name], each) for each in _on(there, "front")),
         ]
         for name, adapter, own in in_order:
             whose = "" if name == SERVER else name
