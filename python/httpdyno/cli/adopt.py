@@ -16,6 +16,7 @@ from httpdyno.adopt.behind import Behind
 from httpdyno.adopt.gather import Gathered, gather, gather_running
 from httpdyno.adopt.listening import front_at, named_listener, with_listener
 from httpdyno.adopt.offer import offered
+from httpdyno.adopt.own_server import own_servers
 from httpdyno.adopt.propose import Wanted
 from httpdyno.cli.adopt_told import (
     adopted_json,
@@ -25,14 +26,13 @@ from httpdyno.cli.adopt_told import (
     tell_found,
 )
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
-from httpdyno.cli.load.request import header_of
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
+from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
@@ -272,7 +272,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget, "--budget"),
         before=before,
         wanted=wanted,
-        own=own_servers(gathered, [*named, *behind.found], machine),
+        own=own_servers(gathered, [*named, *behind.found], machine, tell),
         asks_running=ask_running,
     )
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)

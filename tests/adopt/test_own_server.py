@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.cli.own_server import served_by
+from httpdyno.adopt.own_server import served_by
 from httpdyno.model import Member
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.process import ProcessFacts
