@@ -35,7 +35,7 @@ from httpdyno.model import Configuration, RequestSpec, ServerSpec, Site, Workloa
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Snapshot

@@ -26,7 +26,7 @@ from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehea
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.probe import HUNG_UP, NO_HTTP
+from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.servers.site.snapshot import Found, load_snapshot

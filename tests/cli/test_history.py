@@ -14,7 +14,7 @@ from httpdyno.cli.app import run
 from httpdyno.host.foreign_text import kept_text
 from httpdyno.model import Configuration
 from httpdyno.store import Store
-from httpdyno.store.location import store_location
+from httpdyno.store.database import store_location
 
 
 @pytest.fixture

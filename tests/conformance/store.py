@@ -24,7 +24,7 @@ from tests.conformance.store_under_way import UnderWayConformance
 from httpdyno.errors import StoreError
 from httpdyno.model import Configuration, LoadOutcome, RequestSpec, Step
 from httpdyno.store import Store
-from httpdyno.store.protocol import StudyStore
+from httpdyno.store.run_store import StudyStore
 
 
 class StudyStoreConformance:

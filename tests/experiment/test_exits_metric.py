@@ -29,7 +29,7 @@ from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 from httpdyno.telemetry.exit_watch import ExitTally, ExitWatch
 
 EXITS = "exits_per_request"

@@ -10,7 +10,7 @@ from tests.experiment.code import EMPTY, EMPTY_NS, FakeProgram
 
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.fragment_start import FragmentStart, Seat
-from httpdyno.metrics.call_figures import CallTotals, said_apart
+from httpdyno.metrics.totals import CallTotals, said_apart
 from httpdyno.model import Configuration, WindowRecord
 from httpdyno.servers.adapter import NotRunning
 

@@ -44,8 +44,8 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.model.header_words import words_together
-from httpdyno.servers.port import HeldPort
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.servers.network.address import HeldPort
+from httpdyno.store.query import from_text, to_text
 
 PLACE = Place(0, 0)
 OWN, NEW = RequestSpec(path="/own?user={user}"), RequestSpec(path="/new?visit={random}")

@@ -22,7 +22,7 @@ from httpdyno.model import (
     Template,
     Workload,
 )
-from httpdyno.servers.own_network import opened
+from httpdyno.servers.own_network import network
 
 READ = {
     "study.toml": "a study",
@@ -153,7 +153,7 @@ def test_an_inherited_variable_is_named_by_its_name_alone(filed, monkeypatch):
 def test_what_a_network_of_its_own_has_of_the_machine_is_compared(filed, tmp_path, monkeypatch):
     """But not where the machine looks names up, which is another place in there."""
     here = tmp_path / "nsswitch.conf"
-    monkeypatch.setattr(opened, "SERVICES", str(here))
+    monkeypatch.setattr(network, "SERVICES", str(here))
     study = structs.replace(filed, server=structs.replace(filed.server, network=PrivateNetwork()))
     none = input_digests(study)
     here.write_text("passwd: files\nhosts: files dns\n")

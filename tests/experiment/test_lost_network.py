@@ -21,7 +21,7 @@ from httpdyno.experiment.start_arm import Arm, see_networks
 from httpdyno.experiment.usable_start import disturbance, start_trouble
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.model import Effective, Knob, Workload
-from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.servers.sandbox.available import cell_complaint
 
 LOST = "the resolver of its network ended with signal 9"
 SLOW = CycleMoments(n=8, sum_s=200.0, sum_s2=5000.0)

@@ -12,7 +12,7 @@ from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import log_ratios, ratio_intervals
 from httpdyno.model import Objective, StartRecord
 from httpdyno.stats.sequence import ratio_interval
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 
 def coming_up(number, *came_up_s):

@@ -12,8 +12,8 @@ from tests.namespace import may_make_networks, serving_elsewhere
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration, Effective, RequestSpec
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort
+from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.ready import await_answer
 
 FRONT = """

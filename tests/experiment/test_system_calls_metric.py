@@ -20,7 +20,7 @@ from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.model.system_calls import calls_together
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 CALLS, OPENS = "calls_per_request", "calls_per_request of open"
 

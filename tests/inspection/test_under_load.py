@@ -15,7 +15,7 @@ from httpdyno.errors import TargetError
 from httpdyno.inspection import under_load
 from httpdyno.inspection.server import LoadAsked
 from httpdyno.inspection.under_load import _table, looked_under_load
-from httpdyno.servers.probe import Answer
+from httpdyno.servers.network.probe import Answer
 from httpdyno.telemetry.observed import BY_STATUS, Reading, UnderLoad
 from httpdyno.telemetry.pool import AVAILABLE, MemoryBound
 

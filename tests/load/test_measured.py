@@ -12,7 +12,7 @@ from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Constant, LiveLoad, Measurement, RequestSpec, SlowUsers, Workload
 from httpdyno.stats.histogram import count, merge
-from httpdyno.store.payload import to_text
+from httpdyno.store.query import to_text
 
 N = 60
 PHASES = ("client_queue", "connect", "tls", "first_byte", "transfer")

@@ -14,7 +14,7 @@ from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.servers import process as server_process
-from httpdyno.servers.control_group import parent_group
+from httpdyno.servers.limits.control_group import parent_group
 from httpdyno.study.file import load_study
 
 MODULES = Path("/usr/lib/apache2/modules")

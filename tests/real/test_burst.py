@@ -15,8 +15,8 @@ from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
 from httpdyno.model import Effective, Workload
 from httpdyno.registry import load_target
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.site.running import SiteRunning
 
 pytestmark = [

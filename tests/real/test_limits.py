@@ -11,7 +11,7 @@ from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
 from httpdyno.registry import load_adapter, load_target
-from httpdyno.servers.control_group import limit_parents
+from httpdyno.servers.limits.control_group import limit_parents
 from httpdyno.study.file import load_study
 
 _WHY_NOT = limit_parents(frozenset({"memory", "cpu"}))

@@ -24,7 +24,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.stats.knee import knee_rule
+from httpdyno.stats.verdict import knee_rule
 
 STEPS: tuple[tuple[float, Verdict, str, float, float | None], ...] = (
     (2.431, "better", "the whole interval is above 1", 0.031, None),

@@ -5,7 +5,7 @@ from tests.report import sample
 from tests.report.sample_figures import interval
 
 from httpdyno.model import Outcome
-from httpdyno.stats.knee import knee_rule
+from httpdyno.stats.verdict import knee_rule
 
 
 def memory_sweep() -> Outcome:

@@ -18,7 +18,7 @@ from httpdyno.model import (
     Site,
     Step,
 )
-from httpdyno.stats.knee import choice_rule
+from httpdyno.stats.verdict import choice_rule
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:

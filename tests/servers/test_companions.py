@@ -30,9 +30,8 @@ from httpdyno.servers.companions.names import (
 )
 from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.companions.server import WithCompanions
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
 
 SCRIPT = """
 import http.server, json, sys, urllib.request

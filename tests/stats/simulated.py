@@ -13,8 +13,8 @@ from statistics import NormalDist
 import numpy as np
 
 from httpdyno.model import Batches, HistogramData
+from httpdyno.stats.estimate import IntervalSeries, interval_series
 from httpdyno.stats.estimation import Estimate
-from httpdyno.stats.interval_series import IntervalSeries, interval_series
 from httpdyno.stats.summary import Summary, summarise
 
 INTERVAL_S = 0.01

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.stats.simulated import histogram
 
 from httpdyno.model import HistogramData
-from httpdyno.stats.censoring import could_move, highest_quantile_s
-from httpdyno.stats.histogram import quantile_s
+from httpdyno.stats.histogram import could_move, highest_quantile_s, quantile_s
 
 # Far enough apart that no two share a bucket, even a coarse one.
 times_s = st.lists(st.integers(1, 200).map(lambda k: 0.001 * 1.05**k), min_size=1, max_size=80)

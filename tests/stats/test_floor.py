@@ -3,8 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from httpdyno.stats.floor import is_clear
-from httpdyno.stats.sequence import ratio_interval
+from httpdyno.stats.sequence import is_clear, ratio_interval
 
 N_SEQUENCES, LONGEST, FEWEST = 400, 20, 6
 

@@ -3,7 +3,7 @@ import pytest
 from tests.stats.simulated import batches, exponential, histogram, poisson_run
 
 from httpdyno.model import Batches, HistogramData
-from httpdyno.stats.interval_series import interval_series
+from httpdyno.stats.estimate import interval_series
 
 FAST = HistogramData(bounds_ns=(10, 20), counts=(1, 2), sum_s=4e-8, max_s=2e-8)
 SLOW = HistogramData(bounds_ns=(20, 900), counts=(3, 1), sum_s=9e-7, max_s=9e-7)

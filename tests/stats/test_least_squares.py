@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from httpdyno.stats.least_squares import fit_line, student_t
+from httpdyno.stats.fit import fit_line, student_t
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 8, 9, 30, 101])

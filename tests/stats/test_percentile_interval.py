@@ -19,9 +19,9 @@ from tests.stats.simulated import (
     wandering_truth,
 )
 
-from httpdyno.stats.estimation import lower_edge_ns, percentile_name
-from httpdyno.stats.histogram import MIN_TAIL_COUNT
-from httpdyno.stats.percentile_interval import percentile
+from httpdyno.stats.estimate import percentile
+from httpdyno.stats.estimation import percentile_name
+from httpdyno.stats.histogram import MIN_TAIL_COUNT, lower_edge_ns
 
 N_RUNS = 120
 WANDERING = {"median_s": 0.01, "sigma": 0.4}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from httpdyno.stats.saturation import fit_saturation
+from httpdyno.stats.fit import fit_saturation
 
 COUNTS = np.array([0, 10, 25, 50, 100, 150, 300, 525, 1000.0])
 

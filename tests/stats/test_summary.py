@@ -24,7 +24,7 @@ from tests.stats.simulated import (
 )
 
 from httpdyno.model import Batches, HistogramData
-from httpdyno.stats.analysis import from_intervals
+from httpdyno.stats.estimate import from_intervals
 from httpdyno.stats.estimation import Estimate
 from httpdyno.stats.histogram import merge
 from httpdyno.stats.summary import QUANTILES, Summary, summarise

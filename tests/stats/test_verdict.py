@@ -3,11 +3,11 @@ import math
 import pytest
 
 from httpdyno.model import Level, RatioInterval
-from httpdyno.stats.knee import knee
 from httpdyno.stats.verdict import (
     distance_to_border,
     distance_to_decision,
     holds_border,
+    knee,
     verdict,
 )
 

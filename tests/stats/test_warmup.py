@@ -15,9 +15,7 @@ from tests.stats.simulated import (
     warming_speed,
 )
 
-from httpdyno.stats.estimate import throughput
-from httpdyno.stats.interval_series import IntervalSeries
-from httpdyno.stats.warmup import MAX_CUT_RATIO, warm_up
+from httpdyno.stats.estimate import MAX_CUT_RATIO, IntervalSeries, throughput, warm_up
 
 N = round(RUN_S / INTERVAL_S)
 N_RUNS = 200

@@ -9,7 +9,7 @@ from httpdyno.model import LoadOutcome, Replay, ReplayedLog, TlsSpec
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.text import load_text
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 
 def replayed() -> LoadOutcome:

@@ -5,7 +5,7 @@ import pytest
 from httpdyno.errors import StoreError
 from httpdyno.host.own_files import data_folder
 from httpdyno.store import database
-from httpdyno.store.location import Location, store_location
+from httpdyno.store.database import Location, store_location
 
 
 @pytest.mark.parametrize(

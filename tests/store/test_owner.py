@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from httpdyno.host import process_identity
 from httpdyno.host.process_identity import ProcessIdentity
-from httpdyno.store.owner import may_be_at_it, refusal
+from httpdyno.store.run_store import may_be_at_it, refusal
 
 ME = ProcessIdentity.me()
 

@@ -11,7 +11,7 @@ from httpdyno.model import (
     RatioInterval,
     SecondClaim,
 )
-from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import from_text, to_text
 
 
 def test_a_bound_that_is_open_comes_back_as_infinity():

@@ -31,7 +31,7 @@ from httpdyno.model import (
     Telemetry,
 )
 from httpdyno.store import Store, database
-from httpdyno.store.payload import from_text
+from httpdyno.store.query import from_text
 from httpdyno.store.schema import HEAD, starts
 
 SERVERS = StartServers(roots=((), (RootProcess(pid=812, start_ticks=99),)))

@@ -11,13 +11,12 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Backend, Member
-from httpdyno.servers.source.behind import named
-from httpdyno.servers.source.contained import bounded, foreseen
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import listening_at
-from httpdyno.servers.source.machine import Machine
-from httpdyno.servers.source.program import as_command
-from httpdyno.servers.unit import service_at
+from httpdyno.servers.discover.contained import bounded, foreseen
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import listening_at, named
+from httpdyno.servers.discover.machine import Machine
+from httpdyno.servers.discover.program import as_command
+from httpdyno.servers.systemd import service_at
 
 Listening = Callable[[str, str], Member | str]
 """Address of a backend, and the user whose word that is → the member that listens there; else why

@@ -14,15 +14,15 @@ from httpdyno.adopt.behind import Listening, nobody
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Backend, Listener, Member
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.address import place_of
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.discover.contained import bounded, foreseen
+from httpdyno.servers.network.address import place_of
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.adapter import Seat, SiteAdapter
 from httpdyno.servers.site.member_user import as_own_user
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.site.stand_in import StandIns, stand_ins
-from httpdyno.servers.source.contained import bounded, foreseen
 
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")

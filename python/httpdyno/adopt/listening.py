@@ -13,18 +13,18 @@ from msgspec import structs
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import ChangeSet, Configuration, Listener, Member, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning, exited_words
-from httpdyno.servers.address import unix_address
-from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.command.site import WAY_OUT
+from httpdyno.servers.network.address import unix_address
+from httpdyno.servers.network.listening import ListeningSocket, listening_sockets
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.beside import Beside, copy_environment, copy_variables
 from httpdyno.servers.site.listener import UNIX, loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE
 from httpdyno.servers.site.snapshot import Found
-from httpdyno.servers.source.listening import ListeningSocket, listening_sockets
 
 _SETTLE_S = 0.3
 """A program that opens one port may open another one right after."""

@@ -11,12 +11,12 @@ from httpdyno.advice.rules.facts import Facts
 from httpdyno.inspection.server import surroundings_of
 from httpdyno.model import Listener, Member
 from httpdyno.report.inspect.facts import facts_of
+from httpdyno.servers.discover.find import Found, running
+from httpdyno.servers.discover.inspection import Inspected, changed_files
+from httpdyno.servers.discover.machine import Machine
+from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.site.listener import UNIX, reached_at
 from httpdyno.servers.site.snapshot import Found as SiteFound
-from httpdyno.servers.source.find import Found, running
-from httpdyno.servers.source.inspection import Inspected, changed_files
-from httpdyno.servers.source.listening import ListeningSocket
-from httpdyno.servers.source.machine import Machine
 from httpdyno.telemetry.observed import Observed, observed
 from httpdyno.telemetry.pool import CONTROL_GROUP
 from httpdyno.telemetry.worker import Sample

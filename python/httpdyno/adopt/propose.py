@@ -24,6 +24,7 @@ from httpdyno.advice.rules.declaration import Finding, findings_of
 from httpdyno.advice.rules.facts import Facts, configured
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
+from httpdyno.reason import because
 from httpdyno.servers.apache_site.survey import is_whole
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.site.knob_name import knob_name
@@ -33,9 +34,6 @@ from httpdyno.study.server import whole_name
 
 _ASKED = 0.45
 """What somebody named comes after what a rule has a reason for."""
-
-
-_UNUSED = "no request of the study reaches it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,7 +107,7 @@ def propose(  # noqa: PLR0913 - what is known of a site and wanted of it
         for name, each in within_room(looked_at, reasons).items():
             whole = knob_name(member.name, name)
             of_nobody = name.partition("@")[2] in unused[member.name]
-            blocked = each.blocked or (_UNUSED if of_nobody else "")
+            blocked = each.blocked or (because("advice.unreached") if of_nobody else None)
             proposed[whole] = structs.replace(each, name=whole, blocked=blocked)
     proposed |= asked
     kept = [each for name, each in proposed.items() if name not in left_out]
@@ -197,5 +195,5 @@ def _asked(name: str, levels: tuple[Level, ...], info: KnobInfo, kind: str) -> K
             f"`{name}` is {level_text(start)} already", hint="name a level that differs"
         )
     return KnobProposal(
-        name=name, start=start, levels=others, why="asked for by name", prior=_ASKED
+        name=name, start=start, levels=others, why=because("advice.asked_for"), prior=_ASKED
     )

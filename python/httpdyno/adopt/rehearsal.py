@@ -20,9 +20,9 @@ from httpdyno.experiment.answer.coding import decoded
 from httpdyno.experiment.answer.rehearsed import Asked
 from httpdyno.model import Burst, Configuration, Record, ServerSpec, Workload
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.cell.attempts import Attempts
-from httpdyno.servers.probe import HUNG_UP, NO_HTTP
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.attempts import Attempts
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.site.server import SiteServer

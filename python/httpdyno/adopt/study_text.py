@@ -8,6 +8,7 @@ from itertools import chain
 from httpdyno.adopt.toml_text import comment, toml_lines, toml_value
 from httpdyno.advice.proposal import KnobProposal, Proposals
 from httpdyno.model import KnobInfo, Member, RequestSpec, SideCommand, Site
+from httpdyno.report.shared import message
 
 _OBJECTIVE = [
     "[objective]",
@@ -104,10 +105,11 @@ class StudyText:
             "name": proposal.name,
             "start": proposal.start,
             "levels": proposal.levels,
-            "why": proposal.why,
+            "why": message.text(proposal.why) if proposal.why else "",
         }
-        memory = proposal.memory if proposal.memory != proposal.blocked else ""
-        return [*_remarks(info), *comment(memory), "[[knobs]]", *toml_lines(keys)]
+        is_said = proposal.memory is not None and proposal.memory != proposal.blocked
+        memory = comment(message.text(proposal.memory)) if is_said and proposal.memory else []
+        return [*_remarks(info), *memory, "[[knobs]]", *toml_lines(keys)]
 
     def _listed(self) -> list[list[str]]:
         if not self.proposals.listed:
@@ -118,7 +120,7 @@ class StudyText:
             lines = self._knob(each)
             blocks.append(
                 [
-                    *comment(each.blocked),
+                    *(comment(message.text(each.blocked)) if each.blocked else []),
                     *(line if line.startswith("#") else f"# {line}" for line in lines),
                 ]
             )

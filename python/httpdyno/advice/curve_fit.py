@@ -20,9 +20,15 @@ from httpdyno.advice.curve import (
 from httpdyno.errors import UsageError
 from httpdyno.model import Knob, PoolCurve, PoolLine, Respawn, SweepPoint, Workload
 from httpdyno.stats.dependence import Floats
-from httpdyno.stats.late_slope import LEAST_SERIES, LateSlope, late_slope, over_series
-from httpdyno.stats.least_squares import LineFit, fit_line
-from httpdyno.stats.saturation import fit_saturation
+from httpdyno.stats.fit import (
+    LEAST_SERIES,
+    LateSlope,
+    LineFit,
+    fit_line,
+    fit_saturation,
+    late_slope,
+    over_series,
+)
 from httpdyno.units import format_bytes, format_duration, format_percent
 
 # A pool's size by the number of its workers, and what the length of their lives costs. Pure.

@@ -175,7 +175,7 @@ def _first_of(ratios: Sequence[tuple[str, float | None]]) -> str | None:
 
 # A pool's memory at several ages, and how many of its workers would fit at each; pure.
 #
-# That number is the memory bound's own (`telemetry/memory_bound.py`): by the largest worker, since
+# That number is the memory bound's own (`telemetry/pool.py`): by the largest worker, since
 # as many as the mean would allow need not fit.
 
 ROOM_BYTES = float(1 << 30)

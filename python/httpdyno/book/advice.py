@@ -19,9 +19,9 @@ from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict
 from httpdyno.registry import load_target
 from httpdyno.report.study.verdict_text import decider, deciding, evidence_text, verdict_badge
-from httpdyno.servers.limit_group import limits_complaint
+from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.store import Store
-from httpdyno.store.location import store_location
+from httpdyno.store.database import store_location
 
 
 class Advice(Record, frozen=True):

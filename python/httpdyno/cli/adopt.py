@@ -18,13 +18,7 @@ from httpdyno.adopt.listening import front_at, named_listener, with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.own_server import own_servers
 from httpdyno.adopt.propose import Wanted
-from httpdyno.cli.adopt_told import (
-    adopted_json,
-    plan_json,
-    show_adopted,
-    show_plan,
-    tell_found,
-)
+from httpdyno.cli.adopt_told import adopted_json, plan_json, show_adopted, show_plan, tell_found
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
@@ -35,14 +29,14 @@ from httpdyno.experiment.machine_room import machine_room
 from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
+from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
+from httpdyno.servers.discover.machine import Machine, this_machine
+from httpdyno.servers.discover.program import as_command
+from httpdyno.servers.discover.source import AddressSource, parse_source
 from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import Found as Read
-from httpdyno.servers.source.find import Found, find, of_this_machine, sole
-from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.program import as_command
-from httpdyno.servers.source.words import AddressSource, parse_source
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:

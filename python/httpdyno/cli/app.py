@@ -187,7 +187,7 @@ def _is_named(arguments: Sequence[str]) -> bool:
 
 def _reap() -> None:
     """End what a killed httpdyno left behind, and say so."""
-    from httpdyno.servers.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
+    from httpdyno.servers.run.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
 
     try:
         lines = reap_leftovers()
@@ -199,7 +199,7 @@ def _reap() -> None:
 
 def _log_doubts() -> None:
     """Log which folders were not cleaned up, since nobody can say whether their owners live."""
-    from httpdyno.servers.leftovers import doubtful_folders  # noqa: PLC0415 - not for help
+    from httpdyno.servers.run.leftovers import doubtful_folders  # noqa: PLC0415 - not for help
 
     if folders := doubtful_folders():
         told = "; ".join(f"`{folder}`: {doubt}" for folder, doubt in folders.items())

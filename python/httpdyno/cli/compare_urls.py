@@ -32,7 +32,7 @@ from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url
 from httpdyno.model import Closed, Constant, RequestSpec, TlsSpec, Workload
 from httpdyno.registry import site_adapters
 from httpdyno.report.turns.words import headline
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.discover.machine import this_machine
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s, format_duration, rate_per_s
 

@@ -16,7 +16,7 @@ from httpdyno.inspection.server import LoadAsked, listening_at, page_of, with_st
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.telemetry.syscalls.strace import N_REQUESTS
 
 if TYPE_CHECKING:

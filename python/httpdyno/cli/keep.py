@@ -7,7 +7,7 @@ from httpdyno.cli.waiting import content, waiting
 from httpdyno.errors import StoreError
 from httpdyno.model import LoadOutcome, RunSummary
 from httpdyno.store import Store
-from httpdyno.store.payload import from_text
+from httpdyno.store.query import from_text
 
 MOST_RUNS = 100
 """That are listed where nobody asks for more: each is read from what it found."""

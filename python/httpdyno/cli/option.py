@@ -69,7 +69,7 @@ def stored_ids(incomplete: str) -> list[tuple[str, str]]:
     from httpdyno.cli.keep import newest_runs  # noqa: PLC0415 - not for help
     from httpdyno.errors import HttpdynoError  # noqa: PLC0415 - not for help
     from httpdyno.store import Store  # noqa: PLC0415 - not for help
-    from httpdyno.store.location import store_location  # noqa: PLC0415 - not for help
+    from httpdyno.store.database import store_location  # noqa: PLC0415 - not for help
 
     try:
         file = store_location().file

@@ -19,7 +19,7 @@ from httpdyno.experiment.machine_card import taken_in_boot
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.store import Store
 
 

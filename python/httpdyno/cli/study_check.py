@@ -37,7 +37,7 @@ from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import calls_table
 from httpdyno.servers.adapter import ServerAdapter
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.syscalls.strace import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess

@@ -9,7 +9,7 @@ from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.phrase import beside_text
 from httpdyno.report.watch.view import View
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.watched import Watched, Watcher, first_look, next_look
 from httpdyno.units import format_guess
 

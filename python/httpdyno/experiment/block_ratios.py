@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 
-from httpdyno.metrics.call_figures import are_calls, batch_cpu_s
-from httpdyno.metrics.totals import arm_windows
+from httpdyno.metrics.totals import are_calls, arm_windows, batch_cpu_s
 from httpdyno.model import StartRecord, WindowRecord
 
 

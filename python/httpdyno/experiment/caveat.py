@@ -14,7 +14,7 @@ from msgspec import structs
 from httpdyno.experiment.call_count import few_answers
 from httpdyno.experiment.doubt import Doubt, little_doubt
 from httpdyno.experiment.memory_shortage import is_short, lack_text, pages_read, wait_ratio
-from httpdyno.metrics.call_figures import SAID_APART, said_apart
+from httpdyno.metrics.totals import SAID_APART, said_apart
 from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
 from httpdyno.units import format_duration, format_percent
 

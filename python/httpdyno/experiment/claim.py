@@ -28,8 +28,8 @@ from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.usable_start import failing_words, forbidden_words
 from httpdyno.metrics import named
+from httpdyno.metrics.metric import lost_between_looks, width_words
 from httpdyno.metrics.totals import arm_windows
-from httpdyno.metrics.width import lost_between_looks, width_words
 from httpdyno.model import (
     Comparison,
     Configuration,

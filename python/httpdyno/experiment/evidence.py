@@ -15,10 +15,9 @@ from httpdyno.experiment.doubt import doubt_about, with_slack
 from httpdyno.experiment.phase_figures import phase_figures, start_latencies
 from httpdyno.experiment.workers_of_starts import mean_counts, workers_of_starts
 from httpdyno.metrics import METRICS, Metric, named, of_ratio
-from httpdyno.metrics.call_figures import is_above_floor
+from httpdyno.metrics.metric import lost_between_looks
 from httpdyno.metrics.table import of_request
-from httpdyno.metrics.totals import QUANTILES, ArmTotals, arm_totals, arm_windows
-from httpdyno.metrics.width import lost_between_looks
+from httpdyno.metrics.totals import QUANTILES, ArmTotals, arm_totals, arm_windows, is_above_floor
 from httpdyno.model import (
     ArmSummary,
     Configuration,

@@ -24,7 +24,7 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.fragments import FragmentTarget, Program
-from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.kernel import steal_s
 

@@ -34,7 +34,7 @@ from httpdyno.model import (
 )
 from httpdyno.model.workload import at_rate
 from httpdyno.servers.adapter import Running
-from httpdyno.servers.address import connected, host_header
+from httpdyno.servers.network.address import connected, host_header
 
 N_ANSWERS = 200
 """Of a server in one start; enough of them come together over the starts of a run."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from httpdyno.host.foreign_files import folders_below, opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import HostFacts, Plan, Replay, Study
-from httpdyno.servers.own_network.opened import SERVICES, services_here
-from httpdyno.servers.root_folder import MEMORY_VARIABLE, ROOT_VARIABLE
+from httpdyno.servers.own_network.network import SERVICES, services_here
+from httpdyno.servers.run.root import MEMORY_VARIABLE, ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
 
 _CHUNK_BYTES = 1 << 20

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from httpdyno.experiment.evidence import carries, has_figures, smallest_count
 from httpdyno.metrics import Metric, named
-from httpdyno.metrics.call_figures import floor_doubt
-from httpdyno.metrics.totals import arm_totals
+from httpdyno.metrics.totals import arm_totals, floor_doubt
 from httpdyno.model import StartRecord
 from httpdyno.units import format_duration
 

@@ -11,7 +11,7 @@ from httpdyno.experiment.method import method_of
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
-from httpdyno.store.protocol import StudyStore
+from httpdyno.store.run_store import StudyStore
 
 
 def run_plan(  # noqa: PLR0913 - effects in, each by its name

@@ -49,24 +49,12 @@ from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.host.interruption import cleaning
 from httpdyno.load.plan import CorePlan, own_core_plan, suited_threads
 from httpdyno.metrics import named, sources
-from httpdyno.model import (
-    Configuration,
-    HostFacts,
-    StartRecord,
-    Study,
-    WindowRecord,
-)
-from httpdyno.servers.adapter import (
-    NotRunning,
-    Running,
-    ServerAdapter,
-    lookups_of,
-    network_trouble,
-)
+from httpdyno.model import Configuration, HostFacts, StartRecord, Study, WindowRecord
+from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter, lookups_of, network_trouble
 from httpdyno.servers.difference import difference
-from httpdyno.servers.limit_group import limited_by
+from httpdyno.servers.limits.limit_group import limited_by
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts

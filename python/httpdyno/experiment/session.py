@@ -20,7 +20,7 @@ from httpdyno.experiment.short_budget import CLOSING_RATIO, WINDOWS_RATIO, start
 from httpdyno.experiment.start_servers import keeping_servers
 from httpdyno.experiment.usable_start import are_too_many, disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
-from httpdyno.store.protocol import StudyStore
+from httpdyno.store.run_store import StudyStore
 
 CALIBRATION_INDEX = 0
 """The calibration's number. Comparisons have the numbers from 1 on, as they are begun."""

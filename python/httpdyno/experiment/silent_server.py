@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from httpdyno.model import Measurement, RequestSpec, TrialStatus
 from httpdyno.servers.adapter import Running
-from httpdyno.servers.live_process import children_of
+from httpdyno.servers.run.live_process import children_of
 
 _TIMEOUTS = ("timeout", "connect_timeout")
 

@@ -9,7 +9,7 @@ from httpdyno.experiment.silent_server import crash_words
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
 from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble, tried_by
 from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd, own_statsd
-from httpdyno.servers.live_process import children_of
+from httpdyno.servers.run.live_process import children_of
 from httpdyno.telemetry.log import LogTail
 from httpdyno.units import format_duration
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from httpdyno.experiment.start_arm import Arm
 from httpdyno.servers.adapter import Limited, Running
-from httpdyno.servers.limit_group import LimitGroups
+from httpdyno.servers.limits.limit_group import LimitGroups
 
 
 def limits_of(running: Running) -> tuple[LimitGroups, ...]:

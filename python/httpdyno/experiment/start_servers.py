@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from httpdyno.model import RootProcess, StartServers
-from httpdyno.servers.live_process import process_info
-from httpdyno.store.protocol import StudyStore
+from httpdyno.servers.run.live_process import process_info
+from httpdyno.store.run_store import StudyStore
 
 
 def keeping_servers(

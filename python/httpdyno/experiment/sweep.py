@@ -51,8 +51,8 @@ from httpdyno.model import (
     is_of_words,
     level_text,
 )
-from httpdyno.stats.knee import choice, choice_rule, knee, knee_rule
 from httpdyno.stats.sequence import mean_interval, ratio_interval
+from httpdyno.stats.verdict import choice, choice_rule, knee, knee_rule
 from httpdyno.units import format_duration, format_guess
 
 SHARE = 0.8

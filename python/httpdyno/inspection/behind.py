@@ -11,12 +11,10 @@ from httpdyno.experiment.running_look import MoreLoad, doubt_of, seen_under
 from httpdyno.experiment.turns import TurnsPlan
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Behind, LoadOutcome, TurnsOutcome
-from httpdyno.servers.source.answering import answering
-from httpdyno.servers.source.behind import behind
-from httpdyno.servers.source.find import Found, find
-from httpdyno.servers.source.inspection import looked_at
-from httpdyno.servers.source.machine import Machine
-from httpdyno.servers.source.words import ProcessSource
+from httpdyno.servers.discover.find import Found, find
+from httpdyno.servers.discover.inspection import answering, behind, looked_at
+from httpdyno.servers.discover.machine import Machine
+from httpdyno.servers.discover.source import ProcessSource
 
 MachineNow = Callable[[], Machine]
 """Looks at this machine anew: what a `Machine` has seen it keeps."""

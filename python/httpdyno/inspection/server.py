@@ -26,14 +26,20 @@ from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.apache_site.perl import perl_files
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.source.behind import named
-from httpdyno.servers.source.contained import contained
-from httpdyno.servers.source.find import Found, configured, find, running
-from httpdyno.servers.source.inspection import Inspected, looked_at, name_of, serving, with_backends
-from httpdyno.servers.source.machine import Machine
-from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.servers.source.words import Source, parse_source
+from httpdyno.servers.discover.contained import contained
+from httpdyno.servers.discover.find import Found, configured, find, running
+from httpdyno.servers.discover.inspection import (
+    Inspected,
+    looked_at,
+    name_of,
+    named,
+    serving,
+    with_backends,
+)
+from httpdyno.servers.discover.machine import Machine
+from httpdyno.servers.discover.process import ProcessFacts
+from httpdyno.servers.discover.source import Source, parse_source
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.telemetry.host import filesystems
 from httpdyno.telemetry.observed import observed
 from httpdyno.telemetry.syscalls.strace import census_of

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from httpdyno.advice.rules.facts import KeptWorkers
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.load.target import Target, is_loopback, parse_url, resolve
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import Answer, ask
+from httpdyno.servers.network.probe import Answer, Patience, ask
 from httpdyno.telemetry.status import IDLE, KEPT, PAGES, Status, scoreboard, served_by_pid, status
 
 _MOST_BYTES = 1 << 20

@@ -36,10 +36,9 @@ from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.page import Page
 from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import oxford
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.source.error_log import error_logs
-from httpdyno.servers.source.words import run_named
+from httpdyno.servers.discover.error_log import error_logs
+from httpdyno.servers.discover.source import run_named
+from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.store import Store
 from httpdyno.telemetry.log import LogTail

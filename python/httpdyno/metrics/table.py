@@ -9,16 +9,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from httpdyno.metrics.metric import Metric, Needs, Source
-from httpdyno.metrics.totals import QUANTILES, ArmTotals
-from httpdyno.metrics.zero import (
+from httpdyno.metrics.metric import (
     Counted,
+    Metric,
+    Needs,
+    Source,
     Unanswered,
     ZeroWords,
     nobody_counted,
     taken,
     too_soon,
 )
+from httpdyno.metrics.totals import QUANTILES, ArmTotals
 from httpdyno.model import StartRecord
 from httpdyno.model.header_words import is_word
 from httpdyno.model.measurement import times_of_request

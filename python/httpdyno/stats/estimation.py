@@ -71,16 +71,6 @@ def percentile_name(q: float) -> str:
     return f"p{round(100 * q, 6):g}"
 
 
-def lower_edge_ns(bound_ns: int, *, is_coarse: bool) -> int:
-    """Return where the bucket with that upper bound begins.
-
-    Buckets are those of HdrHistogram with three significant digits (coarse: two): 1024 (128) for
-    each power of two.
-    """
-    bits = 8 if is_coarse else 11
-    return bound_ns + 1 - (1 << max(0, bound_ns.bit_length() - bits))
-
-
 def too_few(name: str, n: int, what: str) -> str:
     """Return why a mean of so many has no interval."""
     return f"an interval of {name} takes {MIN_REQUESTS} {what}, there were {n}"

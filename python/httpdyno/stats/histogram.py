@@ -2,10 +2,14 @@
 
 Buckets come from one fixed log-linear grid, so distributions merge exactly: percentiles are
 taken from merged counts and never averaged.
+
+A request that timed out, was never answered or never sent is in the distribution at the age at
+which it was given up: it would have taken at least that long. A figure that could be larger if
+such requests had taken longer is a lower bound ("≥").
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from itertools import accumulate
@@ -93,3 +97,41 @@ def is_median_between(data: HistogramData) -> bool:
 def can_show(data: HistogramData, q: float) -> bool:
     """Tell whether the sample is large enough to carry that percentile."""
     return round(count(data) * min(q, 1 - q), 6) >= MIN_TAIL_COUNT
+
+
+def lower_edge_ns(bound_ns: int, *, is_coarse: bool) -> int:
+    """Return where the bucket with that upper bound begins.
+
+    Buckets are those of HdrHistogram with three significant digits (coarse: two): 1024 (128) for
+    each power of two.
+    """
+    bits = 8 if is_coarse else 11
+    return bound_ns + 1 - (1 << max(0, bound_ns.bit_length() - bits))
+
+
+def highest_quantile_s(latency: HistogramData, censored: HistogramData, q: float) -> float:
+    """Return the quantile if no censored request had ever ended; infinite beyond the others.
+
+    Args:
+        latency: All requests, the censored ones at their age.
+        censored: Those of them that never ended, by age; its buckets may be coarser.
+        q: In [0, 1].
+    """
+    if count(latency) == 0:
+        return math.nan
+    # Where buckets differ in width, a censored request may lie as low as its bucket begins.
+    lowest_ns = [lower_edge_ns(bound, is_coarse=True) for bound in censored.bounds_ns]
+    n_given_up = list(accumulate(censored.counts, initial=0))
+    rank = max(1, math.ceil(q * count(latency)))
+    for bound_ns, n_up_to in zip(latency.bounds_ns, accumulate(latency.counts), strict=True):
+        if n_up_to - n_given_up[bisect_right(lowest_ns, bound_ns)] >= rank:
+            return min(bound_ns / 1e9, latency.max_s)
+    return math.inf
+
+
+def could_move(latency: HistogramData, censored: HistogramData, q: float) -> bool:
+    """Tell whether a percentile would be larger if censored requests had taken longer."""
+    if count(censored) == 0 or count(latency) == 0:
+        return False
+    none = HistogramData()
+    return highest_quantile_s(latency, censored, q) > highest_quantile_s(latency, none, q)

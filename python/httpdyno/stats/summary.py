@@ -4,21 +4,19 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.model import Batches, HistogramData, Record
-from httpdyno.stats.censoring import could_move
 from httpdyno.stats.estimation import (
     MIN_INTERVALS,
     MIN_REQUESTS,
     REFERENCE_RATIO,
     Estimate,
     WarmUp,
-    lower_edge_ns,
     n_whole_intervals,
     percentile_name,
     too_few,
     too_few_for,
     too_short,
 )
-from httpdyno.stats.histogram import can_show, count, mean_s, quantile_s
+from httpdyno.stats.histogram import can_show, could_move, count, lower_edge_ns, mean_s, quantile_s
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
@@ -61,7 +59,7 @@ def summarise(
     found = _of_a_handful(batches, measured_s, latency, confidence)
     if found is None:
         # Its arrays take longer to load than a test of a handful of requests takes.
-        from httpdyno.stats.analysis import from_intervals  # noqa: PLC0415
+        from httpdyno.stats.estimate import from_intervals  # noqa: PLC0415
 
         found = from_intervals(batches, measured_s, latency, QUANTILES, confidence)
     rate, estimates, beginning = found

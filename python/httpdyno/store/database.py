@@ -1,4 +1,6 @@
-"""Open the database: folder, connection settings, schema.
+"""The database: where it is, its folder, connection settings, schema.
+
+It is in the user's data folder, or where someone said instead.
 
 Several processes may open a database that does not exist yet at the same moment. A lock file
 beside an SQLite database (an advisory lock in PostgreSQL) lets one of them set it up while the
@@ -8,20 +10,91 @@ others wait; the kernel drops the lock of a process that dies.
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
 from httpdyno.errors import StoreError
-from httpdyno.host.own_files import HeldError, data_folder, locked
-from httpdyno.store.location import Location, store_location
+from httpdyno.host.foreign_text import is_whole_url
+from httpdyno.host.own_files import HeldError, data_folder, expanded, locked
 from httpdyno.store.schema import HEAD
+
+FILE_NAME = "httpdyno.db"
+_SQLITE = "sqlite:///"
+_POSTGRESQL = ("postgresql", "postgresql+psycopg")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A database: an SQLite file, or a server's URL."""
+
+    file: Path | None
+    url: str
+    """Empty for a file, whose name may hold anything."""
+
+    @property
+    def name(self) -> str:
+        """How messages name it: the path, or the URL without its password."""
+        if self.file is not None:
+            return str(self.file)
+        # The last `@`: one in a password, or a `/`, must not make part of it pass for the host.
+        user, at, host = _without_query(self.url).rpartition("@")
+        return f"postgresql://{user.partition(':')[0]}{at}{host}"
+
+    @property
+    def passwords(self) -> tuple[str, ...]:
+        """What no message may hold, as it is written in the URL and as it is meant."""
+        written = _without_query(self.url).rpartition("@")[0].partition(":")[2]
+        asked = parse_qs(self.url.partition("?")[2]).get("password", [])
+        found = {written, unquote(written), *asked}
+        # Drivers that take a URL apart wrongly speak of a piece of it.
+        pieces = {piece for each in found for piece in each.replace("@", "/").split("/")}
+        return tuple(sorted((found | pieces) - {""}, key=len, reverse=True))
+
+
+def store_location(
+    given: str | None = None, environment: Mapping[str, str] = os.environ
+) -> Location:
+    """Return where the store is: as given, as `$HTTPDYNO_STORE` says, or in the data folder.
+
+    Raises:
+        StoreError: That is no database that runs can be stored in.
+    """
+    text = given or environment.get("HTTPDYNO_STORE")
+    if not text:
+        return Location(file=data_folder(environment) / FILE_NAME, url="")
+    if not is_whole_url(text) or text.startswith(_SQLITE):
+        path = text.removeprefix(_SQLITE)
+        if path in {"", ":memory:"}:
+            raise StoreError(f"`{text}` names no file", hint="Give a file that runs are kept in.")
+        return Location(file=expanded(path).absolute(), url="")
+    scheme, _, rest = text.partition("://")
+    if scheme not in _POSTGRESQL:
+        raise StoreError(
+            f"runs cannot be stored in a database of kind `{scheme}`",
+            hint="Give a file, or `postgresql://USER@HOST/DATABASE`.",
+        )
+    location = Location(file=None, url=f"postgresql+psycopg://{rest}")
+    if any(each in location.passwords[0] for each in "/@" if location.passwords):
+        raise StoreError(
+            f"the password for the store `{location.name}` holds a `/` or an `@`",
+            hint="Write `/` as `%2F` and `@` as `%40` in it.",
+        )
+    return location
+
+
+def _without_query(url: str) -> str:
+    """Return the URL without its scheme and query."""
+    return url.partition("://")[2].partition("?")[0]
+
 
 _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 """What SQLite and we keep beside a database; SQLite gives its own the database's mode."""

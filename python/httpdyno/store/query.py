@@ -1,13 +1,78 @@
-"""What the store asks of its tables."""
+"""Records as rows: what is written into tables and asked of them.
 
-from typing import Any
+A record is stored as JSON. Infinity is stored as `Infinity`, as Python and SQLite's own JSON
+functions read it: an interval that the data bound nothing of must come back as it went in, and
+msgspec alone writes null.
 
+Starts and windows are written within the transaction of who writes them.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
-from httpdyno.model import StartRecord, WindowRecord
+from httpdyno.metrics.table import named
+from httpdyno.model import HostFacts, Outcome, Record, StartRecord, StartServers, WindowRecord
+from httpdyno.stats.histogram import quantile_s
 from httpdyno.store.schema import runs, starts, windows
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+def to_text(record: msgspec.Struct) -> str:
+    """Return the record as JSON."""
+    return json.dumps(msgspec.to_builtins(record), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_text(text: str, kind: type[R], what: str) -> R:
+    """Return the record that the JSON holds.
+
+    Args:
+        text: As `to_text` wrote it.
+        kind: The type of the record.
+        what: How a message names it: `the plan of run 12`.
+
+    Raises:
+        StoreError: It is not such a record.
+    """
+    try:
+        return msgspec.convert(json.loads(text), kind)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _unreadable(what, error) from error
+
+
+def part_from_text(text: str, kind: type[R], what: str) -> R:
+    """Return the fields of a stored record that `kind` has too, for a fraction of the whole's cost.
+
+    Args:
+        text: As `to_text` wrote it.
+        kind: It ignores fields that it does not have.
+        what: How a message names it.
+
+    Raises:
+        StoreError: Those fields are of another type.
+    """
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError:  # which infinity is, too
+        pass
+    try:
+        return msgspec.convert(json.loads(text), kind)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _unreadable(what, error) from error
+
+
+def _unreadable(what: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"{what} cannot be read: {error}",
+        hint="It was stored by another version of httpdyno; measure it again.",
+    )
+
 
 _NO_SUCH_RUN = "`httpdyno history` lists what is stored."
 WHOLE_RUNS = {"load": "a load test", "turns": "a comparison of running servers"}
@@ -134,3 +199,163 @@ def summaries() -> sa.Select[Any]:
         n_windows.scalar_subquery().label("n_windows"),
         last_saved_at.scalar_subquery().label("last_saved_at"),
     ).order_by(runs.c.id.desc())
+
+
+_NO_PLAN = "null"
+"""In the place of the plan of what has none."""
+
+
+def now() -> str:
+    """Return the present instant as it is stored: UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def passed_s(began_at: str, ended_at: str) -> float:
+    """Return the seconds between two instants; 0 where one of them is none."""
+    try:
+        passed = datetime.fromisoformat(ended_at) - datetime.fromisoformat(began_at)
+    except (ValueError, TypeError):  # no instants, or one without its zone
+        return 0.0
+    return passed.total_seconds()
+
+
+def whole_row(  # noqa: PLR0913 - the columns of what has neither starts nor windows
+    *,
+    what: str,
+    command: str,
+    is_interrupted: bool,
+    began_at: str,
+    duration_s: float,
+    host: HostFacts,
+    outcome: Record,
+    headline: str,
+) -> dict[str, Any]:
+    """Return the row of a run that is stored whole when it has ended.
+
+    Args:
+        what: Was loaded.
+        command: Its kind.
+        is_interrupted: Whether it was cut short.
+        began_at: As it is stored; empty is now.
+        duration_s: Of the run.
+        host: Where it was made.
+        outcome: All that was found.
+        headline: The same in a line.
+    """
+    return {
+        "study": what,
+        "command": command,
+        "status": "interrupted" if is_interrupted else "complete",
+        "began_at": began_at or now(),
+        "duration_s": duration_s,
+        "n_claims": 1,
+        "metric": "",
+        "plan": _NO_PLAN,
+        "host": to_text(host),
+        "outcome": to_text(outcome),
+        "headline": headline,
+    }
+
+
+def window_row(run_key: int, claim: int, window: WindowRecord) -> dict[str, Any]:
+    """Return the row of a window.
+
+    Args:
+        run_key: The run's number.
+        claim: How many times the run had been claimed when the window was measured.
+        window: What was measured.
+    """
+    measurement = window.measurement
+    # The CPU time is the whole window's, so it is divided by all that it was used for.
+    completed = measurement.completed
+    has_latency = bool(measurement.latency.counts)
+    return {
+        "run_id": run_key,
+        "comparison": window.comparison,
+        "start": window.start,
+        "block": window.block,
+        "arm": window.arm,
+        "claim": claim,
+        "saved_at": now(),
+        "measured_s": measurement.measured_s,
+        "throughput_per_s": measurement.throughput_per_s,
+        "cpu_s_per_request": window.telemetry.cpu_s / completed if completed else None,
+        "latency_p50_s": quantile_s(measurement.latency, 0.5) if has_latency else None,
+        "latency_p99_s": quantile_s(measurement.latency, 0.99) if has_latency else None,
+        "offered": measurement.offered,
+        "completed": measurement.completed,
+        "n_errors": measurement.n_errors,
+        "payload": to_text(window),
+    }
+
+
+def final_columns(outcome: Outcome) -> dict[str, Any]:
+    """Return what a list of runs says of the final comparison."""
+    final = outcome.final
+    interval = final.ratios.get(named(final.metric).ratio) if final else None
+    return {
+        "metric": outcome.plan.study.objective.metric,
+        "verdict": final.verdict if final else None,
+        "ratio": interval.ratio if interval else None,
+        "ratio_low": interval.low if interval else None,
+        "ratio_high": interval.high if interval else None,
+    }
+
+
+def keep_named_windows(connection: Connection, run_id: str, claim: int, start: StartRecord) -> None:
+    """Drop windows of a start that are not its own: those that it names, or of an earlier owner."""
+    mine = same_start(windows, run_id, start)
+    if not start.windows:
+        connection.execute(sa.delete(windows).where(*mine, windows.c.claim < claim))
+        return
+    saved = connection.execute(
+        sa.select(windows.c.block, windows.c.arm, windows.c.claim).where(*mine)
+    )
+    named = {(window.block, window.arm, claim) for window in start.windows}
+    if {tuple(row) for row in saved} == named:
+        return
+    connection.execute(sa.delete(windows).where(*mine))
+    rows = [window_row(key_of(run_id), claim, window) for window in start.windows]
+    connection.execute(sa.insert(windows), rows)
+
+
+def require_open(connection: Connection, run_id: str, what: WindowRecord | StartRecord) -> None:
+    """See that a start takes more.
+
+    Raises:
+        StoreError: It is complete.
+    """
+    mine = (*same_start(starts, run_id, what), starts.c.is_complete == 1)
+    if connection.execute(sa.select(starts.c.start).where(*mine)).first():
+        raise StoreError(
+            f"start {what.start} of comparison {what.comparison} of run {run_id} "
+            "is complete: it takes no more windows"
+        )
+
+
+def put_start(connection: Connection, run_id: str, start: StartRecord) -> None:
+    """Store a start in place of what was stored of it."""
+    connection.execute(sa.delete(starts).where(*same_start(starts, run_id, start)))
+    row = {
+        "run_id": key_of(run_id),
+        "comparison": start.comparison,
+        "start": start.start,
+        "began_at": start.began_at,
+        "duration_s": start.duration_s,
+        "is_complete": int(start.is_complete),
+        "payload": to_text(start),
+    }
+    connection.execute(sa.insert(starts).values(row))
+
+
+def put_servers(
+    connection: Connection, run_id: str, place: tuple[int, int], servers: StartServers
+) -> None:
+    """Store the servers of a start that is under way: `place` is its comparison and number."""
+    mine = (
+        starts.c.run_id == key_of(run_id),
+        starts.c.comparison == place[0],
+        starts.c.start == place[1],
+        starts.c.is_complete == 0,
+    )
+    connection.execute(sa.update(starts).where(*mine).values(servers=to_text(servers)))

@@ -8,14 +8,15 @@ Load tests and comparisons of running servers are stored whole when they have en
 """
 
 import os
+import socket
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import sqlalchemy as sa
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
-from httpdyno.host.process_identity import ProcessIdentity
+from httpdyno.host.process_identity import Life, ProcessIdentity
 from httpdyno.model import (
     HostFacts,
     LoadOutcome,
@@ -30,25 +31,100 @@ from httpdyno.model import (
 )
 from httpdyno.secret import with_digests, workload_without_values
 from httpdyno.store.database import Database
-from httpdyno.store.owner import may_be_at_it, refusal
-from httpdyno.store.payload import from_text, to_text
 from httpdyno.store.query import (
     WHOLE_RUNS,
+    final_columns,
     found_run,
+    from_text,
+    keep_named_windows,
     key_of,
+    now,
     ordered_starts,
+    passed_s,
+    put_servers,
+    put_start,
+    require_open,
     require_study,
     runs_of_study,
     same_start,
     same_window,
     summaries,
+    to_text,
     update_of,
+    whole_row,
+    window_row,
     windows_of_starts,
 )
-from httpdyno.store.row import final_columns, now, passed_s, whole_row, window_row
 from httpdyno.store.schema import runs, windows
-from httpdyno.store.start_row import keep_named_windows, put_servers, put_start, require_open
 from httpdyno.store.under_way import run_row, run_under_way
+
+
+def may_be_at_it(owner: ProcessIdentity, *, is_shared: bool = False) -> bool:
+    """Tell whether the process that a run belongs to still runs, or may.
+
+    Args:
+        owner: Who began the run, or took it over.
+        is_shared: The database can be used from other hosts. What runs there cannot be
+            seen from here, so it counts as alive.
+    """
+    if is_shared and owner.host != socket.gethostname():
+        return True
+    return owner.life() is not Life.GONE
+
+
+def refusal(owner: ProcessIdentity, run_id: str) -> tuple[str, str]:
+    """Return in words that nobody else may go on with a run that has an owner, and the way out."""
+    who = f"process {owner.pid} on {owner.host}"
+    if owner.life() is Life.IN_DOUBT:
+        return (
+            f"run {run_id} may still be measured by {who}, which cannot be seen from here",
+            "Resume it where that process would be seen: on the host itself, not in a container.",
+        )
+    return f"run {run_id} is still being measured by {who}", "Wait until it ends, or stop it there."
+
+
+class StudyStore(Protocol):
+    """Where a run's windows and starts are kept as they end."""
+
+    def begin_start(self, run_id: str, start: StartRecord) -> None:
+        """Store that a start is being measured; what there was of it before is dropped.
+
+        Raises:
+            StoreError: It was already completed.
+        """
+
+    def save_servers(self, run_id: str, comparison: int, start: int, servers: StartServers) -> None:
+        """Store which processes the servers of a start are that was begun.
+
+        It is for whoever looks meanwhile: a start that is complete has none any more.
+        """
+
+    def save_window(self, run_id: str, window: WindowRecord) -> None:
+        """Store one window of a start that was begun; it is there when this returns.
+
+        Raises:
+            StoreError: The start was already completed.
+        """
+
+    def save_start(self, run_id: str, start: StartRecord) -> None:
+        """Store that a start is complete; its windows are stored already.
+
+        Saved again, it replaces what was there. Where the record names windows, exactly those
+        belong to the start afterwards.
+        """
+
+    def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
+        """Return the starts with their windows, by comparison and start.
+
+        The one under way, and one that nobody finished, is there with the windows that ended, and
+        is not `is_complete`.
+        """
+
+    def outcome(self, run_id: str) -> Outcome | None:
+        """Return what was stored last; None before anything was."""
+
+    def save_outcome(self, run_id: str, outcome: Outcome) -> None:
+        """Store what the run found so far; replaces what was there."""
 
 
 class Store:

@@ -15,10 +15,10 @@ from httpdyno.model.site import Member, Site
 from httpdyno.model.study import Companion, Method, ServerSpec, Study
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
 from httpdyno.servers.companions.names import SERVER, known_knobs
-from httpdyno.servers.control_group import CONTROLLERS
-from httpdyno.servers.limit_values import limit_values
-from httpdyno.servers.own_network.text import network_texts
-from httpdyno.servers.pattern import PatternError, fits
+from httpdyno.servers.limits.control_group import CONTROLLERS
+from httpdyno.servers.limits.limit_group import limit_values
+from httpdyno.servers.own_network.network import network_texts
+from httpdyno.servers.sandbox.evaluator import PatternError, fits
 from httpdyno.study.complaint import Wrong
 from httpdyno.study.table import StudyFile
 from httpdyno.study.target_table import CompanionTable

@@ -14,8 +14,8 @@ from tests.report.plain import plain_text
 from httpdyno.metrics import named
 from httpdyno.model import Caveat, Outcome, RatioInterval, Verdict
 from httpdyno.report.shared import template
-from httpdyno.report.shared.drawing import VERDICT_COLOURS
 from httpdyno.report.shared.phrase import confidence_percent
+from httpdyno.report.shared.svg import VERDICT_COLOURS
 from httpdyno.report.study.finding import (
     changes_title,
     configuration_changes,

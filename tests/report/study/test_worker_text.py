@@ -115,7 +115,7 @@ def test_terminal_page_and_json_have_it():
         plain_text(outcome_text(outcome, is_verbose=True)).split()
     )
     assert f"a worker: {words}" in shown(outcome_html(outcome))
-    facts = dict(evidence(outcome, lambda _svg: "")[0]["facts"])
+    facts = dict(evidence(outcome)[0]["facts"])
     assert facts["a worker"] == words
     arm = outcome_json(outcome)["steps"][0]["comparison"]["a"]
     assert arm["workers"][0]["n_descriptors"] == {"median": 9.0, "largest": 9.0}

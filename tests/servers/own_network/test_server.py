@@ -27,17 +27,16 @@ from httpdyno.model import (
     SideCommand,
 )
 from httpdyno.servers.adapter import Limited, NotRunning, lookups_of, network_trouble
-from httpdyno.servers.cell.possible import cell_complaint
 from httpdyno.servers.command import Command
 from httpdyno.servers.companions.server import WithCompanions
-from httpdyno.servers.control_group import limit_parents
-from httpdyno.servers.leftovers import reap_leftovers
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.limits.control_group import limit_parents
+from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.own_network.server import WithNetwork
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.run_record import read_record
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.run.leftovers import reap_leftovers
+from httpdyno.servers.run.live_process import process_info
+from httpdyno.servers.run.record import read_record
+from httpdyno.servers.sandbox.available import cell_complaint
 
 pytestmark = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
 

@@ -23,8 +23,7 @@ from httpdyno.advice.formula.expression import write
 from httpdyno.errors import UsageError
 from httpdyno.model import Record, Respawn
 from httpdyno.stats.dependence import Floats
-from httpdyno.stats.least_squares import LineFit, fit_line
-from httpdyno.stats.saturation import Saturation, fit_saturation
+from httpdyno.stats.fit import LineFit, Saturation, fit_line, fit_saturation
 from httpdyno.units import format_percent
 
 _SURE = "95 % confidence"

@@ -194,7 +194,7 @@ def _looked_at(
     # Not for a handful of requests.
     from httpdyno.inspection.behind import with_look  # noqa: PLC0415
     from httpdyno.registry import site_adapters  # noqa: PLC0415
-    from httpdyno.servers.source.machine import this_machine  # noqa: PLC0415
+    from httpdyno.servers.discover.machine import this_machine  # noqa: PLC0415
 
     return with_look(
         outcome,

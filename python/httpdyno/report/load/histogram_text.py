@@ -13,8 +13,7 @@ from rich.text import Text
 
 from httpdyno.model import HistogramData
 from httpdyno.report.shared.distribution import Figure
-from httpdyno.stats.censoring import highest_quantile_s
-from httpdyno.stats.histogram import can_show, count, quantile_s
+from httpdyno.stats.histogram import can_show, count, highest_quantile_s, quantile_s
 from httpdyno.units import format_duration
 
 _BARS_PER_DECADE = (1, 2, 3, 5, 10, 20, 40, 100, 200, 400)

@@ -4,18 +4,15 @@ import re
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.json import load_json
+from httpdyno.report.load.page import page
 from httpdyno.report.shared.template import glued, rendered
 
 
 def load_html(outcome: LoadOutcome) -> str:
     """Return the report as one self-contained file."""
-    from markupsafe import Markup  # noqa: PLC0415 - heavy
-
-    from httpdyno.report.load.page import page  # noqa: PLC0415 - imports altair
-
     return rendered(
         "load.html.j2",
-        page(outcome, drawn=Markup),
+        page(outcome),
         load_json(outcome),
         css=("page.css", "load.css"),
         filters={"ticked": _ticked},

@@ -27,10 +27,9 @@ from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.distribution import figure, missing_percentiles, time_text
-from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.template import Drawn
+from httpdyno.report.shared.svg import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
@@ -50,7 +49,7 @@ _BOUNDS = (
 )
 
 
-def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
+def page(outcome: LoadOutcome) -> dict[str, Any]:
     """Return the template's values."""
     return {
         "outcome": outcome,
@@ -59,11 +58,11 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
         "hero": _hero(outcome),
         "tiles": _tiles(outcome),
         "thresholds": _thresholds(outcome),
-        "throughput": _throughput(outcome, drawn),
-        "latency_over_time": _latency_over_time(outcome, drawn),
-        "percentiles": _percentiles(outcome, drawn),
-        "distribution": _distribution(outcome, drawn),
-        "phases": _phases(outcome, drawn),
+        "throughput": _throughput(outcome),
+        "latency_over_time": _latency_over_time(outcome),
+        "percentiles": _percentiles(outcome),
+        "distribution": _distribution(outcome),
+        "phases": _phases(outcome),
         "intervals": _intervals(outcome),
         "portions": _table(portions_grid(outcome, is_whole=True)),
         "limits": _limits(outcome),
@@ -148,7 +147,7 @@ def _thresholds(outcome: LoadOutcome) -> list[dict[str, str]]:
 
 
 def _figure(
-    title: str, caption: str, draw: Callable[[int], str], grid: Grid | None, drawn: Drawn
+    title: str, caption: str, draw: Callable[[int], str], grid: Grid | None
 ) -> dict[str, Any] | None:
     wide = draw(WIDE)
     if not wide:
@@ -156,8 +155,8 @@ def _figure(
     return {
         "title": title,
         "caption": caption,
-        "wide": drawn(wide),
-        "narrow": drawn(draw(NARROW)),
+        "wide": wide,
+        "narrow": draw(NARROW),
         "table": _table(grid),
     }
 
@@ -168,7 +167,7 @@ def _table(grid: Grid | None) -> dict[str, Any] | None:
     return {"head": grid.head, "rows": grid.rows, "text_columns": 1}
 
 
-def _throughput(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _throughput(outcome: LoadOutcome) -> dict[str, Any] | None:
     caption = "Right answers in each interval"
     if outcome.workload.is_open_loop:
         caption += ", and how many requests were due in it"
@@ -177,7 +176,6 @@ def _throughput(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
         f"{caption}.",
         lambda width: chart.throughput_svg(outcome, width=width),
         _course_grid(outcome),
-        drawn,
     )
 
 
@@ -199,18 +197,17 @@ def _course_grid(outcome: LoadOutcome) -> Grid:
     )
 
 
-def _latency_over_time(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _latency_over_time(outcome: LoadOutcome) -> dict[str, Any] | None:
     caption = "Of the requests that ended in each interval, by two significant digits."
     return _figure(
         "Latency",
         caption,
         lambda width: chart.latency_svg(outcome, width=width),
         None,
-        drawn,
     )
 
 
-def _percentiles(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _percentiles(outcome: LoadOutcome) -> dict[str, Any] | None:
     measurement = outcome.measurement
     curves, colours = [("latency", measurement.latency)], [AFTER]
     if outcome.workload.is_open_loop:
@@ -226,21 +223,19 @@ def _percentiles(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
         " ".join(parts),
         lambda width: latency_curve.percentiles_svg(curves, width=width, colours=colours),
         latency_grid(outcome),
-        drawn,
     )
 
 
-def _distribution(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _distribution(outcome: LoadOutcome) -> dict[str, Any] | None:
     return _figure(
         "How many took how long",
         "Each bar is a range of latencies; all are equally wide on this scale.",
         lambda width: chart.distribution_svg(outcome.measurement.latency, width=width),
         None,
-        drawn,
     )
 
 
-def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _phases(outcome: LoadOutcome) -> dict[str, Any] | None:
     caption = (
         "The mean time of completed requests: waiting in this client, opening a connection, until "
         "the first byte of the answer, and until its last. The five add up."
@@ -250,7 +245,6 @@ def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
         caption,
         lambda width: chart.phases_svg(outcome, width=width),
         phases_grid(outcome, is_whole=True),
-        drawn,
     )
     means_s = phase_means_s(outcome.measurement)
     legend = [

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from httpdyno.model import HistogramData, Measurement
 from httpdyno.report.shared.phrase import NOTHING, oxford, plural
-from httpdyno.stats.censoring import highest_quantile_s
 from httpdyno.stats.histogram import (
     MIN_TAIL_COUNT,
     can_show,
     count,
     deviation_s,
+    highest_quantile_s,
     mean_s,
     quantile_s,
 )

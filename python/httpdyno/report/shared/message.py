@@ -41,25 +41,33 @@ def text(reason: Reason) -> str:
     return _Formatter().vformat(rows()[reason.code], (), reason.params)
 
 
-def joined(reasons: Sequence[Reason]) -> str:
+def joined(reasons: Sequence[str | Reason]) -> str:
     """Return the sentences of a verdict's reasons as one."""
     return "; ".join(texts(reasons))
 
 
-def texts(reasons: Sequence[Reason]) -> tuple[str, ...]:
-    """Return the sentence of each."""
-    return tuple(text(each) for each in reasons)
+def texts(reasons: Sequence[str | Reason]) -> tuple[str, ...]:
+    """Return the sentence of each; what others said stays as it is."""
+    return tuple(each if isinstance(each, str) else text(each) for each in reasons)
 
 
 @cache
 def rows() -> dict[str, str]:
-    """Return all templates by their codes."""
-    return {
+    """Return all templates by their codes; what findings of rules say stands with the rules."""
+    found = {
         f"{file.name.removesuffix('.toml')}.{name}": template
         for file in (resources.files("httpdyno.report") / "messages").iterdir()
         if file.name.endswith(".toml")
         for name, template in tomllib.loads(file.read_text(encoding="utf-8")).items()
     }
+    rules = resources.files("httpdyno.advice.rules") / "rules.toml"
+    for name, rule in tomllib.loads(rules.read_text(encoding="utf-8")).items():
+        says = rule["says"]
+        if isinstance(says, str):
+            found[f"rules.{name}"] = says
+        else:
+            found |= {f"rules.{name}.{case}": template for case, template in says.items()}
+    return found
 
 
 def fields(template: str) -> set[str]:

@@ -6,7 +6,6 @@ from typing import Any
 from httpdyno.metrics import named
 from httpdyno.metrics.table import CALL_RATIOS, of_ratio
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
-from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
 from httpdyno.report.study.also_text import also_clauses, said_ratios
 from httpdyno.report.study.finding import final_label
@@ -32,13 +31,13 @@ from httpdyno.units import format_bytes, format_percent
 _FACTS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99", *CALL_RATIOS)
 
 
-def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
+def evidence(outcome: Outcome) -> list[dict[str, Any]]:
     """Return a card for each comparison, the final one last."""
     margin_ratio = outcome.plan.study.objective.margin_ratio
     is_ladder = outcome.plan.reference is None
     limits = limit_words(outcome)
     cards = [
-        _step_card(step, drawn, limits, margin_ratio=margin_ratio, is_ladder=is_ladder)
+        _step_card(step, limits, margin_ratio=margin_ratio, is_ladder=is_ladder)
         for step in outcome.steps
     ]
     if outcome.final is not None:
@@ -51,7 +50,7 @@ def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
                 "title": "",
                 "before": line,
                 "after": "",
-                **_card(outcome.final, drawn, limits, margin_ratio=margin_ratio),
+                **_card(outcome.final, limits, margin_ratio=margin_ratio),
             }
         )
     return cards
@@ -73,7 +72,6 @@ def drawn_confidence(outcome: Outcome) -> str:
 
 def _step_card(
     step: LadderStep,
-    drawn: Drawn,
     limits: Mapping[str, str],
     *,
     margin_ratio: float,
@@ -86,7 +84,6 @@ def _step_card(
         "after": "" if step.candidate else level_text(step.after),
         **_card(
             step.comparison,
-            drawn,
             limits,
             margin_ratio=margin_ratio,
             kept=step.kept if is_ladder else None,
@@ -95,9 +92,8 @@ def _step_card(
     }
 
 
-def _card(  # noqa: PLR0913 - what a card tells
+def _card(
     comparison: Comparison,
-    drawn: Drawn,
     limits: Mapping[str, str],
     *,
     margin_ratio: float,
@@ -128,7 +124,7 @@ def _card(  # noqa: PLR0913 - what a card tells
     return {
         "verdict": comparison.verdict,
         "badge": verdict_badge(comparison),
-        "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
+        "svg": chart.strip_svg(comparison, margin_ratio) if interval else "",
         "drawn": f"drawn: {named(comparison.metric).label}" if comparison.decided_by else "",
         "sentence": "; ".join(part for part in parts if part),
         "words": failed,

@@ -1,4 +1,4 @@
-"""The figures of the dyno sheet: two drawings, a caption, and the same as a table."""
+"""The figures of the page: two drawings, a caption, and the same as a table."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +16,10 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
-from httpdyno.report.shared import latency_curve
-from httpdyno.report.shared.drawing import NARROW, WIDE
+from httpdyno.report.shared.latency_curve import percentiles_svg
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.template import Drawn
-from httpdyno.report.study import chart, factorial_chart, sweep_chart
+from httpdyno.report.shared.svg import NARROW, WIDE
+from httpdyno.report.study import chart
 from httpdyno.report.study.arms_text import latency_text
 from httpdyno.report.study.finding import reference_name, row_name, versus_note
 from httpdyno.report.study.http_answers import errors_text
@@ -50,7 +49,6 @@ def _figure(
     caption: str,
     draw: Callable[[int], str],
     table: dict[str, Any] | None,
-    drawn: Drawn,
 ) -> dict[str, Any] | None:
     wide = draw(WIDE)
     if not wide:
@@ -59,18 +57,18 @@ def _figure(
     return {
         "title": title,
         "caption": caption,
-        "wide": drawn(wide),
-        "narrow": drawn(narrow),
+        "wide": wide,
+        "narrow": narrow,
         "table": table,
     }
 
 
-def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+def main_figure(outcome: Outcome) -> dict[str, Any] | None:
     """Return the ladder, the sweep's curve, or effects; None when nothing was measured."""
     if outcome.sweep is not None and outcome.sweep.points:
-        return _sweep_figure(outcome, drawn)
+        return _sweep_figure(outcome)
     if outcome.factorial is not None:
-        return _effects_figure(outcome.factorial, drawn)
+        return _effects_figure(outcome.factorial)
     if not any(of_objective(step.comparison) for step in outcome.steps):
         return None
     title = "The ladder"
@@ -97,7 +95,6 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         caption,
         lambda width: chart.ladder_svg(outcome, width=width),
         _ladder_table(outcome),
-        drawn,
     )
 
 
@@ -156,7 +153,7 @@ def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
     return [mark(comparison, name) + interval_ratio_text(ratios.get(name)) for name in names]
 
 
-def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+def _sweep_figure(outcome: Outcome) -> dict[str, Any] | None:
     sweep = outcome.sweep
     if sweep is None:
         return None
@@ -178,9 +175,8 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "The levels" if sweep.is_of_words else "The curve",
         caption,
-        lambda width: sweep_chart.sweep_svg(sweep, book, width=width),
+        lambda width: chart.sweep_svg(sweep, book, width=width),
         {"head": [sweep.knob, "status", *heads], "rows": rows, "text_columns": 2},
-        drawn,
     )
 
 
@@ -202,7 +198,7 @@ def _level_cells(sweep: Sweep, point: SweepPoint, book: Mapping[Level, float]) -
     }
 
 
-def _effects_figure(found: Factorial, drawn: Drawn) -> dict[str, Any] | None:
+def _effects_figure(found: Factorial) -> dict[str, Any] | None:
     caption = (
         "Each dot is what a change does on the mean over the others, the line through it its "
         "interval; of two knobs it is by what the one does more with the other than without it. "
@@ -212,13 +208,12 @@ def _effects_figure(found: Factorial, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "Effects and interactions",
         caption,
-        lambda width: factorial_chart.effects_svg(found, width=width),
+        lambda width: chart.effects_svg(found, width=width),
         None,
-        drawn,
     )
 
 
-def cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+def cost_figure(outcome: Outcome) -> dict[str, Any] | None:
     """Return what a sweep's levels cost besides; None for other studies."""
     sweep = outcome.sweep
     if sweep is None:
@@ -228,13 +223,12 @@ def cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "What it costs",
         caption,
-        lambda width: sweep_chart.cost_svg(sweep, width=width),
+        lambda width: chart.cost_svg(sweep, width=width),
         None,
-        drawn,
     )
 
 
-def latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+def latency_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
     """Return both arms' percentile curves; None when neither has a sample."""
     names = ("mean", "p50", "p90", "p99", "p999", "max")
     table = {
@@ -251,13 +245,12 @@ def latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str
     return _figure(
         "Latency",
         caption,
-        lambda width: latency_curve.arm_percentiles_svg(arms, width=width),
+        lambda width: percentiles_svg([(name, arm.latency) for name, arm in arms], width=width),
         table,
-        drawn,
     )
 
 
-def starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+def starts_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
     """Return each start's throughput in both arms; None when there was none."""
     n_starts = max((len(arm.start_throughputs_per_s) for _, arm in arms), default=0)
     table = {
@@ -269,6 +262,4 @@ def starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str,
         "text_columns": 1,
     }
     caption = "Each dot is one life of the server's processes, from start to stop."
-    return _figure(
-        "Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table, drawn
-    )
+    return _figure("Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table)

@@ -1,4 +1,4 @@
-"""What the dyno sheet shows, as plain values for its template; no markup of its own."""
+"""What the page shows, as plain values for its template; no markup of its own."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report.shared.phrase import NOTHING, plural
-from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.age_text import ages_page
 from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.arms_text import (
@@ -80,7 +79,7 @@ _STAND_INS = {
 }
 
 
-def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
+def sheet(outcome: Outcome) -> dict[str, Any]:
     """Return the template's values."""
     arms = _arms(outcome)
     logged, more_logged = shown_rows(log_rows(outcome))
@@ -94,8 +93,8 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "subtitle": _subtitle(outcome),
         "hero": _hero(outcome),
         "tiles": _tiles(outcome.final),
-        "main_figure": main_figure(outcome, drawn),
-        "cost": cost_figure(outcome, drawn),
+        "main_figure": main_figure(outcome),
+        "cost": cost_figure(outcome),
         "rows": rows_page(outcome),
         "phases": phases_page(outcome),
         "ages": ages_page(outcome),
@@ -107,13 +106,13 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "before_after_title": "a and b side by side"
         if _is_compare(outcome)
         else "Before and after",
-        "latency": latency_figure(measured, drawn),
-        "starts": starts_figure(measured, drawn),
+        "latency": latency_figure(measured),
+        "starts": starts_figure(measured),
         "answers": answers_table(arms),
         "evidence_title": _evidence_title(outcome),
         "confidence": drawn_confidence(outcome),
         "dot": "process that called both" if is_code else "start of both servers side by side",
-        "steps": evidence(outcome, drawn),
+        "steps": evidence(outcome),
         "limits": limit_rows(outcome),
         "brief_limits": brief_limits(outcome),
         "looked": _capital(looked_text(outcome)),

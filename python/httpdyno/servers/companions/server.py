@@ -27,7 +27,7 @@ from httpdyno.servers.companions.names import (
 )
 from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.render import peer_placeholder
-from httpdyno.servers.run_folder import made, remove_place
+from httpdyno.servers.run.folder import made, remove_place
 
 _READY_S = 20.0
 """As long as any server may take to come up."""
