@@ -25,9 +25,9 @@ from httpdyno.experiment.planning import compare_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.watches import WATCHES, count_of
 from httpdyno.model import Count, Objective, SecondClaim, StartRecord
-from httpdyno.report.study.arms_text import figure_text
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.arms import figure_text
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 from httpdyno.store.query import from_text, to_text
 from httpdyno.telemetry.exit_watch import ExitTally, ExitWatch

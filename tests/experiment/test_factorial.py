@@ -14,8 +14,8 @@ from httpdyno.experiment.planning import factorial_arms, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Cycles, Knob, SystemCalls
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 

@@ -18,7 +18,7 @@ from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict
 from httpdyno.registry import load_target
-from httpdyno.report.study.verdict_text import decider, deciding, evidence_text, verdict_badge
+from httpdyno.report.study.verdict import decider, deciding, evidence_text, verdict_badge
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.store import Store
 from httpdyno.store.database import store_location

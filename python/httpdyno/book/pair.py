@@ -28,8 +28,7 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.model import Comparison, Objective, Outcome, Study
 from httpdyno.report.shared.bottleneck import difference_text
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.study.arms_text import figure_text
-from httpdyno.report.study.calls_text import call_time
+from httpdyno.report.study.arms import call_time, figure_text
 from httpdyno.units import format_duration
 
 _BESIDE_S = 10.0

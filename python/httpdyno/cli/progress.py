@@ -25,8 +25,8 @@ from httpdyno.experiment.event import (
 )
 from httpdyno.model import LadderStep
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.standing_text import outlook_text, standing_text
-from httpdyno.report.study.sweep_text import point_line
+from httpdyno.report.study.running import outlook_text, standing_text
+from httpdyno.report.study.sweep import point_line
 from httpdyno.report.study.text import claim_text, step_line
 
 _LOOK_EVERY_S = 10.0

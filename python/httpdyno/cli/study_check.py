@@ -35,7 +35,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.calls_text import calls_table
+from httpdyno.report.study.arms import calls_table
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.study.uses import uses_of

@@ -4,8 +4,8 @@ from httpdyno.cli.console import results
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import TurnsOutcome
-from httpdyno.report.turns.json import turns_json
 from httpdyno.report.turns.text import turns_text
+from httpdyno.report.turns.words import turns_json
 
 
 def show_turns(outcome: TurnsOutcome, outputs: Outputs, *, run_id: str = "turns") -> None:

@@ -34,7 +34,7 @@ from httpdyno.load.target import parse_url
 from httpdyno.model import Closed, HistogramData, LiveLoad, Respawn, Sweep, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.page import Page
-from httpdyno.report.load.headline import verdict_line
+from httpdyno.report.load.verdict import verdict_line
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.discover.error_log import error_logs
 from httpdyno.servers.discover.source import run_named

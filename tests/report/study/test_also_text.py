@@ -12,11 +12,11 @@ from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
 from httpdyno.metrics.table import named
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.method_text import method_sentences
+from httpdyno.report.study.method import method_sentences
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
-from httpdyno.report.study.verdict_text import step_name
+from httpdyno.report.study.verdict import step_name
 
 P99 = "latency_p99_s"
 SLOWER = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.995)

@@ -8,7 +8,6 @@ from tests.report.sample_factorial import factorial
 from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import HistogramData
-from httpdyno.report.shared.latency_curve import percentile_points, percentiles_svg
 from httpdyno.report.shared.svg import (
     NARROW,
     WIDE,
@@ -18,6 +17,8 @@ from httpdyno.report.shared.svg import (
     nice_ticks,
     number_text,
     padded,
+    percentile_points,
+    percentiles_svg,
     ratio_ticks,
 )
 from httpdyno.report.study.chart import (

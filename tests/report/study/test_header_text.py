@@ -6,9 +6,9 @@ from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import HeaderWords, Outcome
 from httpdyno.report.shared.template import glued
-from httpdyno.report.study.header_text import header_table, words_text
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.arms import header_table, words_text
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 WITHOUT = HeaderWords(name="X-Cache", n_without=1_200)

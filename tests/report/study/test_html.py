@@ -13,8 +13,8 @@ from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import Caveat, Outcome
 from httpdyno.report.shared.template import glued, script_json
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 
 OUTCOMES = sample_trouble.all_outcomes()
 EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
@@ -145,7 +145,7 @@ def test_importing_the_page_maker_draws_nothing_in() -> None:
     import sys  # noqa: PLC0415
 
     code = (
-        "import sys, httpdyno.report.study.html, httpdyno.report.study.text, httpdyno.report.load\n"
+        "import sys, httpdyno.report.study.page, httpdyno.report.study.text, httpdyno.report.load\n"
         "print(sorted({'jinja2'} & set(sys.modules)))"
     )
     done = subprocess.run(

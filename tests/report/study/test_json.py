@@ -13,7 +13,7 @@ from httpdyno.reason import because
 from httpdyno.report.shared import message
 from httpdyno.report.shared.published import published
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.provenance import provenance
+from httpdyno.report.study.method import provenance
 
 OUTCOMES = sample_trouble.all_outcomes()
 

@@ -8,18 +8,17 @@ from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
 from httpdyno.report.study.finding import headline
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.ladder_text import ladder_table
-from httpdyno.report.study.method_text import method_sentences
-from httpdyno.report.study.second_text import (
+from httpdyno.report.study.method import method_sentences
+from httpdyno.report.study.page import outcome_html
+from httpdyno.report.study.text import ladder_table, outcome_text
+from httpdyno.report.study.verdict import (
     brief_clause,
     differing_clause,
     mark,
     marks_text,
     second_clause,
 )
-from httpdyno.report.study.text import outcome_text
 
 CPU = "cpu_s_per_request"
 

@@ -9,7 +9,7 @@ from tests.report.sample_figures import with_figures
 from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import Caveat, Objective, Outcome
-from httpdyno.report.study.sweep_text import bar, point_line
+from httpdyno.report.study.sweep import bar, point_line
 from httpdyno.report.study.text import outcome_text, step_line
 
 OUTCOMES = sample_trouble.all_outcomes()

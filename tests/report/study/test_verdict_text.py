@@ -22,11 +22,11 @@ from httpdyno.report.study.finding import (
     headline,
     next_command,
 )
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import claim_text, outcome_text
-from httpdyno.report.study.verdict_style import VERDICT_STYLES
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.verdict import (
+    VERDICT_STYLES,
     bounds_text,
     deciding,
     evidence_text,

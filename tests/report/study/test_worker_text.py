@@ -9,11 +9,11 @@ from tests.report.sample_figures import with_figures
 from tests.report.study.test_limit import SLOW, seen
 
 from httpdyno.model import OfWorkers, OwnAccount, WorkersSeen
-from httpdyno.report.study.evidence import evidence
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.arms import worker_change, worker_text
+from httpdyno.report.study.figure import evidence
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
-from httpdyno.report.study.worker_text import worker_change, worker_text
 
 MIB = 2.0**20
 

@@ -26,9 +26,8 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.report.turns.html import turns_html
-from httpdyno.report.turns.json import turns_json
 from httpdyno.report.turns.text import turns_text
-from httpdyno.report.turns.words import interval_text
+from httpdyno.report.turns.words import interval_text, turns_json
 
 SECRET = "Bearer canary"
 

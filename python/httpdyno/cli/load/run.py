@@ -31,8 +31,7 @@ from httpdyno.load.plan import LoadPlan
 from httpdyno.load.requests import is_json_as_form
 from httpdyno.load.target import parse_url
 from httpdyno.model import HostFacts, LoadOutcome
-from httpdyno.report.load.address import where_text
-from httpdyno.report.load.headline import verdict_line
+from httpdyno.report.load.verdict import verdict_line, where_text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.telemetry.host import host_facts, known_card

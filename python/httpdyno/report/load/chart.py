@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from httpdyno.model import HistogramData, LoadOutcome
-from httpdyno.report.load.course import course, tail_name
-from httpdyno.report.load.histogram_text import bars
-from httpdyno.report.load.tables import PHASES, phase_means_s
+from httpdyno.report.load.tables import PHASES, course, phase_means_s, tail_name
+from httpdyno.report.load.text import bars
 from httpdyno.report.shared.distribution import time_text
 from httpdyno.report.shared.svg import (
     AFTER,

@@ -1,37 +1,51 @@
-"""What a load test's page shows, as plain values for its template; no markup of its own."""
+"""One load test as an HTML file that needs no network and no script."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load import chart
-from httpdyno.report.load.address import where_text
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.course import course, tail_name
-from httpdyno.report.load.headline import is_good, offer_text, verdict_line
-from httpdyno.report.load.limit import evidence_rows, server_rows, verdict_text, who
-from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
+from httpdyno.report.load.json import load_json
 from httpdyno.report.load.tables import (
     PHASES,
     Grid,
     censored_note,
     client_text,
     conservation_grid,
+    course,
+    half_width_text,
+    interval_grid,
     latency_grid,
     phase_means_s,
     phases_grid,
     portions_grid,
+    tail_name,
     traffic_rows,
+    warm_up_text,
 )
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
-from httpdyno.report.shared import latency_curve
+from httpdyno.report.load.verdict import (
+    evidence_rows,
+    is_good,
+    offer_text,
+    server_rows,
+    verdict_line,
+    verdict_text,
+    where_text,
+    who,
+)
 from httpdyno.report.shared.distribution import figure, missing_percentiles, time_text
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.svg import AFTER, BEFORE, NARROW, WIDE
+from httpdyno.report.shared.svg import AFTER, BEFORE, NARROW, WIDE, percentiles_svg
+from httpdyno.report.shared.template import glued, rendered
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+
+# What a load test's page shows, as plain values for its template; no markup of its own.
 
 _MODELS = {
     "closed loop": "Each connection sent its next request when the last one was answered, so a "
@@ -221,7 +235,7 @@ def _percentiles(outcome: LoadOutcome) -> dict[str, Any] | None:
     return _figure(
         "By percentile",
         " ".join(parts),
-        lambda width: latency_curve.percentiles_svg(curves, width=width, colours=colours),
+        lambda width: percentiles_svg(curves, width=width, colours=colours),
         latency_grid(outcome),
     )
 
@@ -298,3 +312,23 @@ def _provenance(outcome: LoadOutcome) -> list[tuple[str, str]]:
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
     return [(name, value) for name, value in facts if value]
+
+
+# One load test as an HTML file that needs no network and no script.
+
+
+def load_html(outcome: LoadOutcome) -> str:
+    """Return the report as one self-contained file."""
+    return rendered(
+        "load.html.j2",
+        page(outcome),
+        load_json(outcome),
+        css=("page.css", "load.css"),
+        filters={"ticked": _ticked},
+    )
+
+
+def _ticked(escaped: str) -> str:
+    """Return escaped text with what stands in backticks as code, and the rest glued."""
+    parts = re.split(r"`([^`]+)`", escaped)
+    return "".join(f"<code>{part}</code>" if n % 2 else glued(part) for n, part in enumerate(parts))

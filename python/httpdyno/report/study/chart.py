@@ -38,14 +38,14 @@ from httpdyno.report.shared.svg import (
     number_text,
     padded,
 )
-from httpdyno.report.study.factorial_words import (
+from httpdyno.report.study.finding import (
     change_words,
     effect_name,
     effect_word,
     given_words,
     simple_effects,
 )
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.verdict import (
     bounds_text,
     has_run,
     interval_ratio_text,

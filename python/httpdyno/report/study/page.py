@@ -1,4 +1,4 @@
-"""What the page shows, as plain values for its template; no markup of its own."""
+"""A study's outcome as one HTML file that needs no network and no script."""
 
 import re
 from collections.abc import Sequence
@@ -8,23 +8,28 @@ from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report.shared.phrase import NOTHING, plural
-from httpdyno.report.study.age_text import ages_page
-from httpdyno.report.study.also_text import also_clauses
-from httpdyno.report.study.arms_text import (
+from httpdyno.report.shared.template import rendered
+from httpdyno.report.study.arms import (
+    answers_table,
     figure_text,
     full_handshakes_text,
+    header_line,
+    header_name,
+    header_sentences,
     latency_text,
+    offered_text,
     rows_page,
+    tiles_of,
+    words_text,
 )
-from httpdyno.report.study.brief_limit import brief_limits
-from httpdyno.report.study.calls_text import offered_text, tiles_of
-from httpdyno.report.study.effective import effective_table
-from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
-from httpdyno.report.study.factorial_text import factorial_page
+from httpdyno.report.study.factorial import factorial_page
 from httpdyno.report.study.figure import (
     cost_figure,
+    drawn_confidence,
+    evidence,
     latency_figure,
     main_figure,
+    skipped,
     starts_figure,
 )
 from httpdyno.report.study.finding import (
@@ -40,20 +45,27 @@ from httpdyno.report.study.finding import (
     reference_name,
     row_name,
 )
-from httpdyno.report.study.header_text import header_line, header_name, header_sentences, words_text
-from httpdyno.report.study.http_answers import answers_table
-from httpdyno.report.study.limit import limit_rows, looked_text
-from httpdyno.report.study.method_text import method_sentences
-from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
-from httpdyno.report.study.phase_text import phases_page
-from httpdyno.report.study.pool_text import pool_text
-from httpdyno.report.study.provenance import provenance
-from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.limit import (
+    LOG_NOTE,
+    LOG_TITLE,
+    brief_limits,
+    limit_rows,
+    log_rows,
+    looked_text,
+    shown_rows,
+)
+from httpdyno.report.study.method import effective_table, method_sentences, provenance
+from httpdyno.report.study.phases import ages_page, phases_page
+from httpdyno.report.study.sweep import pool_text
+from httpdyno.report.study.verdict import (
+    also_clauses,
     bounds_text,
+    brief_clause,
     confidence_text,
     decider,
     deciding,
+    differing_clause,
     evidence_text,
     has_figure,
     interval_ratio_text,
@@ -62,15 +74,12 @@ from httpdyno.report.study.verdict_text import (
     proven_bound_text,
     ratio_bounds_text,
     ratio_text,
+    second_clause,
     verdict_badge,
 )
-from httpdyno.units import (
-    format_bytes,
-    format_count,
-    format_duration,
-    format_percent,
-    format_rate,
-)
+from httpdyno.units import format_bytes, format_count, format_duration, format_percent, format_rate
+
+# What the page shows, as plain values for its template; no markup of its own.
 
 _STAND_INS = {
     "RUN": "the folder that each start had for itself",
@@ -399,3 +408,11 @@ def _diff_kind(line: str) -> str:
     if line.startswith(("+++", "---", "@@")):
         return "meta"
     return {"+": "add", "-": "del"}.get(line[:1], "same")
+
+
+# The page: a study's outcome as one HTML file that needs no network and no script.
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """Return the sheet as one self-contained file."""
+    return rendered("study.html.j2", sheet(outcome), outcome_json(outcome), css=("page.css",))

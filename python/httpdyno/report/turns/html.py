@@ -4,7 +4,6 @@ from typing import Any
 
 from httpdyno.metrics.table import named
 from httpdyno.model import TurnsOutcome
-from httpdyno.report.shared.latency_curve import percentiles_svg
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.svg import (
     AFTER,
@@ -20,9 +19,9 @@ from httpdyno.report.shared.svg import (
     drawing,
     nice_ticks,
     padded,
+    percentiles_svg,
 )
 from httpdyno.report.shared.template import rendered
-from httpdyno.report.turns.json import turns_json
 from httpdyno.report.turns.words import (
     claim_words,
     confidence_text,
@@ -30,6 +29,7 @@ from httpdyno.report.turns.words import (
     limit_rows,
     measured_text,
     ratio_rows,
+    turns_json,
     without_lines,
 )
 

@@ -1,18 +1,79 @@
-"""The arms that are measured now, a row to each of each start, with their figures so far."""
+"""A run that goes on: where it stands, and what the store knows of it; no claim."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
 from typing import NamedTuple
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.model import ArmUnderWay, Configuration, StartUnderWay, level_text
-from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.metrics import named
+from httpdyno.model import (
+    ArmUnderWay,
+    Configuration,
+    RatioInterval,
+    RunUnderWay,
+    SecondClaim,
+    StartUnderWay,
+    Verdict,
+    level_text,
+)
+from httpdyno.report.shared.phrase import NOTHING, oxford, plural
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.verdict import PROVEN, ratio_bounds_text
 from httpdyno.stats.histogram import MIN_TAIL_COUNT
 from httpdyno.telemetry.watched import Roots, ServerSeen
-from httpdyno.units import format_bytes, format_duration, format_rate
+from httpdyno.units import format_bytes, format_duration, format_guess, format_rate
+
+# Where an unfinished comparison stands, for those who watch it.
+
+
+def standing_text(
+    n_starts: int, interval: RatioInterval | None, second: SecondClaim | None = None
+) -> str:
+    """Return `12 starts  1.08 × (0.97 … 1.20)`, with what is proven of the second metric."""
+    where = "no interval yet" if interval is None else ratio_bounds_text(interval)
+    if second is not None and second.verdict in PROVEN:
+        where += f", {named(second.metric).short} {second.verdict}"
+    return f"{plural(n_starts, 'start')}  {where}"
+
+
+def outlook_text(
+    verdict: Verdict,
+    open_metric: str,
+    *,
+    decides_in_s: float | None,
+    allowed_s: float,
+    is_few: bool,
+) -> str:
+    """Return what may be said already, and when the rest would be: `decided in about 12 s`.
+
+    Args:
+        verdict: At this look.
+        open_metric: The metric that has not spoken yet; empty where the verdict stands.
+        decides_in_s: Time until it would be decided; None: out of sight.
+        allowed_s: What the comparison may still use.
+        is_few: Nothing is claimed of so few starts.
+    """
+    word = verdict.replace("_", " ")
+    if not open_metric:
+        return f"{word}, and still narrowing" if allowed_s > 0 else word
+    # The tie breaker is open where the metric itself has spoken.
+    what = "" if verdict == "inconclusive" else f"{word}, {named(open_metric).short} "
+    if decides_in_s is None:
+        return f"{what}no end in sight"
+    time = format_guess(decides_in_s)
+    if is_few:
+        return f"{what}decided in {time} at the earliest"
+    if decides_in_s > allowed_s:
+        return f"{what}would take about {time}"
+    return f"{what}decided in about {time}"
+
+
+# The arms that are measured now, a row to each of each start, with their figures so far.
 
 _EARLY = "figures of the windows so far; what they prove is said when the run has a result"
 _LEAST_OF_P99 = f"a p99 takes {MIN_TAIL_COUNT * 100:,} requests in a start"
@@ -114,8 +175,8 @@ def _table(names: Sequence[tuple[str, Text]], columns: Sequence[_Columns]) -> Ta
         else:
             table.add_column(name, justify="right", no_wrap=True)
     rows = zip(*(each.rows for each in columns), strict=True)
-    for named, cells in zip(names, rows, strict=True):
-        table.add_row(*named, *(cell for each in cells for cell in each))
+    for name_cells, cells in zip(names, rows, strict=True):
+        table.add_row(*name_cells, *(cell for each in cells for cell in each))
     return table
 
 
@@ -164,3 +225,74 @@ def _server(arm: ArmUnderWay, servers: Mapping[Roots, ServerSeen]) -> _Cells:
     pids = ", ".join(f"{pid}" for pid, _ in seen.roots)
     n_below = seen.n_processes - len(seen.roots)
     return f"{pids} + {n_below:,}" if n_below > 0 else pids, cores_text(seen)
+
+
+# A run that a process is at, as far as the store knows it: no claim, and no outcome.
+
+_LABEL_WIDTH = 10
+
+
+def under_way_words(run: RunUnderWay, now: datetime) -> str:
+    """Return in a clause that it runs, by whom and since when, and what is stored of it."""
+    began = f"{run.began_at[:16].replace('T', ' ')} UTC"
+    stored = f"{plural(run.n_starts, 'complete start')} and {plural(run.n_windows, 'window')}"
+    return (
+        f"run {run.id} of `{run.study}` still runs: process {run.pid} on {run.host} is at it, "
+        f"begun {began}, {_ago(run.began_at, now)}, with {stored} so far"
+    )
+
+
+def under_way_text(
+    run: RunUnderWay, now: datetime, servers: Mapping[Roots, ServerSeen] | None = None
+) -> RenderableType:
+    """Return where it is, and the figures so far of what is measured now.
+
+    Args:
+        run: As the store has it.
+        now: The present instant.
+        servers: Those of it that can be seen; None where nobody looked.
+    """
+    head = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+    head.add_column(min_width=_LABEL_WIDTH, no_wrap=True)
+    head.add_column(overflow="fold")
+    for label, words in _rows(run, now):
+        head.add_row(Text(label, "dim"), Prose(Text(words)))
+    title = Text(f"run {run.id}: {run.command} {run.study}", "bold")
+    lines: list[RenderableType] = [title, head]
+    for _, together in groupby(run.starts, lambda start: start.comparison):
+        starts = [*together]
+        words = f"{_stage(starts)}, begun {_ago(starts[0].began_at, now)}"
+        lines += [Text(""), Text(words), ArmsTable(starts, servers)]
+    if run.starts:
+        lines += [Text(""), *(Prose(Text(note, "dim")) for note in notes(run.starts))]
+    return Group(*lines)
+
+
+def _rows(run: RunUnderWay, now: datetime) -> Iterator[tuple[str, str]]:
+    began = f"{run.began_at[:16].replace('T', ' ')} UTC"
+    yield (
+        "runs",
+        f"process {run.pid} on {run.host} is at it; begun {began}, {_ago(run.began_at, now)}",
+    )
+    stored = f"{plural(run.n_starts, 'complete start')}, {plural(run.n_windows, 'window')}"
+    if run.last_saved_at:
+        stored += f", the last one {_ago(run.last_saved_at, now)}"
+    yield "stored", stored
+    if not run.starts:
+        yield "now", "between two starts"
+
+
+def _stage(starts: Sequence[StartUnderWay]) -> str:
+    """Return which starts of what these are, of one comparison."""
+    stage = starts[0].stage or f"comparison {starts[0].comparison}"
+    numbers = [f"{start.start + 1}" for start in starts]
+    return f"{stage}: {'start' if len(starts) == 1 else 'starts'} {oxford(numbers)}"
+
+
+def _ago(instant: str, now: datetime) -> str:
+    """Return how long ago an instant was that is stored as UTC, ISO 8601."""
+    try:
+        passed_s = (now - datetime.fromisoformat(instant)).total_seconds()
+    except (ValueError, TypeError):  # no instant, or one without its zone
+        return "some time ago"
+    return f"{format_guess(max(0.0, passed_s))} ago"

@@ -1,7 +1,10 @@
-"""What a comparison showed, in words and figures: verdict, ratio, interval."""
+"""What a comparison showed, in words and figures: verdict, ratio, interval, other metrics."""
 
 import math
 import re
+from collections.abc import Sequence
+
+from rich.text import Text
 
 from httpdyno.metrics import named
 from httpdyno.model import (
@@ -17,12 +20,9 @@ from httpdyno.model import (
 )
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.stats.histogram import is_median_between
-from httpdyno.units import (
-    Toward,
-    format_bounds,
-    format_guess,
-    format_number,
-)
+from httpdyno.units import Toward, format_bounds, format_guess, format_number
+
+# What a comparison showed, in words and figures: verdict, ratio, interval.
 
 PROVEN: frozenset[Verdict] = frozenset({"better", "worse", "equivalent"})
 """The verdicts that an interval proves."""
@@ -335,3 +335,161 @@ def needed_text(comparison: Comparison) -> str:
     if not is_open or comparison.needed_s is None:
         return ""
     return f"about {format_guess(comparison.needed_s)} more would decide it"
+
+
+# Verdicts as they stand on a terminal.
+
+VERDICT_STYLES: dict[Verdict, str] = {
+    "better": "green",
+    "worse": "red",
+    "equivalent": "dim",
+    "inconclusive": "yellow",
+    "failed": "red",
+    "not_measured": "yellow",
+}
+
+
+def styled_verdict(comparison: Comparison) -> Text:
+    """Return the verdict, coloured where colour is to be had."""
+    return Text(verdict_badge(comparison), VERDICT_STYLES[comparison.verdict])
+
+
+# What a comparison proves of the objective's second metric, in words. It decides nothing, so it
+# never comes first; where the metric says the same it is a word or two.
+
+MARKS = {"better": "*", "worse": "*", "equivalent": "="}
+"""Before a ratio of which that is proven, in narrow tables; without colour, and one column wide."""
+_MARK_WORDS = {"*": "proven better or worse", "=": "proven equivalent"}
+
+
+def second_claim(comparison: Comparison) -> SecondClaim | None:
+    """Return what is proven of the second metric; None where that is nothing, or decided."""
+    second = proven_second(comparison)
+    return None if second is None or second.metric == comparison.decided_by else second
+
+
+def says_the_same(comparison: Comparison) -> bool:
+    """Tell whether the second metric proves what the first one does."""
+    second = second_claim(comparison)
+    return second is not None and second.verdict == comparison.verdict
+
+
+def second_figure(comparison: Comparison, second: SecondClaim) -> str:
+    """Return `0.91 × (0.88 … 0.94; 99 % confidence)`."""
+    interval = comparison.ratios[named(second.metric).ratio]
+    figure = ratio_bounds_text(interval).removesuffix(")")
+    return f"{figure}; {confidence_percent(interval.confidence)} confidence)"
+
+
+def second_clause(comparison: Comparison) -> str:
+    """Return `CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)`.
+
+    Where the metric says the same, `CPU per request is better too: …`; empty where nothing is
+    proven of it, or where it has decided.
+    """
+    second = second_claim(comparison)
+    if second is None:
+        return ""
+    is_too = says_the_same(comparison)
+    words = f"{second.verdict} too" if is_too else f"proven {second.verdict}"
+    return f"{metric_is(second.metric)} {words}: {second_figure(comparison, second)}"
+
+
+def differing_clause(comparison: Comparison) -> str:
+    """Return the clause after `; `, to add to a sentence of the metric; empty where they agree."""
+    clause = "" if says_the_same(comparison) else second_clause(comparison)
+    return f"; {clause}" if clause else ""
+
+
+def brief_clause(comparison: Comparison) -> str:
+    """Return the clause for one line of progress; `, CPU per request too` where that is all."""
+    second = second_claim(comparison)
+    if second is None or not says_the_same(comparison):
+        return differing_clause(comparison)
+    return f", {named(second.metric).label} too"
+
+
+def mark(comparison: Comparison, ratio: str) -> str:
+    """Return what stands before that ratio in a narrow table: `*`, `=`, or nothing.
+
+    Args:
+        comparison: Of which the table shows ratios.
+        ratio: The key of one of them.
+    """
+    second = proven_second(comparison)
+    told = [] if second is None else [second]
+    if comparison.verdict != "failed":
+        told += [each for each in comparison.also if each.verdict in MARKS]
+    return next((MARKS[each.verdict] for each in told if named(each.metric).ratio == ratio), "")
+
+
+def marks_text(comparisons: Sequence[Comparison], ratios: Sequence[str]) -> str:
+    """Return what the marks in a table mean: `* proven better or worse (99 % confidence)`.
+
+    Only of those that are in it; empty where none is. With every confidence that a marked row has:
+    a tie breaker has another one in the steps than in a final claim that it does not decide.
+
+    Args:
+        comparisons: The rows.
+        ratios: Keys of the columns.
+    """
+    marked = [
+        (sign, row.ratios[ratio].confidence)
+        for row in comparisons
+        for ratio in ratios
+        if (sign := mark(row, ratio))
+    ]
+    if not marked:
+        return ""
+    signs = {sign for sign, _ in marked}
+    meanings = [f"{each} {words}" for each, words in _MARK_WORDS.items() if each in signs]
+    return f"{', '.join(meanings)} ({confidences_text([each for _, each in marked])} confidence)"
+
+
+def confidences_text(confidences: Sequence[float]) -> str:
+    """Return `96 %`; `97.5 % or 96 %` where intervals differ in it, in their order."""
+    return " or ".join(dict.fromkeys(map(confidence_percent, confidences)))
+
+
+# What a comparison says of the metrics that somebody asked for beside the objective's, in words.
+# Each has a verdict of its own, which is told whatever it is: they were named to be answered.
+
+_NO_WIDTH = 1e-9
+"""Of the ratio: an interval that is narrower has no width but the arithmetic's."""
+
+
+def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
+    """Return the claims to tell; none where the candidate failed."""
+    return () if comparison.verdict == "failed" else comparison.also
+
+
+def also_words(comparison: Comparison, claim: SecondClaim) -> str:
+    """Return what comes after the verdict: its figure, or the reason why there is none."""
+    if claim.verdict == "not_measured" or named(claim.metric).ratio not in comparison.ratios:
+        return claim.reason
+    figure = second_figure(comparison, claim)
+    interval = comparison.ratios[named(claim.metric).ratio]
+    is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio
+    if named(claim.metric).is_counted and is_alike:
+        return f"{figure}, the same in each start"
+    return figure
+
+
+def also_clauses(comparison: Comparison) -> list[str]:
+    """Return `p99 latency is inconclusive: 0.97 × (0.80 … 1.17; 99 % confidence)` for each."""
+    return [
+        f"{metric_is(each.metric)} {each.verdict.replace('_', ' ')}: {also_words(comparison, each)}"
+        for each in also_claims(comparison)
+    ]
+
+
+def said_ratios(comparison: Comparison) -> frozenset[str]:
+    """Return the ratios that a comparison's sentences have: who lists the others leaves them out.
+
+    The metric's, the one that decided, the second metric's where anything is proven of it, and
+    those that were asked for besides.
+    """
+    second = second_claim(comparison)
+    claims = (*([] if second is None else [second]), *also_claims(comparison))
+    metrics = (comparison.metric, decider(comparison), *(each.metric for each in claims))
+    return frozenset(named(each).ratio for each in metrics)

@@ -9,8 +9,14 @@ from rich.text import Text
 from httpdyno.metrics import named
 from httpdyno.model import Effect, Factorial, Verdict
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.arms_text import arms_table, cells_head, more_columns, unit_cells
-from httpdyno.report.study.factorial_words import (
+from httpdyno.report.study.arms import (
+    arms_table,
+    cells_head,
+    header_notes,
+    more_columns,
+    unit_cells,
+)
+from httpdyno.report.study.finding import (
     effect_name,
     effect_word,
     effects_note,
@@ -19,11 +25,7 @@ from httpdyno.report.study.factorial_words import (
     partial_lines,
     unfit_lines,
 )
-from httpdyno.report.study.header_text import header_notes
-from httpdyno.report.study.verdict_text import (
-    bounds_text,
-    interval_ratio_text,
-)
+from httpdyno.report.study.verdict import bounds_text, interval_ratio_text
 
 _STYLES: dict[Verdict, str] = {"better": "green", "worse": "red", "inconclusive": "yellow"}
 _NAME_WIDTH = 40

@@ -1,22 +1,262 @@
-"""Who kept the throughput from being higher, in words, with the figures it rests on."""
+"""What became of a load test's requests, and who was the limit, in words."""
 
 from collections.abc import Callable, Iterator
+from ipaddress import ip_address
 
 from msgspec import structs
 
 from httpdyno.load.target import is_loopback
 from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
 from httpdyno.report.shared import message
-from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import (
     RUN_QUEUE,
     WHAT_MAY_HELP,
+    behind_text,
     run_queue_text,
     seen_words,
 )
 from httpdyno.report.shared.distribution import time_text
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.units import format_percent, format_rate
+from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.units import format_duration, format_percent, format_rate
+
+# Where load went, of a name that has several addresses.
+
+
+def where_text(outcome: LoadOutcome) -> str:
+    """Return where the server was looked for: its address, or all of them."""
+    return " or ".join(outcome.addresses) or outcome.address
+
+
+def url_text(outcome: LoadOutcome) -> str:
+    """Return the URL, with the address that was taken where another one was possible."""
+    others = [each for each in outcome.addresses if each != outcome.address]
+    if not others or _is_usual(outcome):
+        return outcome.url
+    return (
+        f"{outcome.url} at {outcome.address}, one of {len(outcome.addresses)} addresses "
+        "and the first that takes connections"
+    )
+
+
+def _is_usual(outcome: LoadOutcome) -> bool:
+    """Whether it is the first one, and the others are this machine too: `localhost`."""
+    ips = [each.rpartition(":")[0].strip("[]").partition("%")[0] for each in outcome.addresses]
+    is_here = all(ip_address(ip).is_loopback for ip in ips)
+    is_one_each = len({":" in ip for ip in ips}) == len(ips)
+    return outcome.address == outcome.addresses[0] and is_here and is_one_each
+
+
+# Why requests failed, in a sentence with the way out: the engine has a word for each reason.
+
+_TRUST = "`--cacert FILE` trusts it, `--insecure` takes any"
+_HTTP2 = "it speaks HTTP/2 only; load a port where it speaks HTTP/1.1"
+
+_TLS = {
+    "unknown_issuer": f"nobody trusted here has signed the server's certificate; {_TRUST}",
+    "expired": "the server's certificate has expired; `--insecure` takes it",
+    "not_yet": "the server's certificate is not valid yet; `--insecure` takes it",
+    "other_name": "the server's certificate is for {}; `--sni NAME` asks for that name, "
+    "`--insecure` takes any",
+    "wants_identity": "the server wants a certificate; `--cert FILE --key FILE` shows one",
+    "refused_identity": "the server does not take this client's certificate; "
+    "`--cert FILE --key FILE` shows another",
+    "unknown_name": "the server has no such name; `--sni NAME` gives another",
+    "version": "client and server have no version of TLS in common; httpdyno speaks 1.2 and 1.3",
+    "http2": _HTTP2,
+    "no_tls": "the server does not speak TLS; load it with `http://`",
+    "alert": "the server ended it with {}; perhaps it wants a certificate (`--cert FILE`) or "
+    "another name (`--sni NAME`)",
+    "other": "{}",
+}
+_NO_HTTP = {
+    "http2": _HTTP2,
+    "tls": "it speaks TLS; load it with `https://`",
+    "start": "it began with `{}`",
+    "long": "its head is longer than 300 KiB",
+    "header": "a line of its head is no header",
+    "chunk": "its chunks are broken",
+    "cut_off": "its head was cut off by the end of the connection",
+    "switched": "it switched to another protocol",
+}
+_LENGTH = {
+    "length": "the first had {}",
+    "coding": "of what is coded otherwise than by gzip, the decoded length is not known; "
+    "`-H 'Accept-Encoding: gzip'` asks for that",
+}
+_WORDS = {
+    "tls": _TLS,
+    "bad_response": _NO_HTTP,
+    "wrong_length": _LENGTH,
+    "connect": {"system": "{}"},
+}
+
+
+def reason_text(kind: str, measurement: Measurement) -> str:
+    """Return why the first request of a kind of error failed; empty where no more is known."""
+    word, detail = measurement.reasons.get(kind, ("", ""))
+    sentence = _WORDS.get(kind, {}).get(word, "")
+    if "{}" not in sentence:
+        return sentence
+    return sentence.format(detail) if detail else _without_detail(kind, word)
+
+
+def _without_detail(kind: str, word: str) -> str:
+    if (kind, word) == ("tls", "other_name"):
+        return _TLS["other_name"].format("another name")
+    return ""
+
+
+# What became of the requests, in words: the verdict line and the kinds of error.
+
+_FEW = 0.01
+"""Of the answers: a rate that is off by less looks right."""
+
+_PORT_HINTS = {
+    "refused": "start the server, or name the port where it listens",
+    "reset": "ports of TLS (`https://`), FastCGI and others end what is not theirs so",
+    "bad_response": "name a port where HTTP/1.1 is spoken",
+}
+
+_REDIRECTS = frozenset({"301", "302", "303", "307", "308"})
+ERROR_WORDS = {
+    "refused": "were refused a connection",
+    "reset": "had their connection reset",
+    "short_body": "got a body that ended early",
+    "bad_response": "got an answer that is not HTTP",
+    "wrong_length": "got a body of another length than expected",
+    "no_descriptors": "found no file descriptor left on this client",
+    "no_ports": "found no local port left on this client",
+    "connect": "could not connect",
+    "tls": "failed the TLS handshake",
+    "unsent": "were due but never sent",
+    "unfinished": "were under way when the run was stopped",
+}
+
+
+def verdict_line(
+    measurement: Measurement, workload: Workload, *, half_width: str = "", address: str = ""
+) -> str:
+    """Return how many requests got the right answer, and what happened to the others.
+
+    Args:
+        measurement: The window.
+        workload: What was asked for.
+        half_width: How far off the throughput may be, such as `12/s`.
+        address: Where it was connected to, such as `127.0.0.1:80`.
+    """
+    offered, completed = measurement.offered, measurement.completed
+    if offered == 0:
+        return "no request was sent"
+    if measurement.errors.get("refused", 0) == offered and address:
+        return f"nothing listens at {address}: {_failures(measurement, workload)}"
+    text = f"{completed:,} of {plural(offered, 'request')} completed"
+    if completed:
+        duration = format_duration(measurement.measured_s)
+        rate = format_rate(measurement.throughput_per_s)
+        text += f", {rate}{f' ± {half_width}' if half_width else ''} over {duration}"
+        n_late = n_after_end(measurement)
+        if n_late > completed * _FEW:
+            text += f" ({n_late:,} after that, not in the rate)"
+    return f"{text}: {_failures(measurement, workload)}" if measurement.errors else text
+
+
+def redirect_hint(measurement: Measurement, workload: Workload) -> str:
+    """Return what to do where all answers led elsewhere, and none was right; else empty."""
+    seen = {status for status, n in measurement.statuses.items() if n}
+    if workload.steps or measurement.completed or not seen or seen - _REDIRECTS:
+        return ""
+    return "`--location` loads where redirects lead; `--expect-status ok` takes them as right"
+
+
+def port_hint(measurement: Measurement, workload: Workload) -> str:
+    """Return what to do where nothing at all was answered, as at a port of another kind."""
+    kinds = {kind for kind, n in measurement.errors.items() if n}
+    if measurement.completed or len(kinds) != 1 or workload.steps:
+        return ""
+    (kind,) = kinds
+    is_known = measurement.reasons.get(kind, ("start", ""))[0] != "start"
+    return "" if is_known else _PORT_HINTS.get(kind, "")
+
+
+def compression_hint(measurement: Measurement, workload: Workload) -> str:
+    """Return what to do where most answers said that browsers get them compressed; else empty."""
+    asks = any(
+        name.lower() == "accept-encoding" for each in workload.requests for name, _ in each.headers
+    )
+    if asks or measurement.evidence.uncoded_answers * 2 <= measurement.completed:
+        return ""
+    return "browsers get these answers compressed; `--compressed` asks as they do"
+
+
+def offer_text(outcome: LoadOutcome) -> str:
+    """Return all that was offered, in one line."""
+    text = workload_text(outcome.workload)
+    if outcome.warm_up_s:
+        text += f", after {format_duration(outcome.warm_up_s)} of the same load, in no figure"
+    return text
+
+
+def n_after_end(measurement: Measurement) -> int:
+    """Return how many right answers came after the measured part, which the rate is over."""
+    return measurement.completed - measurement.measured_completed
+
+
+def is_good(measurement: Measurement) -> bool:
+    """Whether every request got the right answer, and there was one."""
+    return measurement.completed > 0 and not measurement.n_errors
+
+
+def _failures(measurement: Measurement, workload: Workload) -> str:
+    named = sorted(measurement.errors.items(), key=lambda item: -item[1])
+    counted = [(kind, n) for kind, n in named if n] or [("", 0)]
+    words = [failure(kind, measurement, workload) for kind, _ in counted]
+    most = counted[0][1]
+    if most == measurement.offered:
+        return f"all {most:,} {words[0]}"
+    return oxford([f"{n:,} {text}" for text, (_, n) in zip(words, counted, strict=True)])
+
+
+def failure(kind: str, measurement: Measurement, workload: Workload) -> str:
+    """Return what happened to the requests of one kind of error."""
+    patience = format_duration(workload.timeout_s)
+    match kind:
+        case "wrong_status":
+            got = _wrong_statuses(measurement, workload)
+            which = f"status {next(iter(got))}" if len(got) == 1 else "another status"
+            return f"got {which} (expected {_expected(workload)})"
+        case "timeout":
+            return f"got no whole answer within {patience}"
+        case "connect_timeout":
+            return f"were not connected within {patience}"
+        case _:
+            words = ERROR_WORDS.get(kind) or f"ended as {kind.replace('_', ' ')}"
+            reason = reason_text(kind, measurement)
+            return f"{words}: {reason}" if reason else words
+
+
+def _wrong_statuses(measurement: Measurement, workload: Workload) -> list[str]:
+    expected = {spec.expect_status for spec in workload.requests}
+    if len(expected) != 1:
+        return []
+    wanted = next(iter(expected))
+    return [
+        status
+        for status, n in measurement.statuses.items()
+        if n and not _is_expected(status, wanted)
+    ]
+
+
+def _is_expected(status: str, wanted: int | None) -> bool:
+    return status[:1] in {"2", "3"} if wanted is None else status == str(wanted)
+
+
+def _expected(workload: Workload) -> str:
+    wanted = {spec.expect_status for spec in workload.requests}
+    return oxford(sorted("2xx or 3xx" if status is None else str(status) for status in wanted))
+
+
+# Who kept the throughput from being higher, in words, with the figures it rests on.
 
 _WHO = {
     "server": "the server",
