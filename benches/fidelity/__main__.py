@@ -26,7 +26,7 @@ from pathlib import Path
 from benches.fidelity.site import PATHS, READY_S, by_hand, written_site
 from tests.commands import exit_on_signals
 
-from httpdyno.adopt.gather import gather
+from httpdyno.adopt.discover import gather
 from httpdyno.errors import HttpdynoError
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan

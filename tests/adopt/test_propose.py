@@ -5,11 +5,11 @@ from msgspec import structs
 from tests.advice.rules.told import APACHE, FPM, NGINX
 from tests.words import words
 
-from httpdyno.adopt.gather import Gathered
-from httpdyno.adopt.own_server import OwnServer
-from httpdyno.adopt.propose import Wanted, propose
-from httpdyno.adopt.rehearsal import Answered, RehearsalReport
+from httpdyno.adopt.discover import Gathered
+from httpdyno.adopt.memory import OwnServer
+from httpdyno.adopt.smoke_test import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
+from httpdyno.adopt.suggest import Wanted, propose
 from httpdyno.advice.proposal import WorkerRoom
 from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
 from httpdyno.errors import UsageError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from httpdyno.adopt.behind import Behind
+from httpdyno.adopt.discover import Behind
 from httpdyno.errors import AdapterError
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member

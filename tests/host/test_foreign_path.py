@@ -236,7 +236,7 @@ READERS = re.compile(
     r"\.read_(?:bytes|text)\(|\bos\.walk\(|\.r?glob\(|\bshutil\.copy\w*\(|\b\w+\.open\(\"rb\"\)"
 )
 NOT_THEIRS = {
-    "adopt/burst.py": "the kernel's",
+    "adopt/smoke_test.py": "the kernel's",
     "experiment/machine_room.py": "the kernel's",
     "load/plan.py": "the kernel's",
     "servers/apache_site/perl.py": "folders of distributions",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.adopt.burst import burst
+from httpdyno.adopt.smoke_test import burst
 from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
 from httpdyno.model import Effective, Workload

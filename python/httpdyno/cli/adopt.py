@@ -12,12 +12,18 @@ import typer
 from msgspec.structs import replace as replaced
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
-from httpdyno.adopt.behind import Behind
-from httpdyno.adopt.gather import Gathered, gather, gather_running
-from httpdyno.adopt.listening import front_at, named_listener, with_listener
-from httpdyno.adopt.offer import offered
+from httpdyno.adopt.discover import (
+    Behind,
+    Gathered,
+    front_at,
+    gather,
+    gather_running,
+    named_listener,
+    with_listener,
+)
 from httpdyno.adopt.own_server import own_servers
-from httpdyno.adopt.propose import Wanted
+from httpdyno.adopt.study_text import offered
+from httpdyno.adopt.suggest import Wanted
 from httpdyno.cli.adopt_told import adopted_json, plan_json, show_adopted, show_plan, tell_found
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption

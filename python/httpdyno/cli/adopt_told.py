@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from httpdyno.adopt.adopt import Adopted
-from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.discover import Gathered
 from httpdyno.adopt.study_text import described
 from httpdyno.advice.proposal import Proposals
 from httpdyno.cli.standard_streams import say, tell

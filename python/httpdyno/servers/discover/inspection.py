@@ -1,14 +1,11 @@
-"""Who of this machine answers at an address that load is sent to; nothing is connected to.
-
-A server looked at from outside: its configuration, and what differs from what it runs with.
+"""A server looked at from outside: its configuration, whether that runs, and what is behind it.
 
 Nothing is sent to it, and its own test is not run: what is known stands in its files, in /proc, and
 in what the package manager wrote down.
 
-What is behind a server: the servers that its requests go on to, which are no part of its tree.
-
-Those of its configuration, and those of this machine that its processes are connected to while
-somebody looks, such as a database. What is connected to for a moment only may be missed.
+Behind it are the servers that its requests go on to: those of its configuration, and those of this
+machine that its processes are connected to while somebody looks, such as a database. What is
+connected to for a moment only may be missed.
 """
 
 import ipaddress

@@ -1,13 +1,12 @@
-"""How long something is waited for, counted in time in which we really looked.
+"""One GET to a server that may do anything with it: every wait has an end, whatever trickles in.
 
-A process can be stopped for a while (SIGSTOP, a suspended machine, a host that takes the CPU), and
+How long something is waited for is counted in time in which we really looked (`Patience`). A
+process can be stopped for a while (SIGSTOP, a suspended machine, a host that takes the CPU), and
 the clock goes on meanwhile. Who then gives up because the time is over blames the server for what
 it had no chance to do. So a gap between two looks counts as no more than `LONGEST_GAP_S`, however
 long it was, and who waits looks much more often than that.
 
-One GET to a server that may do anything with it: every wait has an end, whatever trickles in.
-
-A server's own status page, where its configuration in force has one; nobody adds one.
+A server's own status page is asked so, where its configuration in force has one; nobody adds one.
 """
 
 import http.client

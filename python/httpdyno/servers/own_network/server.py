@@ -1,6 +1,4 @@
-"""A server that runs in a network of its own, which ends when it has ended.
-
-A study's servers in a network of their own, as experiments see a server.
+"""A study's servers in a network of their own, as experiments see a server.
 
 All that runs in the place of a start runs there: the server, its companions, the study's commands
 before and after. The client's threads go into it for their sockets, as they do for private copies

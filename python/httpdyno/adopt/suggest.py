@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from httpdyno.adopt.gather import Gathered, reaches
-from httpdyno.adopt.own_server import OwnServer
-from httpdyno.adopt.rehearsal import RehearsalReport
+from httpdyno.adopt.discover import Gathered, reaches
+from httpdyno.adopt.memory import OwnServer
+from httpdyno.adopt.smoke_test import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import (

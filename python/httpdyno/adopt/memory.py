@@ -1,4 +1,4 @@
-"""How many workers memory has room for, of each pool of a copy beside all else of it. Pure.
+"""How many workers memory has room for, of each pool of a copy beside all else of it.
 
 Two copies stand by at a time, so each may have half of what the machine has free. Of that, what one
 pool may have is less what the rest of the copy holds: other members, and of php-fpm its other
@@ -6,20 +6,31 @@ pools. What is shared between pools is there once, by whichever of them it is co
 server that runs has a control group with a limit, what is found best has to fit in there later.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from msgspec import structs
 
 from httpdyno.advice.proposal import WorkerRoom
+from httpdyno.advice.rules.facts import Facts
+from httpdyno.model import Listener
+from httpdyno.reason import Reason, because
+from httpdyno.servers.network.listening import ListeningSocket
+from httpdyno.servers.php_fpm.survey import pool_names
+from httpdyno.servers.site.listener import UNIX, reached_at
+from httpdyno.servers.site.running import SiteRunning
+from httpdyno.servers.site.snapshot import Found
+from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import CONTROL_GROUP, Pool, memory_bound, pool, rss_bytes, size
-from httpdyno.telemetry.worker import Sample, Worker
+from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
 
 COPIES = 2
 """An arm and the one that it is compared with."""
 _ANSWERS_ITSELF = frozenset({"uvicorn", "node", "command"})
 """Kinds of which one process may be all; a parent of the others answers nothing."""
-_NO_WORKER = "no worker of it ran"
+_NO_WORKER = because("adopt.no_worker_ran")
 _TITLE = "php-fpm: pool "
 
 
@@ -58,7 +69,7 @@ class _Split:
     roots: tuple[Worker, ...] = ()
     """What is there besides its workers."""
     workers: tuple[Worker, ...] = ()
-    unknown: str = ""
+    unknown: Reason | str = ""
     """Why nothing can be said of it."""
 
 
@@ -162,7 +173,7 @@ def _bounded(
     return structs.replace(
         room,
         n=bound.n,
-        unknown="" if bound.n is not None else "no worker has memory of its own",
+        unknown="" if bound.n is not None else because("adopt.no_memory_of_its_own"),
         available_bytes=bound.available_bytes,
         reserve_bytes=bound.reserve_bytes,
         once_bytes=bound.once_bytes,
@@ -174,11 +185,11 @@ def _bounded(
     )
 
 
-def _unseen(seen: Pool, workers: Sequence[Worker]) -> str:
+def _unseen(seen: Pool, workers: Sequence[Worker]) -> Reason | str:
     if seen.pss_bytes is not None:
-        return "which of its pages are of files is not told (before Linux 5.4)"
-    hidden = (words for each in workers for words in each.hidden if words.startswith("memory"))
-    return next(hidden, "memory of some of its processes was not read")
+        return because("adopt.file_pages_unseen")
+    barred = (each.hidden[0] for each in workers if each.lacks_memory and each.hidden)
+    return next(barred, because("adopt.memory_not_read"))
 
 
 def _pools(member: MemberSample) -> Iterator[_Split]:
@@ -194,7 +205,7 @@ def _pools(member: MemberSample) -> Iterator[_Split]:
     for name in member.pools:
         own = tuple(each for each in below if named[each.pid] == name)
         if not is_known:
-            yield _Split(name=name, unknown="whose some of its processes are is not told")
+            yield _Split(name=name, unknown=because("adopt.whose_processes"))
         elif not own:
             yield _Split(name=name, unknown=_NO_WORKER)
         else:
@@ -214,7 +225,7 @@ def _one_pool(member: MemberSample, roots: tuple[Worker, ...], below: tuple[Work
     forked = {each.name for each in roots}
     own = tuple(each for each in below if each.name in forked)
     if not own:
-        return _Split(name="", unknown=f"its processes are of several kinds ({', '.join(names)})")
+        return _Split(name="", unknown=because("adopt.several_kinds", names=names))
     return _Split(name="", roots=roots, workers=own)
 
 
@@ -227,3 +238,100 @@ def _held_bytes(copy: Sequence[MemberSample], inside: Collection[int]) -> int:
     """Return what all but a pool holds: shares, and of who is not seen all that it may."""
     outside = (w for each in copy for w in each.sample.workers if w.pid not in inside)
     return sum(w.memory.pss_bytes if w.memory else rss_bytes(w) for w in outside)
+
+
+class PoolLooks:
+    """At one copy, as often as somebody asks."""
+
+    def __init__(
+        self,
+        members: Sequence[Found],
+        free_bytes: int,
+        running: Mapping[str, RunningPools] | None = None,
+    ) -> None:
+        """Look at nothing yet.
+
+        Args:
+            members: All of the site, front to back.
+            free_bytes: What the machine has free before the copy is there; 0 where nobody knows.
+            running: Member → what is known of the server that runs.
+        """
+        self._members = tuple(members)
+        self._free_bytes = free_bytes
+        self._running = running
+        self._looks: list[tuple[MemberSample, ...]] = []
+
+    def look(self, running: SiteRunning) -> None:
+        """Take note of the copy's processes now."""
+        if not self._free_bytes:
+            return
+        pairs = zip(self._members, running.root_pids, strict=True)
+        self._looks.append(
+            tuple(member_sample(each, WorkerSampler([pid]).read()) for each, pid in pairs)
+        )
+
+    def rooms(self) -> tuple[WorkerRoom, ...]:
+        """Return how many workers of each pool memory has room for, by all looks."""
+        return rooms(self._looks, self._free_bytes, running=self._running)
+
+    def unused(self) -> tuple[str, ...]:
+        """Return the pools of which no worker did anything between the first look and the last."""
+        return unused(self._looks)
+
+
+def member_sample(found: Found, sample: Sample) -> MemberSample:
+    """Return a member's processes, which were read just now, with what they call themselves."""
+    member = found.member
+    pools = pool_names(found.survey) if member.kind == "php-fpm" else ()
+    several = pools if len(pools) > 1 else ()
+    return MemberSample(
+        name=member.name,
+        kind=member.kind,
+        sample=sample,
+        titles=_titles(each.pid for each in sample.workers) if several else {},
+        pools=several,
+    )
+
+
+def _titles(pids: Iterable[int]) -> dict[int, str]:
+    found = {}
+    for pid in pids:
+        with suppress(OSError):  # it ended meanwhile
+            title = Path(f"/proc/{pid}/cmdline").read_bytes()
+            found[pid] = title.rstrip(b"\0 ").decode(errors="replace")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnServer:
+    """As `httpdyno inspect` knows it without asking it anything."""
+
+    facts: Facts
+    """What rules may know of it; of its settings what its copy has."""
+    observed: Observed | None = None
+    """None where it does not run."""
+    listens: tuple[ListeningSocket, ...] = ()
+    """Where its processes listen."""
+
+    def address_of(self, listener: Listener) -> str:
+        """Return where it answers itself for one of its copy's listeners; empty: nowhere here."""
+        address = reached_at(listener.address)
+        host, port = address.removeprefix(UNIX), 0
+        if host == address:
+            host, _, number = address.rpartition(":")
+            host, port = host.strip("[]"), int(number)
+        return address if any(each.answers_at(host, port) for each in self.listens) else ""
+
+    def pools(self, found: Found) -> RunningPools:
+        """Return what of it counts for the room of its copy, which is the member."""
+        seen = self.observed
+        if seen is None:
+            return NOT_RUNNING
+        # When that was is of no account.
+        sample = Sample(at_s=0.0, root_pids=(seen.root_pid,), workers=seen.workers)
+        bound = seen.bound
+        is_limited = bound is not None and bound.limited_by == CONTROL_GROUP
+        return RunningPools(
+            largest=largest_workers(member_sample(found, sample)),
+            limit_bytes=bound.available_bytes if bound and is_limited else None,
+        )
