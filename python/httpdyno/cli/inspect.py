@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.option import ForceOption, JsonOption
@@ -16,6 +15,7 @@ from httpdyno.inspection.server import LoadAsked, listening_at, page_of, with_st
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.shared.reference import rule_reference
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.telemetry.syscalls.strace import N_REQUESTS
 

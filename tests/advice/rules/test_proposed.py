@@ -6,9 +6,9 @@ from tests.advice.rules.told import apache, findings, gunicorn, nginx, php_fpm, 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
-from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import KnobInfo, Level
 from httpdyno.registry import site_adapters
+from httpdyno.report.shared.reference import rule_reference
 from httpdyno.servers.apache_site.knob import KNOBS as APACHE
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
 from httpdyno.servers.nginx.catalogue import TUNABLES

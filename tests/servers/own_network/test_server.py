@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec import structs
+from tests.beside import beside
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from tests.servers.own_network.test_resolver import wait_for
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
-    Companion,
     Configuration,
     Effective,
     FileEntry,
@@ -228,7 +228,7 @@ def test_companions_are_in_the_same_network_and_the_machine_sees_none_of_it(
 ):
     before = {path: Path(path).read_bytes() for path in ("/etc/hosts", "/etc/resolv.conf")}
     spec = spec_of(tmp_path)
-    behind = Companion(name=name, spec=structs.replace(spec, network=None))
+    behind = beside(structs.replace(spec, network=None), name=name)
     adapter = WithNetwork(WithCompanions(Command(), {name: Command()}))
     values = Configuration(values={**START.values, f"{name}:level": 2})
     running = started(structs.replace(spec, companions=(behind,)), values, adapter)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 
+from httpdyno.errors import HttpdynoError
 from httpdyno.metrics import named
 from httpdyno.reason import Param, Reason
 from httpdyno.report.shared.phrase import oxford, plural
@@ -44,6 +45,11 @@ def text(reason: Reason) -> str:
 def joined(reasons: Sequence[str | Reason]) -> str:
     """Return the sentences of a verdict's reasons as one."""
     return "; ".join(texts(reasons))
+
+
+def error_text(error: HttpdynoError) -> str:
+    """Return what an error says, with its causes."""
+    return f"{error}: {joined(error.why)}" if error.why else str(error)
 
 
 def texts(reasons: Sequence[str | Reason]) -> tuple[str, ...]:
@@ -87,9 +93,9 @@ STATUSES: dict[str, str] = {
 
 
 _FORMATS: dict[str, Format] = {
-    "about": format_about,
     "bytes": format_bytes,
     "change": lambda ratio, **_: format_change(ratio),
+    "about": format_about,
     "down": lambda ratio, **_: format_number(ratio, 2, toward="down"),
     "duration": format_duration,
     "guess": lambda seconds, **_: format_guess(seconds),

@@ -17,6 +17,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.svg import NARROW, WIDE, percentiles_svg
 from httpdyno.report.study import chart
@@ -360,7 +361,7 @@ def _card(
         figure += f"; {named(comparison.metric).label} {ratio_bounds_text(interval)}"
     failed = words_without_figure(comparison) if comparison.verdict == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
-    why = "" if failed else comparison.reason
+    why = "" if failed else joined(comparison.reasons)
     told = (second_clause(comparison), *also_clauses(comparison))
     parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [

@@ -22,6 +22,7 @@ from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms import answers_text, dropped_line, header_table
 from httpdyno.report.study.verdict import (
     at_text,
+    detail_text,
     has_run,
     of_best_text,
     point_bounds,
@@ -132,7 +133,9 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
         Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
         *([Prose(Text(pool))] if pool else []),
         *(
-            Text(f"{level_text(p.level)}: {status_badge(p.arm.status)}: {p.arm.detail}", "red")
+            Text(
+                f"{level_text(p.level)}: {status_badge(p.arm.status)}: {detail_text(p.arm)}", "red"
+            )
             for p in sweep.points
             if p.arm.status != "complete"
         ),
@@ -201,7 +204,7 @@ def point_line(point: SweepPoint, metric: str) -> Text:
     """Return a sweep's level in one line, for progress."""
     if not has_run(point):
         return Text(
-            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {point.arm.detail}"
+            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {detail_text(point.arm)}"
         )
     bounds = point_bounds_text(point, metric)
     return Text(f"{level_text(point.level)}  {at_text(point, metric)} ({bounds})")

@@ -1,4 +1,4 @@
-"""The formulas as a page to read, `docs/formulas.md`, made of their declarations."""
+"""The reference of formulas in Markdown, made of their declarations (`make docs`)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -31,11 +31,11 @@ def formula_reference() -> str:
     index = [f"- [`{each.name}`](#{each.name}): {each.question}" for each in formulas().values()]
     parts = [_HEAD, "\n".join(index)]
     for each in formulas().values():
-        parts += _section(each)
+        parts += _formula_section(each)
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _section(formula: Formula) -> Iterator[str]:
+def _formula_section(formula: Formula) -> Iterator[str]:
     yield f"## {formula.name}"
     yield f"{formula.title}. {formula.question}"
     yield f"```\n{formula.expression}\n```"
