@@ -14,7 +14,7 @@ from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
-from httpdyno.telemetry.exit_watch import ExitWatch
+from httpdyno.telemetry.processes import ExitWatch
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
 """Starts the load of one server, with what is to be called at its windows' edges."""
