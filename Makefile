@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs wheel demo book benches bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python test-studies docs wheel demo book benches bench-engine bench-power bench-layouts bench-applications bench-eyes debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,9 +23,10 @@ help:
 	@echo 'make book             measure what the founding documents measured (half an hour; BOOK_ARGS=--help)'
 	@echo 'make setup            make $(BIN)/httpdyno'
 	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
+	@echo 'make test-studies     start every bundled study for real, at both ends of its knobs (minutes)'
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
-	@echo 'make docs             write docs/study.md, formulas.md and rules.md anew, of what the program declares'
+	@echo 'make docs             build docs/reference: study files, formulas and rules, from what the program declares'
 	@echo 'make wheel            make a wheel in dist, which installs where there is no compiler'
 	@echo 'make benches          run every bench in its smallest form (as root, 15 minutes)'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
@@ -102,6 +103,10 @@ test-python: setup
 	cargo build --locked -p httpdyno-oracle
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+# Each bundled study is started for real, at both ends of its knobs; `make test` starts one a feature.
+test-studies: debian-packages setup
+	$(BIN)/python -m pytest --every-study tests/studies
+
 # Lint and all tests, side by side where nothing looks at time; says at its end how many passed.
 check: setup
 	$(BIN)/python -m tests.gate -m 'not real_server'
@@ -109,11 +114,12 @@ check: setup
 test: debian-packages setup
 	$(BIN)/python -m tests.gate
 
-# What a test holds to be up to date.
+# Built, not committed: the program prints the same.
 docs: setup
-	$(BIN)/httpdyno study schema --markdown > docs/study.md
-	$(BIN)/httpdyno formula --markdown > docs/formulas.md
-	$(BIN)/httpdyno inspect --rules > docs/rules.md
+	mkdir -p docs/reference
+	$(BIN)/httpdyno study schema --markdown > docs/reference/study.md
+	$(BIN)/httpdyno formula --markdown > docs/reference/formulas.md
+	$(BIN)/httpdyno inspect --rules > docs/reference/rules.md
 
 # Linked by zig against glibc 2.17, so that it runs on older systems than this one too.
 wheel: $(WHEEL_TOOLS)/.installed

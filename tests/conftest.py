@@ -18,7 +18,7 @@ from tests.load.origin import Origin, origin
 from tests.store.postgresql import FOLDERS
 from tests.verdict import Counts
 
-from httpdyno.servers.evaluator.process import close_all
+from httpdyno.servers.sandbox.evaluator import close_all
 
 pytest_plugins = ["pytester", "tests.disturbed"]
 
@@ -41,7 +41,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files anew instead of comparing"
     )
+    parser.addoption(
+        "--every-study", action="store_true", help="start every bundled study, not one a feature"
+    )
     parser.addoption("--count-into", type=Path, help="write there how many tests there were")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--every-study"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("every_study")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

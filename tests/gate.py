@@ -1,9 +1,9 @@
 """Run the linters and all tests, and say at the end how many passed, failed and were skipped.
 
-What compiles and what computes goes in two lanes side by side, then the Rust tests by themselves;
-what looks at time comes afterwards, with nothing beside but what mostly waits, and real servers
-that are only asked for what they are. All of it runs, also after something failed; what has not
-ended after its limit is ended, and has failed. Arguments go to pytest.
+There are three lanes. Two compile, lint and compute; then one runs the Rust tests, and after these
+both look at time. The third starts servers and waits for them, all along: it leaves most of the
+machine to the others. All of it runs, also after something failed; what has not ended after its
+limit is ended, and has failed. Arguments go to pytest.
 """
 
 import sys
@@ -72,7 +72,7 @@ PRETENDING = (
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
 SERVING = (
-    *("tests/servers/cell", "tests/servers/site", "tests/servers/source"),
+    *("tests/servers/sandbox", "tests/servers/site", "tests/servers/discover"),
     *("tests/servers/own_network", "tests/benches/test_fault_origins.py"),
     *(
         f"tests/servers/test_{name}.py"
@@ -111,6 +111,8 @@ SERVING = (
     ),
 )
 """Tests that start real servers or make copies, read and edit: none measures time."""
+REAL = "tests/real"
+"""What of it is in no list has real servers do work, and looks at what comes of it."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 
@@ -119,8 +121,7 @@ MAKE = ("make", "--silent", "--keep-going")
 # Tests start hundreds of programs, of which none compiles httpdyno for the next one where the
 # environment forbids to write bytecode.
 COMPILE_PYTHON = (sys.executable, "-m", "compileall", "-q", "python")
-# The origin with known timing is built like the tests that use it.
-BUILD_ORIGIN = ("cargo", "build", "--locked", "-p", "httpdyno-oracle")
+# The origin with known timing comes with them: its own tests start it.
 BUILD_TESTS = ("cargo", "test", "--workspace", "--locked", "--no-run")
 
 BUILD_S, TESTS_S = 1200.0, 2400.0
@@ -163,14 +164,12 @@ class Gate:
         with ThreadPoolExecutor(3) as lanes:
             try:
                 lanes.submit(self.command, COMPILE_PYTHON).result()
-                begun = [lanes.submit(each) for each in (self.compiles, self.computes)]
-                for lane in begun:
-                    lane.result()
+                lanes.submit(self.command, BUILD_TESTS).result()
+                serving = lanes.submit(self.serves_and_waits)
+                self._side_by_side(lanes, self.compiles, self.computes)
                 lanes.submit(self.step, "the Rust tests", self._rust).result()
-                last = (self.looks_at_time, self.serves, self.waits)
-                begun = [lanes.submit(each) for each in last]
-                for lane in begun:
-                    lane.result()
+                self._side_by_side(lanes, self.asks_real_servers, self.looks_at_time)
+                serving.result()
                 if not self._chose_tests:
                     self.step("any Python test at all", lambda: Outcome(NO_TESTS, Counts()))
             except BaseException as error:
@@ -180,11 +179,13 @@ class Gate:
                 raise
         return self.end()
 
+    def _side_by_side(self, lanes: ThreadPoolExecutor, *parts: Callable[[], None]) -> None:
+        for begun in [lanes.submit(part) for part in parts]:
+            begun.result()
+
     def compiles(self) -> None:
-        """Compile, and lint what is compiled; then test what may have anything beside it."""
-        self.command(BUILD_ORIGIN)
+        """Lint what is compiled; then test what may have anything beside it."""
         self.command((*MAKE, "lint-rust"))
-        self.command(BUILD_TESTS)
         self.pytest("the Python tests that pretend", PRETENDING)
 
     def computes(self) -> None:
@@ -192,18 +193,22 @@ class Gate:
         self.command((*MAKE, "lint-python"))
         self.pytest("the Python tests that compute", CALM)
 
-    def waits(self) -> None:
-        """Test what needs little of the machine."""
-        self.pytest("the Python tests that wait", PATIENT)
-
-    def looks_at_time(self) -> None:
-        """Test what looks at time, and all that is in no other part."""
-        others = [f"--ignore={path}" for path in (*CALM, *PATIENT, *PRETENDING, *SERVING)]
-        self.pytest("the other Python tests", others, is_shown=True)
-
-    def serves(self) -> None:
+    def serves_and_waits(self) -> None:
         """Test what leaves most of the machine to others."""
         self.pytest("the Python tests that serve", SERVING)
+        self.pytest("the Python tests that wait", PATIENT)
+
+    def asks_real_servers(self) -> None:
+        """Test real servers under load, or while they are watched."""
+        named = [each for each in (*PRETENDING, *SERVING) if each.startswith(REAL)]
+        ignored = [f"--ignore={path}" for path in named]
+        self.pytest("the Python tests of real servers", (REAL, *ignored))
+
+    def looks_at_time(self) -> None:
+        """Test what else looks at time, and all that is in no other part."""
+        named = (*CALM, *PATIENT, *PRETENDING, *SERVING, REAL)
+        others = [f"--ignore={path}" for path in named]
+        self.pytest("the other Python tests", others, is_shown=True)
 
     def pytest(self, name: str, chosen: Sequence[str], *, is_shown: bool = False) -> None:
         """Run a part of the Python tests; what they say is shown as it comes, or at their end."""

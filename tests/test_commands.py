@@ -8,7 +8,7 @@ import time
 import pytest
 from tests.commands import LATE, Commands, NotBegunError
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 HANGS = """
 import subprocess, time

@@ -12,7 +12,7 @@ from tests import commands, gate, rust
 from tests.gate import Gate
 from tests.verdict import Counts
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 FINE = (sys.executable, "-c", "")
 WRONG = (sys.executable, "-c", "print('what is wrong'); raise SystemExit(3)")
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from tests.verdict import Counts
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 file = next(word.partition("=")[2] for word in sys.argv if word.startswith("--count-into="))
 Counts(passed=5, skipped=2, tried_again=1).write(Path(file))
@@ -42,7 +42,7 @@ with open("{sys.argv[1]}/pids", "a") as file:
 time.sleep(600)
 '''
 gate.MAKE = (sys.executable, "-c", hanging)
-gate.BUILD_ORIGIN = gate.PYTEST = (sys.executable, "-c", "")
+gate.BUILD_TESTS = gate.PYTEST = (sys.executable, "-c", "")
 sys.exit(gate.main())
 """
 
@@ -55,7 +55,6 @@ def steps(monkeypatch):
         monkeypatch.setattr(gate, "MAKE", lint)
         if lint == SLOW:
             monkeypatch.setattr(gate, "BUILD_S", 2.0)
-        monkeypatch.setattr(gate, "BUILD_ORIGIN", FINE)
         monkeypatch.setattr(gate, "BUILD_TESTS", FINE)
         monkeypatch.setattr(gate, "PYTEST", tests)
         monkeypatch.setattr(rust, "outcome", lambda *_: of_rust)
@@ -66,15 +65,15 @@ def steps(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "last"),
     [
-        ({}, "32 passed, 0 failed, 10 skipped"),
-        ({"lint": WRONG}, "32 passed, 2 failed, 10 skipped"),
-        ({"of_rust": (101, Counts(passed=6, failed=2))}, "31 passed, 2 failed, 10 skipped"),
-        ({"of_rust": (101, Counts())}, "25 passed, 1 failed, 10 skipped"),
-        ({"tests": WRONG}, "7 passed, 5 failed, 0 skipped"),
-        ({"tests": NONE_CHOSEN}, "7 passed, 6 failed, 0 skipped"),
-        ({"lint": WRONG, "of_rust": (101, Counts())}, "25 passed, 3 failed, 10 skipped"),
-        ({"lint": ("/no/such/program",)}, "32 passed, 2 failed, 10 skipped"),
-        ({"lint": SLOW}, "32 passed, 2 failed, 10 skipped"),
+        ({}, "37 passed, 0 failed, 12 skipped"),
+        ({"lint": WRONG}, "37 passed, 2 failed, 12 skipped"),
+        ({"of_rust": (101, Counts(passed=6, failed=2))}, "36 passed, 2 failed, 12 skipped"),
+        ({"of_rust": (101, Counts())}, "30 passed, 1 failed, 12 skipped"),
+        ({"tests": WRONG}, "7 passed, 6 failed, 0 skipped"),
+        ({"tests": NONE_CHOSEN}, "7 passed, 7 failed, 0 skipped"),
+        ({"lint": WRONG, "of_rust": (101, Counts())}, "30 passed, 3 failed, 12 skipped"),
+        ({"lint": ("/no/such/program",)}, "37 passed, 2 failed, 12 skipped"),
+        ({"lint": SLOW}, "37 passed, 2 failed, 12 skipped"),
     ],
 )
 def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, last):
@@ -86,11 +85,21 @@ def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, 
     assert ("what is wrong" in lines) == (WRONG in wrong.values())
 
 
+def test_each_test_is_in_one_part():
+    parts = [gate.CALM, gate.PATIENT, gate.PRETENDING, gate.SERVING]
+    files: list[str] = []
+    for path in (commands.REPOSITORY / each for part in parts for each in part):
+        assert path.exists(), path
+        files += map(str, path.rglob("test_*.py") if path.is_dir() else [path])
+    assert len(files) == len(set(files)), [each for each in files if files.count(each) > 1]
+    assert all((commands.REPOSITORY / each).exists() for each in gate.LOADING)
+
+
 def test_arguments_go_to_pytest_and_a_part_without_tests_is_no_failure(steps, tmp_path, capfd):
     some = "import sys; print(sys.argv); sys.exit(0 if 'tests/stats' in sys.argv else 5)"
     steps(tests=(sys.executable, "-c", some))
     assert Gate(tmp_path, ["-m", "not real_server"]).run() == 0
-    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 5
+    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 6
 
 
 def test_arguments_that_choose_no_test_at_all_are_a_failure(steps, tmp_path, capfd):

@@ -27,12 +27,12 @@ from tests.commands import exit_on_signals
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
-from httpdyno.servers.cell.seat import CellSeat, open_cell
-from httpdyno.servers.cell.wall import WallSeat, open_wall
-from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.servers.run.folder import RunRoot, new_run_root
+from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
+from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
+from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.telemetry.host import host_facts
 
 COMMAND = ("sh", "-c", "echo up > up; exec sleep 600")

@@ -31,7 +31,7 @@ from benches.contained.outside import Listener, Outside
 from tests.commands import exit_on_signals
 
 from httpdyno.errors import HttpdynoError
-from httpdyno.servers.cell.wall import limits_of_wall
+from httpdyno.servers.sandbox.landlock import limits_of_wall
 
 FOREIGN = "192.0.2.1"
 """Of the network that is kept for examples (RFC 5737)."""

@@ -21,7 +21,7 @@ from httpdyno.load.engine import Edge, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import Measurement, RequestSpec, Workload
-from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.run.live_process import child_pids
 from httpdyno.telemetry.account import ProcessTree
 from httpdyno.telemetry.profile.profiler import Onlooker
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from benches.bottlenecks.place import NotBuiltError, Place, free_port
 from tests.real.sites.apache import MODULES, STOCK, enable, moved, write
 
-from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.run.live_process import child_pids
 
 STOCK_WORKERS = 5
 """Debian's StartServers."""

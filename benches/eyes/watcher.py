@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from httpdyno.errors import HttpdynoError
 from httpdyno.registry import site_adapters
 from httpdyno.report.watch.line import watch_line
-from httpdyno.servers.source.find import find
-from httpdyno.servers.source.machine import this_machine
-from httpdyno.servers.source.words import ProcessSource
+from httpdyno.servers.discover.find import find
+from httpdyno.servers.discover.machine import this_machine
+from httpdyno.servers.discover.source import ProcessSource
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 from httpdyno.telemetry.worker import EACH_SECOND_S
 

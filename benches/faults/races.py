@@ -20,7 +20,7 @@ from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 _ATTACKER = Path(__file__).with_name("attacker.py")
 _READY_S = 20.0

@@ -15,8 +15,8 @@ from tests.conformance.script_server import ScriptServer
 
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Running
-from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.servers.limits.control_group import parent_group
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 
 SLACK_S = 20.0
 """Beyond what a kind is waited for: the bounds of a stop together, on a busy machine."""

@@ -26,7 +26,7 @@ from pathlib import Path
 from benches.fidelity.site import PATHS, READY_S, by_hand, written_site
 from tests.commands import exit_on_signals
 
-from httpdyno.adopt.gather import gather
+from httpdyno.adopt.discover import gather
 from httpdyno.errors import HttpdynoError
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
@@ -35,7 +35,7 @@ from httpdyno.model import Configuration, RequestSpec, ServerSpec, Site, Workloa
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Snapshot

@@ -15,9 +15,9 @@ from pathlib import Path
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Member
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.control_group import make_group, remove_group
-from httpdyno.servers.live_process import MARK
-from httpdyno.servers.run_record import mark_of
+from httpdyno.servers.limits.control_group import make_group, remove_group
+from httpdyno.servers.run.live_process import MARK
+from httpdyno.servers.run.record import mark_of
 from httpdyno.servers.site.environment import member_environment
 
 PATHS = {"static": "/style.css", "php": "/index.php"}

@@ -42,7 +42,7 @@ from httpdyno.errors import HttpdynoError
 from httpdyno.model import Member, Survey
 from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 
 KINDS = ("cell", "wall")

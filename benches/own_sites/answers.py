@@ -29,7 +29,7 @@ from benches.own_sites.ground import Ground, Server
 from httpdyno.catalog import open_study
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import level_text
-from httpdyno.servers.network import within
+from httpdyno.servers.network.address import within
 
 SAME, REFUSED, DIFFERS, NOT_TAKEN = "same", "refused by name", "DIFFERS", "NOT TAKEN"
 NOT_RUN = "not run"

@@ -28,7 +28,7 @@ from benches.power.work.way import CIRCUMSTANCES
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.host.interruption import take_signals
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 CPU, THROUGHPUT = "cpu_s_per_request", "throughput_per_s"
 Worker = Literal["gunicorn", "apache"]

@@ -285,7 +285,7 @@ class DisturbedBench(FakeBench):
                 began_at="2026-01-01T00:00:00+00:00",
                 duration_s=(self.now_s - began_s) / n,
                 statuses=("complete", "complete"),
-                details=("", ""),
+                details=((), ()),
                 windows=tuple(mine),
             )
             for request, mine in zip(requests, windows, strict=True)

@@ -103,7 +103,7 @@ def load_target(study: Study) -> ServerAdapter:
     if study.site is None:
         adapter, others = load_adapter(study.server.adapter), study.server.companions
         if others:
-            found = {each.name: load_adapter(each.spec.adapter) for each in others}
+            found = {each.name: load_adapter(each.adapter) for each in others}
             adapter = WithCompanions(adapter, found)
         return adapter if study.server.network is None else WithNetwork(adapter)
     return site_server(study.site, Path(study.folder))

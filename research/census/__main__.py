@@ -27,8 +27,13 @@ from tests.real.sites.walked import URL_PATH, WAYS, walked_site
 from httpdyno.errors import HttpdynoError
 from httpdyno.load.one_by_one import OneByOne
 from httpdyno.load.target import parse_url
-from httpdyno.telemetry.census.record import Census
-from httpdyno.telemetry.census.taken import N_REQUESTS, census_of
+from httpdyno.telemetry.syscalls.count import (
+    Census,
+)
+from httpdyno.telemetry.syscalls.strace import (
+    N_REQUESTS,
+    census_of,
+)
 
 BOOK = {
     "AllowOverride All": (5, 4),

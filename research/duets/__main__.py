@@ -41,8 +41,8 @@ from research.duets.truth import known_truth
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.host.interruption import take_signals
-from httpdyno.servers.leftovers import reap_leftovers
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.run.leftovers import reap_leftovers
 from httpdyno.telemetry.host import host_facts
 
 REPOSITORY = Path(__file__).resolve().parents[2]

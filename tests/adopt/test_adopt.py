@@ -12,12 +12,10 @@ from msgspec import structs
 from tests.servers.site.toy import Toy
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
-from httpdyno.adopt.gather import gather
-from httpdyno.adopt.listening import with_listener
-from httpdyno.adopt.offer import offered
-from httpdyno.adopt.propose import Wanted
-from httpdyno.adopt.rehearsal import _not_up, folders_of
-from httpdyno.adopt.study_text import Offer, StudyText
+from httpdyno.adopt.discover import gather, with_listener
+from httpdyno.adopt.smoke_test import _not_up, folders_of
+from httpdyno.adopt.study_text import Offer, StudyText, offered
+from httpdyno.adopt.suggest import Wanted
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.ask import questions
@@ -26,7 +24,7 @@ from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehea
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.probe import HUNG_UP, NO_HTTP
+from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.servers.site.snapshot import Found, load_snapshot

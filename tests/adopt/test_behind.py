@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from httpdyno.adopt.behind import Behind
+from httpdyno.adopt.discover import Behind
 from httpdyno.model import Member
-from httpdyno.servers.source.listening import ListeningSocket
-from httpdyno.servers.source.machine import Machine
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.machine import Machine
+from httpdyno.servers.discover.process import ProcessFacts
+from httpdyno.servers.network.listening import ListeningSocket
 
 PID = 2**22 + 1
 AT = "127.0.0.1:8000"

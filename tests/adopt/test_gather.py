@@ -2,7 +2,7 @@ import pytest
 from msgspec import structs
 from tests.servers.site.toy import Toy
 
-from httpdyno.adopt.gather import gather, reaches
+from httpdyno.adopt.discover import gather, reaches
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Listener, Member
 

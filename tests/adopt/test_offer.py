@@ -1,6 +1,6 @@
 import pytest
 
-from httpdyno.adopt.offer import offered
+from httpdyno.adopt.study_text import offered
 from httpdyno.errors import UsageError
 from httpdyno.experiment.answer.coding import accepted
 from httpdyno.model import RequestSpec

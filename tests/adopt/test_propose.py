@@ -3,12 +3,13 @@
 import pytest
 from msgspec import structs
 from tests.advice.rules.told import APACHE, FPM, NGINX
+from tests.words import words
 
-from httpdyno.adopt.gather import Gathered
-from httpdyno.adopt.own_server import OwnServer
-from httpdyno.adopt.propose import Wanted, propose
-from httpdyno.adopt.rehearsal import Answered, RehearsalReport
+from httpdyno.adopt.discover import Gathered
+from httpdyno.adopt.memory import OwnServer
+from httpdyno.adopt.smoke_test import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
+from httpdyno.adopt.suggest import Wanted, propose
 from httpdyno.advice.proposal import WorkerRoom
 from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
 from httpdyno.errors import UsageError
@@ -60,7 +61,7 @@ def test_findings_come_first_with_their_evidence_and_the_likeliest_after_them():
         ("apache:HostnameLookups", ("Off",)),
         ("apache:MaxRequestWorkers", (128,)),
     ]
-    by_name = {each.name: each.why for each in tried}
+    by_name = {each.name: words(each.why) for each in tried}
     assert by_name["apache:HostnameLookups"] == (
         "the name server is asked for the name of each client, and the client waits "
         f"(HostnameLookups On, {APACHE}:7) [name-lookups]"
@@ -90,7 +91,7 @@ def test_levels_of_compression_are_tried_only_where_answers_are_compressed(codin
     ):
         offer = proposed(member, answered=(answer,))
         [each] = [each for each in (*offer.tried, *offer.listed) if each.name == knob]
-        assert (each.blocked, each in offer.tried) == (blocked, not blocked)
+        assert (words(each.blocked), each in offer.tried) == (blocked, not blocked)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +120,8 @@ def test_what_may_lose_lines_is_tried_only_where_that_is_allowed():
     found_so = proposed(one)
     assert "nginx:access_log_buffer" not in {each.name for each in found_so.tried}
     [listed] = [each for each in found_so.listed if each.name == "nginx:access_log_buffer"]
-    assert listed.blocked == "needs `--allow loss`"
-    assert listed.why.endswith("[nginx-unbuffered-log]")
+    assert words(listed.blocked) == "needs `--allow loss`"
+    assert words(listed.why).endswith("[nginx-unbuffered-log]")
     allowed = proposed(one, allowed=["loss"]).tried
     assert "nginx:access_log_buffer" in {each.name for each in allowed}
 
@@ -139,7 +140,7 @@ def test_what_a_person_says_of_a_knob_counts_before_its_finding():
     one = found("apache", APACHE, SLOW)
     tried = {each.name: each for each in proposed(one, levels={"KeepAliveTimeout": (3,)}).tried}
     assert tried["apache:KeepAliveTimeout"].levels == (3,)
-    assert tried["apache:KeepAliveTimeout"].why == "asked for by name"
+    assert words(tried["apache:KeepAliveTimeout"].why) == "asked for by name"
     left = proposed(one, left_out=["KeepAliveTimeout"]).tried
     assert "apache:KeepAliveTimeout" not in {each.name for each in left}
 
@@ -158,7 +159,7 @@ def test_what_no_request_of_the_study_reaches_is_listed_unless_a_person_names_it
     members = found("nginx", NGINX, front), found("php-fpm", FPM, pools)
     away = tuple(each for each in members[0].survey.backends if each.to.endswith("9099"))
     every = proposed(*members, outside=away, unused=("php-fpm@jobs",))
-    blocked = {each.name for each in every.listed if each.blocked.startswith("no request")}
+    blocked = {each.name for each in every.listed if words(each.blocked).startswith("no request")}
     assert blocked == {
         "php-fpm:pm.max_children@jobs",
         "nginx:upstream_keepalive@jobs",
@@ -186,10 +187,11 @@ def test_workers_are_cut_to_their_own_pools_room():
     pool = "[www]\nlisten = /run/php.sock\npm = static\npm.max_children = 4\n"
     members = found("nginx", NGINX, front), found("php-fpm", FPM, pool)
     tried = {each.name: each for each in proposed(*members, rooms=rooms).tried}
-    assert tried["nginx:worker_processes"].memory == ""
+    assert tried["nginx:worker_processes"].memory is None
     cut = tried["php-fpm:pm.max_children"]
     assert cut.levels == (20,)
-    assert cut.memory.startswith("32, 64 left out: memory has room for 20 processes of this pool")
+    said = "32, 64 left out: memory has room for 20 processes of this pool"
+    assert words(cut.memory).startswith(said)
 
 
 POOL = PoolFacts(

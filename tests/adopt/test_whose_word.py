@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from httpdyno.adopt.behind import Behind
+from httpdyno.adopt.discover import Behind
 from httpdyno.errors import AdapterError
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member
+from httpdyno.servers.discover.find import find, of_this_machine, sole
+from httpdyno.servers.discover.machine import this_machine
+from httpdyno.servers.discover.source import ProcessSource
 from httpdyno.servers.site.environment import own_variables
-from httpdyno.servers.source.find import find, of_this_machine, sole
-from httpdyno.servers.source.machine import this_machine
-from httpdyno.servers.source.words import ProcessSource
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root's word is worth more")
 
@@ -160,7 +160,7 @@ def test_a_process_that_could_not_be_looked_at_is_still_of_its_user(python, monk
         raise OSError(5, "Input/output error")
 
     with running(python) as pid:
-        monkeypatch.setattr("httpdyno.servers.source.find.details", fails)
+        monkeypatch.setattr("httpdyno.servers.discover.find.details", fails)
         [found] = find(ProcessSource(pid), this_machine())
         assert found.trouble
         assert found.member.user == str(EVE)

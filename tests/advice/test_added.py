@@ -28,6 +28,7 @@ kinds = ["nginx"]
 severity = "hint"
 checks = "A sample"
 why = "It matters."
+says = "a sample of {kind}"
 fix = "take it out"
 risks = "nothing"
 unless = "it is no sample"
@@ -37,15 +38,16 @@ LOOK = """
 
 @rule("sample-rule")
 def _sample(facts: Facts) -> Iterator[Seen]:
-    yield Seen(what=f"a sample of {facts.kind}")
+    yield Seen(what=because("rules.sample-rule", kind=facts.kind))
 """
 FINDINGS = """
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.model import Survey
+from httpdyno.report.shared.message import text
 for each in findings_of(Facts(kind="nginx", survey=Survey(version="")), all_rules()):
-    print(each.name, each.what, each.do, sep="; ")
+    print(each.name, text(each.what), sep="; ")
 """
 
 
@@ -68,7 +70,7 @@ for each in findings_of(Facts(kind="nginx", survey=Survey(version="")), all_rule
             {"advice/rules/rules.toml": RULE, "advice/rules/nginx.py": LOOK},
             2,
             ("-c", FINDINGS),
-            "sample-rule; a sample of nginx; take it out",
+            "sample-rule; a sample of nginx",
         ),
     ],
     ids=["knob", "formula", "rule"],

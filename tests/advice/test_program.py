@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec import structs
+from tests.words import words
 
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import Offered, Shape
@@ -58,7 +59,7 @@ def test_processes_that_slept_while_requests_waited_are_proposed_to_be_many():
 def test_the_pool_of_node_is_proposed_where_more_clients_come_than_it_has_threads():
     found = proposed("node", "server.js")["UV_THREADPOOL_SIZE"]
     assert (found.start, found.levels) == (4, (16,))
-    assert "4 threads, for 16 clients" in found.why
+    assert "4 threads, for 16 clients" in words(found.why)
     few = Shape(n_cpus=4, connections=4)
     assert "UV_THREADPOOL_SIZE" not in proposed("node", "server.js", shape=few)
     assert proposed("serve", parts=()) == {}

@@ -1,16 +1,18 @@
 import pytest
 from msgspec import structs
+from tests.words import words
 
 from httpdyno.advice.proposal import MOST_TRIED, KnobProposal, chosen
 from httpdyno.model import KnobInfo
+from httpdyno.reason import because
 
 
 def info(effect="pure"):
     return KnobInfo(name="any", summary="any", kind="integer", effect=effect)
 
 
-def proposal(name, prior=0.5, blocked=""):
-    return KnobProposal(name=name, start=1, levels=(2,), why="", prior=prior, blocked=blocked)
+def proposal(name, prior=0.5, blocked=None):
+    return KnobProposal(name=name, start=1, levels=(2,), prior=prior, blocked=blocked)
 
 
 def test_the_likeliest_come_first_and_no_more_than_a_ladder_can_decide():
@@ -19,7 +21,7 @@ def test_the_likeliest_come_first_and_no_more_than_a_ladder_can_decide():
     found = chosen(proposed, dict.fromkeys(names, info()))
     assert [each.name for each in found.tried] == names[::-1][:MOST_TRIED]
     assert [each.name for each in found.listed] == names[1::-1]
-    assert all("likelier" in each.blocked for each in found.listed)
+    assert all("likelier" in words(each.blocked) for each in found.listed)
 
 
 def test_what_may_lose_or_be_stale_is_tried_only_where_that_is_allowed():
@@ -27,7 +29,7 @@ def test_what_may_lose_or_be_stale_is_tried_only_where_that_is_allowed():
     proposed = [proposal(name) for name in infos]
     found = chosen(proposed, infos)
     assert [each.name for each in found.tried] == ["c"]
-    assert [each.blocked for each in found.listed] == [
+    assert [words(each.blocked) for each in found.listed] == [
         "needs `--allow stale`",
         "needs `--allow loss`",
     ]
@@ -37,7 +39,9 @@ def test_what_may_lose_or_be_stale_is_tried_only_where_that_is_allowed():
 @pytest.mark.parametrize("name", ["htaccess", "front:htaccess"])
 def test_files_are_inlined_only_where_somebody_agrees(name):
     inlining, infos = proposal(name), {name: info("visible")}
-    assert [each.blocked for each in chosen([inlining], infos).listed] == ["needs `--allow inline`"]
+    assert [words(each.blocked) for each in chosen([inlining], infos).listed] == [
+        "needs `--allow inline`"
+    ]
     assert chosen([inlining], infos, allowed=["inline"]).tried == (inlining,)
 
 
@@ -52,16 +56,16 @@ def test_what_findings_propose_comes_first_and_the_worst_before_the_rest():
     infos = {each.name: info("loss" if each.name == "lossy" else "pure") for each in proposed}
     found = chosen(proposed, infos)
     assert [each.name for each in found.tried] == ["bad", "doubtful", "likely", "hint"]
-    assert [each.blocked for each in found.listed] == ["needs `--allow loss`"]
+    assert [words(each.blocked) for each in found.listed] == ["needs `--allow loss`"]
 
 
 def test_what_a_rule_blocked_stays_so():
-    found = chosen([proposal("a", blocked="its module is not there")], {"a": info()})
+    found = chosen([proposal("a", blocked=because("advice.none_compressed"))], {"a": info()})
     assert found.tried == ()
-    assert found.listed[0].blocked == "its module is not there"
+    assert found.listed[0].blocked == because("advice.none_compressed")
 
 
 def test_what_hardly_helps_is_listed():
     found = chosen([proposal("a", prior=0.1)], {"a": info()})
     assert found.tried == ()
-    assert "little is to be expected" in found.listed[0].blocked
+    assert "little is to be expected" in words(found.listed[0].blocked)

@@ -7,6 +7,7 @@ from tests.advice.looked_at import gunicorn, httpd, php, pool, proposed
 from tests.advice.test_with_findings import finding
 from tests.servers.apache_site.sample import EVENT, PREFORK
 from tests.servers.php_fpm.sample import FOLDER
+from tests.words import words
 
 from httpdyno.advice.proposal import WorkerRoom, chosen, with_findings, within_room
 
@@ -63,8 +64,10 @@ def test_each_number_of_workers_is_cut_to_the_room_of_its_own_pool(
     site, rooms, knob, levels, left_out
 ):
     each = held(site, *rooms)[knob]
-    assert (each.levels, each.blocked) == (levels, "")
-    assert each.memory.startswith(f"{left_out} left out: memory has room for" if left_out else "")
+    assert (each.levels, each.blocked) == (levels, None)
+    assert words(each.memory).startswith(
+        f"{left_out} left out: memory has room for" if left_out else ""
+    )
     assert bool(each.memory) == bool(left_out)
 
 
@@ -73,14 +76,14 @@ def test_where_nothing_more_fits_the_knob_is_listed_with_the_numbers():
     each = held(site, room(5))["pm.max_children"]
     assert each.levels == (32, 64)
     assert each.blocked == each.memory
-    assert each.blocked.startswith("32, 64 left out: memory has room for 5 processes")
+    assert words(each.blocked).startswith("32, 64 left out: memory has room for 5 processes")
     assert each in chosen([each], site.knobs).listed
 
 
 def test_where_memory_cannot_be_told_nothing_is_cut_and_that_is_said():
     each = held(pool(), room(None, unknown="memory not visible without root"))["pm.max_children"]
-    assert (each.levels, each.blocked) == ((32, 64), "")
-    assert each.memory == "nothing bounds it by memory: memory not visible without root"
+    assert (each.levels, each.blocked) == ((32, 64), None)
+    assert words(each.memory) == "nothing bounds it by memory: memory not visible without root"
 
 
 def test_what_a_finding_proposes_is_cut_by_the_same_room():
@@ -88,10 +91,10 @@ def test_what_a_finding_proposes_is_cut_by_the_same_room():
     assert held(site, room(6), findings=[finding(("workers", 6))])["workers"].levels == (4, 6)
     each = held(site, room(6), findings=[finding(("workers", 12))])["workers"]
     assert (each.levels, each.found_by) == ((4, 6), "some-rule")
-    assert each.memory.startswith("9, 12 left out: ")
+    assert words(each.memory).startswith("9, 12 left out: ")
 
 
 def test_fewer_than_there_are_stay_possible_however_little_fits():
     site = httpd(PREFORK)
     each = held(site, room(10), findings=[finding(("MaxRequestWorkers", 40))])["MaxRequestWorkers"]
-    assert (each.start, each.levels, each.blocked, each.memory) == (150, (40,), "", "")
+    assert (each.start, each.levels, each.blocked, each.memory) == (150, (40,), None, None)

@@ -5,26 +5,25 @@ from dataclasses import replace
 import pytest
 from tests.advice.looked_at import gunicorn, httpd, nginx_text, proposed
 from tests.servers.apache_site.sample import PREFORK
+from tests.words import words
 
 from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen, with_findings
 from httpdyno.advice.rules.declaration import Finding, Proposed
 from httpdyno.model import Burst
+from httpdyno.reason import because
 
 ROOMY = Shape(n_cpus=4, connections=64)
 PROXIED = "location / { proxy_pass http://127.0.0.1:3000; }"
 STATUS = "LoadModule status_module m/mod_status.so\n"
 
 
-def finding(*proposes, name="some-rule", severity="doubtful", evidence="X 1, /etc/x:3"):
+def finding(*proposes, name="some-rule", severity="doubtful", evidence=("X 1, /etc/x:3",)):
     return Finding(
         name=name,
         severity=severity,
-        what="it is so",
+        what=because("advice.no_answer"),
         evidence=evidence,
-        do="",
-        risk="",
-        wrong_when="",
-        source="",
+        do=None,
         proposes=tuple(Proposed(knob=knob, value=value) for knob, value in proposes),
     )
 
@@ -38,14 +37,14 @@ def test_a_knob_that_no_other_rule_proposes_is_tried_with_the_evidence_as_its_re
     assert "KeepAliveTimeout" not in proposed(site)
     each = added(site, finding(("KeepAliveTimeout", 2)))["KeepAliveTimeout"]
     assert (each.start, each.levels) == (60, (2,))
-    assert each.why == "it is so (X 1, /etc/x:3) [some-rule]"
+    assert words(each.why) == "it gave no right answer meanwhile (X 1, /etc/x:3) [some-rule]"
     assert (each.found_by, each.severity) == ("some-rule", "doubtful")
 
 
 def test_a_finding_without_evidence_has_no_empty_parentheses():
     site = httpd(f"{PREFORK}KeepAliveTimeout 60\n")
-    each = added(site, finding(("KeepAliveTimeout", 2), evidence=""))["KeepAliveTimeout"]
-    assert each.why == "it is so [some-rule]"
+    each = added(site, finding(("KeepAliveTimeout", 2), evidence=()))["KeepAliveTimeout"]
+    assert words(each.why) == "it gave no right answer meanwhile [some-rule]"
 
 
 def test_its_value_stands_among_the_levels_that_there_are():
@@ -77,9 +76,11 @@ def test_what_was_seen_under_load_says_how_many_by_itself():
 
 def test_what_follows_from_clients_and_cpus_is_told_too():
     each = added(gunicorn(), finding(("workers", 9), ("threads", 4)))["workers"]
-    assert each.why == "it is so (X 1, /etc/x:3) [some-rule]; 1 on 4 cores, for 64 clients"
+    assert words(each.why).endswith("/etc/x:3) [some-rule]; 1 on 4 cores, for 64 clients")
     site = httpd(f"{PREFORK}HostnameLookups On\n")
-    assert added(site, finding(("HostnameLookups", "Off")))["HostnameLookups"].why.endswith("rule]")
+    assert words(added(site, finding(("HostnameLookups", "Off")))["HostnameLookups"].why).endswith(
+        "rule]"
+    )
 
 
 def test_the_first_finding_gives_the_reason_and_a_second_one_its_value():
@@ -114,7 +115,7 @@ def test_what_a_rule_of_knobs_has_blocked_stays_so():
         for each in chosen(found.values(), site.knobs).listed
         if each.name in found and each.name == "upstream_keepalive"
     ]
-    assert listed.blocked == "gunicorn's sync workers close each connection"
+    assert words(listed.blocked) == "gunicorn's sync workers close each connection"
 
 
 def test_what_rarely_matters_is_tried_where_it_was_found():

@@ -19,7 +19,7 @@ from benches.engine.pacing import quantile_s
 from benches.engine.process import BenchError, peak_bytes, run
 from benches.engine.setting import REPOSITORY
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 RATE_PER_S = 1_000
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from benches.faults.resumes import measure
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 90.0

@@ -10,6 +10,7 @@ from httpdyno.cli import adopt
 from httpdyno.cli.adopt_told import told_attempts, told_proposals
 from httpdyno.cli.app import run
 from httpdyno.errors import AdapterError
+from httpdyno.reason import because
 
 WHY = "no private copy can be kept apart here: a wall needs Landlock"
 
@@ -89,14 +90,25 @@ def test_what_goes_out_is_not_told_as_refused():
 
 
 def test_which_workers_memory_does_not_hold_is_told_with_the_numbers():
-    said = "64 left out: memory has room for 9 processes"
-    cut = KnobProposal(name="a:workers", start=1, levels=(9,), why="waits", memory=said)
-    shut = KnobProposal(
-        name="b:workers", start=9, levels=(64,), why="waits", memory=said, blocked=said
+    said = because("advice.room_unknown", why="nobody looked")
+    cut = KnobProposal(
+        name="a:workers",
+        start=1,
+        levels=(9,),
+        why=because("advice.others_wait", found=1, clients=9),
+        memory=said,
     )
-    other = KnobProposal(name="c", start=1, levels=(2,), why="", blocked="little is to be expected")
+    shut = KnobProposal(
+        name="b:workers",
+        start=9,
+        levels=(64,),
+        why=because("advice.others_wait", found=1, clients=9),
+        memory=said,
+        blocked=said,
+    )
+    other = KnobProposal(name="c", start=1, levels=(2,), blocked=because("advice.little_expected"))
     assert list(told_proposals(Proposals(tried=(cut,), listed=(shut, other)))) == [
-        "  a:workers  1 → 9: waits",
-        f"    {said}",
-        f"  b:workers  9 stays: {said}",
+        "  a:workers  1 → 9: 1 at a time for 9 clients; all others wait",
+        "    nothing bounds it by memory: nobody looked",
+        "  b:workers  9 stays: nothing bounds it by memory: nobody looked",
     ]

@@ -20,9 +20,9 @@ from httpdyno.errors import (
     TargetError,
     UsageError,
 )
-from httpdyno.servers import leftovers
+from httpdyno.servers.run import leftovers
 
-HEAVY = ("altair", "alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
+HEAVY = ("alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeyp
 
 def test_looking_for_leftovers_imports_nothing_heavy_and_makes_no_folder(own_folders):
     code = (
-        "import sys; from httpdyno.servers.leftovers import reap_leftovers; reap_leftovers();"
+        "import sys; from httpdyno.servers.run.leftovers import reap_leftovers; reap_leftovers();"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,8 @@ from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
 from httpdyno.model import HostFacts
-from httpdyno.servers import leftovers, limit_group
+from httpdyno.servers.limits import limit_group
+from httpdyno.servers.run import leftovers
 from httpdyno.telemetry.host import Noise, measure_noise, spread_ratio
 
 STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)

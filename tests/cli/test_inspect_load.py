@@ -13,7 +13,7 @@ from httpdyno.cli import inspect_load
 from httpdyno.cli.inspect_load import _table, looked_under_load
 from httpdyno.cli.load_asked import LoadAsked
 from httpdyno.errors import TargetError
-from httpdyno.servers.probe import Answer
+from httpdyno.servers.network.probe import Answer
 from httpdyno.telemetry.observed import BY_STATUS, Reading, UnderLoad
 from httpdyno.telemetry.pool import AVAILABLE, MemoryBound
 

@@ -16,7 +16,7 @@ from httpdyno.cli.app import COMMANDS, app_with
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs, json_text, write_text
 from httpdyno.errors import UsageError
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.page import outcome_html
 
 
 def test_nothing_asked_is_text_only():

@@ -5,8 +5,8 @@ from msgspec import structs
 
 from httpdyno.cli.own_server import served_by
 from httpdyno.model import Member
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.process import ProcessFacts
 
 FPM = Member(name="php", kind="php-fpm", main="/etc/php/8.2/fpm/php-fpm.conf")
 SHOP = Member(name="shop", kind="gunicorn", command=("gunicorn", "shop.wsgi"))

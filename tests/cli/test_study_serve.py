@@ -14,7 +14,7 @@ import pytest
 
 from httpdyno.cli.app import run
 from httpdyno.errors import AdapterError
-from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.servers.sandbox.available import cell_complaint
 
 IN_A_NETWORK = """
 format = 2

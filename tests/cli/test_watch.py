@@ -21,7 +21,7 @@ import pytest
 from tests.cli.forking_server import N_WORKERS, ForkingServer, forking_server
 
 from httpdyno.cli.app import run
-from httpdyno.servers.source.find import find
+from httpdyno.servers.discover.find import find
 
 DEADLINE_S = 20.0
 LAUNCH = """

@@ -11,9 +11,9 @@ from tests.cli.forking_server import N_WORKERS, forking_server
 from tests.telemetry.test_account import grouped, has_groups
 
 from httpdyno.cli.app import run
-from httpdyno.servers.control_group import make_group, remove_group
-from httpdyno.servers.live_process import children_of
-from httpdyno.servers.unit_file import UnitFacts
+from httpdyno.servers.limits.control_group import make_group, remove_group
+from httpdyno.servers.run.live_process import children_of
+from httpdyno.servers.systemd import UnitFacts
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def agent(tmp_path):
 @has_groups
 def test_a_unit_is_all_that_is_in_its_control_group(server, service, agent, monkeypatch, capsys):
     facts = UnitFacts(name=service.name, files=("/x",), main_pid=server.process.pid)
-    monkeypatch.setattr("httpdyno.servers.source.find.unit", lambda _: facts)
+    monkeypatch.setattr("httpdyno.servers.discover.find.unit", lambda _: facts)
     words = ["--once", "--json", "-", "--every", "100ms"]
     for pid in (server.process.pid, agent.pid, *children_of([server.process.pid])):
         (service / "cgroup.procs").write_text(str(pid))

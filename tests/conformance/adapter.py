@@ -23,10 +23,10 @@ from tests.conformance.server_holder import Held
 from httpdyno.host.procfs import ProcessStat, stat_of
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import Logged, NotRunning, Place, Running, ServerAdapter
-from httpdyno.servers.address import connected, host_header
-from httpdyno.servers.leftovers import reap_leftovers
-from httpdyno.servers.live_process import members_of, process_info
-from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.servers.network.address import connected, host_header
+from httpdyno.servers.run.folder import RunRoot, new_run_root
+from httpdyno.servers.run.leftovers import reap_leftovers
+from httpdyno.servers.run.live_process import members_of, process_info
 from httpdyno.telemetry.log import LogTail
 
 READY_S = 20.0

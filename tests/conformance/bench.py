@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from msgspec import structs
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.look_cost import LookCost
 from httpdyno.experiment.looks_to_take import LooksToTake
@@ -149,7 +150,7 @@ class FakeBench:
             system_calls=calls if any(calls) else (),
             counted_s=counted_s,
             statuses=statuses,
-            details=tuple("" if s == "complete" else f"it {s}" for s in statuses),
+            details=tuple(() if s == "complete" else said(f"it {s}") for s in statuses),
             windows=tuple(windows),
         )
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.address import unix_address
 from httpdyno.servers.instance import Asked
+from httpdyno.servers.network.address import unix_address
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
 from httpdyno.servers.spawn import Launch, spawned

@@ -14,7 +14,7 @@ import msgspec
 from httpdyno.host.interruption import take_signals
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, ServerAdapter
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 _READY_S = 20.0
 

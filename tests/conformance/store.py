@@ -23,6 +23,7 @@ from tests.conformance.store_under_way import UnderWayConformance
 
 from httpdyno.errors import StoreError
 from httpdyno.model import Configuration, LoadOutcome, RequestSpec, Step
+from httpdyno.reason import because
 from httpdyno.store import Store
 from httpdyno.store.run_store import StudyStore
 
@@ -237,7 +238,10 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
     def test_what_an_outcome_left_undone_comes_back(self, store: Store, run_id: str) -> None:
         left = (Step(knob="workers", to=4),)
         outcome = replace(
-            sample_outcome(run_id), not_tried=left, needed_s=12.5, withdrawn="the start stays"
+            sample_outcome(run_id),
+            not_tried=left,
+            needed_s=12.5,
+            withdrawn=because("experiment.the_change"),
         )
         store.save_outcome(run_id, outcome)
         assert store.outcome(run_id) == outcome

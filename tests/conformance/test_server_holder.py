@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.server_holder import Held
 
 from httpdyno.model import Configuration, ServerSpec
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 
 SERVED = ServerSpec(
     adapter="command",

@@ -11,8 +11,8 @@ import typer
 from httpdyno.cli.app import app_with
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.text import LABELS
-from httpdyno.servers.source.program import KINDS
-from httpdyno.servers.source.words import parse_source
+from httpdyno.servers.discover.program import KINDS
+from httpdyno.servers.discover.source import parse_source
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text(encoding="utf-8")
 COMMANDS = [

@@ -9,7 +9,7 @@ from tests.report.plain import plain_text
 from tests.report.sample_load import load_outcome, open_loop
 
 from httpdyno.cli.load.output import LoadOutputs
-from httpdyno.report.load.csv import COLUMNS
+from httpdyno.report.load.histogram import COLUMNS
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.prometheus import load_prometheus
 from httpdyno.report.load.text import load_text

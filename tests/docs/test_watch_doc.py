@@ -9,7 +9,7 @@ import typer
 
 from httpdyno.cli.app import app_with
 from httpdyno.report.watch.view import LABELS
-from httpdyno.servers.source.words import parse_source
+from httpdyno.servers.discover.source import parse_source
 from httpdyno.telemetry.worker import EACH_SECOND_S
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from tests.report import sample_second
 from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
 
-from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.arm_load import Place, said
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import ratio_intervals
 from httpdyno.experiment.looks_afterwards import Wanted
@@ -25,9 +25,11 @@ from httpdyno.experiment.planning import compare_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.watches import WATCHES, count_of
 from httpdyno.model import Count, Objective, SecondClaim, StartRecord
-from httpdyno.report.study.arms_text import figure_text
-from httpdyno.report.study.html import outcome_html
+from httpdyno.reason import because
+from httpdyno.report.shared.message import joined
+from httpdyno.report.study.arms import figure_text
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 from httpdyno.store.query import from_text, to_text
 from httpdyno.telemetry.processes import ExitTally, ExitWatch
@@ -65,20 +67,20 @@ def test_fewer_are_better():
 def test_where_none_end_there_is_no_ratio_and_both_figures_are_told():
     found = compared([counted(number, of(0), of(2)) for number in range(6)])
     assert (found.verdict, EXITS in found.ratios) == ("not_measured", False)
-    assert found.reason == (
-        "a has 0.00 and b has 2.00 process exits per 1,000 requests, and in 6 of 6 starts one of "
-        "them none, so there is no ratio of them"
+    assert joined(found.reasons) == (
+        "no ratio: process exits per 1,000 requests is 0 in 6 of 6 starts (a 0.00, b 2.00)"
     )
     none = compared([counted(number, of(0), of(0)) for number in range(6)])
-    assert none.reason == "no process ended, so there is no ratio of them"
+    assert joined(none.reasons) == "no ratio: process exits per 1,000 requests is 0 in every start"
 
 
 def test_what_could_not_be_counted_is_said():
-    untold = Count(uncounted="the server was seen too seldom")
+    untold = Count(uncounted=because("experiment.said", words="the server was seen too seldom"))
     found = compared([counted(number, of(3), untold) for number in range(6)])
     assert found.verdict == "not_measured"
-    assert found.reason == (
-        "ends of processes could not be counted in 6 starts: the server was seen too seldom"
+    assert joined(found.reasons) == (
+        "process exits per 1,000 requests could not be counted in 6 starts: "
+        "the server was seen too seldom"
     )
     assert EXITS not in found.b.figures
 
@@ -87,11 +89,11 @@ def test_a_watch_is_a_count_where_it_saw_enough():
     one, two = (10, 1), (20, 1)
     tally = ExitTally()
     tally.see({one, two})
-    assert count_of(tally, 100).uncounted == "the server was seen too seldom"
+    assert count_of(tally, 100).uncounted == said("the server was seen too seldom")[0]
     for alive in ({one, two}, {one}, {one}):
         tally.see(alive)
     assert count_of(tally, 100) == of(1, 100)
-    assert count_of(tally, 0).uncounted == "no answer came while they were looked for"
+    assert count_of(tally, 0).uncounted == because("experiment.no_answer_meanwhile")
 
 
 def test_starts_of_earlier_versions_have_none():
@@ -138,7 +140,7 @@ def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, t
         whole.final,
         a=with_figures(whole.final.a, **{EXITS: 0.04855}),
         b=with_figures(whole.final.b, **{EXITS: b}),
-        also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
+        also=(SecondClaim(metric=EXITS, verdict="better", reasons=said("it was said")),),
     )
     outcome = structs.replace(whole, final=final)
     text = plain_text(outcome_text(outcome))

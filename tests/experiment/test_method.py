@@ -10,6 +10,7 @@ from tests.conformance.method import MethodConformance, answered
 from tests.conformance.record import sample_start
 
 from httpdyno.experiment import method
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.calibration import calibrate
 from httpdyno.experiment.comparison import Allowance, run_comparison
 from httpdyno.experiment.final import final_comparison, withdrawn
@@ -107,7 +108,7 @@ def double(session, outcome):
         best = arms[1]
     final = final_comparison(session, outcome, cost, best, session.plan.study.objective)
     broken = outcome.conclude(final)
-    outcome.settle(best, withdrawn=withdrawn(final, broken, "what was doubled"))
+    outcome.settle(best, withdrawn=withdrawn(final, broken, said("what was doubled")[0]))
 
 
 class TestOneThatProposesByWhatItFound(MethodConformance):

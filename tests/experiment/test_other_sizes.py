@@ -11,17 +11,18 @@ from httpdyno.experiment.other_sizes import _sets_workers, judged_by_sizes
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import (
-    Caveat,
     Constant,
     Knob,
     Level,
     Look,
     Method,
     Objective,
+    ResultWarning,
     ServerSpec,
     Study,
     Workload,
 )
+from httpdyno.reason import because
 
 TRUTH: dict[Level, float] = {1: 100.0, 2: 198.0, 4: 380.0, 8: 400.0, 16: 401.0, 32: 399.0}
 CLIENTS = 20.0
@@ -126,12 +127,14 @@ def test_a_sweep_of_something_else_knows_the_throughput_of_the_next_level():
 
 def test_a_doubt_of_the_curve_takes_it_back_where_nobody_knows_its_size():
     def doubted(kind):
-        outcome = structs.replace(swept(), final=None, caveats=(Caveat(kind=kind, message="…"),))
+        outcome = structs.replace(
+            swept(), final=None, warnings=(ResultWarning(reason=because(kind)),)
+        )
         return limits(judged_by_sizes(outcome))
 
-    unsized = doubted("little_unsized")
+    unsized = doubted("experiment.little_unsized")
     assert unsized == {**dict.fromkeys((1, 2, 4, 8, 16), "unknown"), 32: "backend"}
-    assert doubted("little") == WORDS, "the intervals have it in them"
+    assert doubted("experiment.little") == WORDS, "the intervals have it in them"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from tests.namespace import may_make_networks, serving_elsewhere
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration, Effective, RequestSpec
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.port import HeldPort
+from httpdyno.report.shared.message import joined
+from httpdyno.servers.network.address import HeldPort
+from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.ready import await_answer
 
 FRONT = """
@@ -124,7 +125,7 @@ def measured(study, site):
 
 def test_the_first_address_is_loaded_and_all_trees_are_measured(study, tmp_path):
     record = measured(study, Site(tmp_path / "front"))
-    assert (record.statuses, record.details) == (("complete",), ("",))
+    assert (record.statuses, record.details) == (("complete",), ((),))
     assert len(record.windows) == 2
     for window in record.windows:
         assert window.measurement.completed > 0
@@ -137,7 +138,7 @@ def test_the_first_address_is_loaded_and_all_trees_are_measured(study, tmp_path)
 def test_a_server_in_another_network_is_loaded_there(study):
     with HeldPort() as port, serving_elsewhere(port.number) as network:
         record = measured(study, Elsewhere(port.number, network))
-    assert (record.statuses, record.details) == (("complete",), ("",))
+    assert (record.statuses, record.details) == (("complete",), ((),))
     assert len(record.windows) == 2
     for window in record.windows:
         assert window.measurement.completed > 0
@@ -149,7 +150,7 @@ def test_a_server_that_users_do_not_get_into_is_an_arm_that_failed(study, tmp_pa
     workload = structs.replace(study.workload, first=(login,))
     record = measured(structs.replace(study, workload=workload), Site(tmp_path / "front"))
     assert record.statuses == ("infeasible",)
-    assert record.details == (
+    assert tuple(map(joined, record.details)) == (
         "2 of 2 users did not get through the first steps: POST /login was answered 200, where "
         "302 is expected",
     )

@@ -77,7 +77,7 @@ def test_the_time_left_is_never_more_than_the_budget_has(study, budget_s):
     [(16, 30.0, True), (16, 29.9, False), (10, 0.0, True), (None, 1e9, False)],
 )
 def test_what_luck_could_decide_in_the_time_is_within_reach(at_best, left_s, is_near):
-    state = Claim(verdict="inconclusive", reason="", n_starts=10, starts_at_best=at_best)
+    state = Claim(verdict="inconclusive", reasons=(), n_starts=10, starts_at_best=at_best)
     assert is_within_reach(state, left_s, 5.0) == is_near
 
 

@@ -17,8 +17,8 @@ from httpdyno.model import Method, RatioInterval
 from httpdyno.stats.sequence import half_width_factor, starts_needed
 
 INTERVAL = RatioInterval(ratio=1.1, low=0.9, high=1.3, confidence=0.95)
-OPEN = Claim(verdict="inconclusive", reason="", n_starts=16, interval=INTERVAL, starts_needed=25)
-DECIDED = Claim(verdict="better", reason="", n_starts=16, interval=INTERVAL, starts_needed=16)
+OPEN = Claim(verdict="inconclusive", reasons=(), n_starts=16, interval=INTERVAL, starts_needed=25)
+DECIDED = Claim(verdict="better", reasons=(), n_starts=16, interval=INTERVAL, starts_needed=16)
 METHOD = Method(window_s=0.5, lead_in_s=0.1, blocks_per_start=2)
 
 

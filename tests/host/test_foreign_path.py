@@ -236,14 +236,14 @@ READERS = re.compile(
     r"\.read_(?:bytes|text)\(|\bos\.walk\(|\.r?glob\(|\bshutil\.copy\w*\(|\b\w+\.open\(\"rb\"\)"
 )
 NOT_THEIRS = {
-    "adopt/burst.py": "the kernel's",
+    "adopt/smoke_test.py": "the kernel's",
     "experiment/machine_room.py": "the kernel's",
     "load/plan.py": "the kernel's",
     "servers/apache_site/perl.py": "folders of distributions",
-    "servers/cell/host.py": "the kernel's",
-    "servers/cell/plan.py": "names in `/`",
-    "servers/cell/refusals.py": "the kernel's",
-    "servers/cell/possible.py": "the kernel's",
+    "servers/sandbox/overlay.py": "the kernel's",
+    "servers/sandbox/mount_plan.py": "names in `/`",
+    "servers/sandbox/attempts.py": "the kernel's",
+    "servers/sandbox/available.py": "the kernel's",
     "servers/command/seen.py": "the kernel's",
     "servers/gunicorn/application.py": "names in a study's own folder",
     "servers/nginx/survey.py": "the kernel's",
@@ -254,7 +254,7 @@ NOT_THEIRS = {
     "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
 }
 FOLDERS = (
-    *("adopt", "experiment", "load", "study", "servers/apache_site", "servers/cell"),
+    *("adopt", "experiment", "load", "study", "servers/apache_site", "servers/sandbox"),
     *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/site"),
     *("servers/uvicorn", "servers/staging.py"),
 )

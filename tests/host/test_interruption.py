@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.live_process import child_pids, process_info
+from httpdyno.servers.run.live_process import child_pids, process_info
 
 CLEANING = "cleaning up; that takes some seconds and is not broken off"
 # Its servers end on KILL only, so that ending them takes half a second and more.
@@ -22,7 +22,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from types import ModuleType
 from httpdyno.cli import app
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 STUBBORN = ["/bin/sh", "-c", "trap '' TERM INT HUP; echo up; while :; do sleep 0.05; done"]
 sleep_s = float(sys.argv[1])

@@ -170,8 +170,8 @@ def test_a_root_is_asked_for_when_all_before_is_seen():
 PROCESSES = {
     "httpdyno.host.procfs",
     "httpdyno.host.process_identity",
-    "httpdyno.servers.live_process",
-    "httpdyno.servers.source.process",
+    "httpdyno.servers.run.live_process",
+    "httpdyno.servers.discover.process",
     "httpdyno.telemetry.worker",
 }
 """Where a module knows processes from."""

@@ -26,7 +26,7 @@ from httpdyno.host.runnable import (
     writers_of,
 )
 from httpdyno.registry import site_adapters
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.discover.machine import this_machine
 
 ROOT, EVE, BOB, NO_GROUP = 0, 65_533, 65_532, 65_531
 REFUSED = "refused"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import PROGRAM_PATH
 
-from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.run.live_process import child_pids
 
 DEADLINE_S = 10.0
 

@@ -13,7 +13,7 @@ from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Temp
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.telemetry.status import status
 
 pytestmark = pytest.mark.real_server("apache2")

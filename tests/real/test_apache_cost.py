@@ -20,7 +20,7 @@ from tests.real.test_apache_site import SITE, answer, put, running, seat_in, sur
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.apache_site.in_force import knob_values, said_values
 from httpdyno.servers.apache_site.insight import DUMP, SiteInsight, worker_pids
-from httpdyno.servers.patience import Patience
+from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")

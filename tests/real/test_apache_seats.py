@@ -8,10 +8,9 @@ from tests.real.test_apache_site import SITE, contents, needs
 
 from httpdyno.model import Configuration, Effective, Level, ServerSpec, Site, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.limits.control_group import parent_group
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE as SITE_ADAPTER
 from httpdyno.servers.site.server import SiteServer

@@ -9,24 +9,19 @@ from time import sleep
 
 import pytest
 from msgspec import structs
-from tests.real.sites.apache import (
-    FolderSeat,
-    debian_tree,
-    one_file_tree,
-    rhel_tree,
-)
+from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache_site import ApacheSite
-from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
-from httpdyno.servers.cell.seat import CellSeat, open_cell
-from httpdyno.servers.cell.wall import WallSeat, open_wall
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.network import within
-from httpdyno.servers.patience import Patience
+from httpdyno.servers.network.address import within
+from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
+from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
+from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.text import edited_files
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.adopt.burst import burst
+from httpdyno.adopt.smoke_test import burst
 from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
 from httpdyno.model import Effective, Workload
 from httpdyno.registry import load_target
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.site.running import SiteRunning
 
 pytestmark = [

@@ -5,11 +5,11 @@ import urllib.request
 
 import pytest
 
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.cell.seat import CellSeat, open_cell
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.network import within
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.address import within
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible
+from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 
 pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
 

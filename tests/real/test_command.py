@@ -11,7 +11,7 @@ from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 NODE = """
 const http = require("http");

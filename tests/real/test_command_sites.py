@@ -11,17 +11,16 @@ from msgspec import structs
 
 from httpdyno.cli.app import run
 from httpdyno.model import Configuration, Effective, Member, Reading, Survey
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.cell.seat import CellSeat, open_cell
-from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.command.site import NodeSite
 from httpdyno.servers.command.site_knob import VARIABLE
 from httpdyno.servers.gunicorn.site import GunicornSite
 from httpdyno.servers.gunicorn.statsd import udp_sockets
-from httpdyno.servers.network import within
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.address import within
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible
+from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.uvicorn.site import UvicornSite
 
 pytestmark = [

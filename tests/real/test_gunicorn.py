@@ -10,7 +10,7 @@ from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.server import Gunicorn
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 pytestmark = pytest.mark.real_server
 

@@ -6,9 +6,9 @@ import pytest
 from tests.real.test_command_sites import WSGI, copies
 
 from httpdyno.model import Level, Member, level_text
-from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.site import GunicornSite
+from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
     pytest.mark.real_server,

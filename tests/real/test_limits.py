@@ -5,13 +5,14 @@ from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.one_start import one_start
 from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.warning import window_warnings
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
 from httpdyno.registry import load_adapter, load_target
-from httpdyno.servers.control_group import limit_parents
+from httpdyno.report.shared.message import text
+from httpdyno.servers.limits.control_group import limit_parents
 from httpdyno.study.file import load_study
 
 _WHY_NOT = limit_parents(frozenset({"memory", "cpu"}))
@@ -161,6 +162,6 @@ def test_who_is_throttled_is_told_with_its_figures(study_of):
     assert sum(each.throttled_s for each in seen) > 0
     n_throttled = sum(each.n_throttled for each in seen)
     assert 0 < n_throttled <= sum(each.n_cpu_periods for each in seen)
-    [caveat] = [each for each in window_caveats([record]) if each.kind == "cpu_limit"]
-    assert "had used up its CPU limit in" in caveat.message
+    [caveat] = [each for each in window_warnings([record]) if each.code == "experiment.cpu_limit"]
+    assert "had used up its CPU limit in" in text(caveat.reason)
     assert record.effective[0].values["limits.cpu"] == "0.05"

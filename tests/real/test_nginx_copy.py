@@ -10,11 +10,11 @@ from tests.servers.nginx.seats import DEADLINE_S, NGINX, await_workers, open_cop
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.cell.possible import possible, wall_complaint
-from httpdyno.servers.cell.seat import open_cell
-from httpdyno.servers.cell.wall import WallSeat, open_wall
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible, wall_complaint
+from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
+from httpdyno.servers.sandbox.namespace import open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.text import edited_files
 
 pytestmark = pytest.mark.real_server("nginx")

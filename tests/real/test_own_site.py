@@ -17,7 +17,7 @@ from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import level_text
 from httpdyno.registry import load_target
-from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
     pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had"),

@@ -10,7 +10,7 @@ from httpdyno.experiment.start_arm import Arm
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.command.server import Command
 from httpdyno.servers.gunicorn.server import Gunicorn
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 pytestmark = pytest.mark.real_server
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from tests.servers.cell.test_ordinary_user import NOBODY, as_nobody, interpreter
+from tests.servers.sandbox.test_ordinary_user import NOBODY, as_nobody, interpreter
 
 from httpdyno.host.process_identity import process_users
 from httpdyno.model import Configuration, Edit, Effective, Level, Member, Survey
-from httpdyno.servers.cell import landlock
-from httpdyno.servers.cell.possible import cell_complaint, possible
-from httpdyno.servers.cell.seat import CellSeat, open_cell
-from httpdyno.servers.cell.wall import WallSeat, open_wall
-from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.insight import PhpFpmInsight
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox import landlock_rules
+from httpdyno.servers.sandbox.available import cell_complaint, possible
+from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
+from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.text import edited_files
 from httpdyno.telemetry.status import status
 
@@ -128,7 +128,7 @@ def in_force(insight):
 def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders, kind, listen):
     if kind == "cell" and possible()[0] != "cell":
         pytest.skip(possible()[1])
-    if kind == "wall" and not landlock.version():
+    if kind == "wall" and not landlock_rules.version():
         pytest.skip("this kernel has no Landlock")
     member = member_at(own_folders, listen)
     before = {path: path.read_bytes() for path in own_folders.iterdir() if path.is_file()}
@@ -168,12 +168,12 @@ def test_a_page_keeps_its_session_in_the_copy(place, own_folders):
 
 
 USERS_COPY = """
-from httpdyno.servers.user_namespace import run_anew_in_user_namespace
+from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
 run_anew_in_user_namespace()
 import json, sys
 from httpdyno.model import Member
 from tests.real.test_php_fpm_seats import Sat, in_force
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 member = Member(name="php", kind="php-fpm", main=sys.argv[1], program="/usr/sbin/php-fpm8.2")
 with new_run_root() as root, Sat("cell", root.new_place("php"), member) as insight:
     found = in_force(insight)

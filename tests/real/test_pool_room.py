@@ -12,7 +12,7 @@ import pytest
 from tests.real.foreground import free_port, started_in
 
 from httpdyno.cli.app import run
-from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
     pytest.mark.real_server,

@@ -16,7 +16,7 @@ import benches.untouched
 import pytest
 from benches.untouched.services import as_user, end, in_production, stand_in
 
-from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.sandbox.available import possible
 
 pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.cli.app import run
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
     pytest.mark.real_server,

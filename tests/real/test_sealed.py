@@ -10,10 +10,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from tests.servers.cell.cells import ENVIRONMENT, made_cells
+from tests.servers.sandbox.cells import ENVIRONMENT, made_cells
 
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.user_namespace import is_root_of_the_machine
+from httpdyno.host.rights import is_root_of_the_machine
+from httpdyno.servers.sandbox.available import possible
 
 pytestmark = pytest.mark.skipif(
     possible()[0] != "cell" or not is_root_of_the_machine(),

@@ -30,10 +30,9 @@ from httpdyno.model import (
 )
 from httpdyno.registry import load_target
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.cell.possible import possible, wall_complaint
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible, wall_complaint
 from httpdyno.servers.site.adapter import SiteLaunch
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE, SiteServer

@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.servers.cell.test_ordinary_user import NOBODY, as_nobody, interpreter
+from tests.servers.sandbox.test_ordinary_user import NOBODY, as_nobody, interpreter
 
-from httpdyno.servers.cell import landlock
-from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.servers.sandbox import landlock_rules
+from httpdyno.servers.sandbox.available import cell_complaint
 
 pytestmark = [
     pytest.mark.real_server("nginx", "apache2", "openssl"),
@@ -94,8 +94,8 @@ if adopted:
 from httpdyno.catalog import open_study
 from httpdyno.model import Configuration
 from httpdyno.registry import load_target
-from httpdyno.servers.network import within
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.address import within
+from httpdyno.servers.run.folder import new_run_root
 study = open_study(folder)
 server = load_target(study)
 def shown(address, host):
@@ -194,7 +194,7 @@ def test_an_ordinary_users_copy_answers_by_tls_without_their_keys(site, home, ki
         pytest.skip("there is no Python of this version that an ordinary user may run")
     if isolation == "cell" and cell_complaint():
         pytest.skip(cell_complaint())
-    if isolation == "wall" and not landlock.version():
+    if isolation == "wall" and not landlock_rules.version():
         pytest.skip("this kernel has no Landlock")
     study, main = home / "study", site / KINDS[kind][0]
     before = {path: path.stat().st_mtime_ns for path in site.rglob("*")}

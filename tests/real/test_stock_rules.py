@@ -6,10 +6,10 @@ from tests.real.sites.stock import stock_apache, stock_nginx, stock_php
 from httpdyno.report.inspect.facts import Surroundings
 from httpdyno.report.inspect.page import Server
 from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import inspected
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import inspected
 
 pytestmark = pytest.mark.real_server("nginx", "apache2", "openssl", "rotatelogs", "php-fpm8.2")
 

@@ -12,7 +12,7 @@ from tests.real.test_apache_site import needs, seat_in
 from httpdyno.model import Edit, Level, Survey
 from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
 
 pytestmark = pytest.mark.real_server("nginx", "apache2", "openssl", "rotatelogs", "php-fpm8.2")

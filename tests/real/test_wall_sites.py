@@ -12,16 +12,15 @@ import pytest
 from msgspec import structs
 from tests.real.sites.apache import debian_tree, free_ports, moved, write
 from tests.real.test_apache_site import needs, seat_in
-from tests.servers.cell.test_ordinary_user import interpreter
+from tests.servers.sandbox.test_ordinary_user import interpreter
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache_site import ApacheSite
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE as SITE_ADAPTER
 from httpdyno.servers.site.server import SiteServer

@@ -101,7 +101,8 @@ class Shown(Elements):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         super().handle_starttag(tag, attrs)
-        if tag in self.LINES:
+        is_drawn = tag == "title" and "svg" in self.open
+        if tag in self.LINES and not is_drawn:
             self.lines.append(self.LINES[tag])
             self.gap = ""
         # A cell's gap stays before what is in it.
@@ -120,7 +121,7 @@ class Shown(Elements):
             begin, end = self.rows[N_FIRST_ROWS], self.rows[-N_LAST_ROWS]
             n_left_out = len(self.rows) - N_FIRST_ROWS - N_LAST_ROWS
             self.lines[begin:end] = [f"[{n_left_out} more rows]"]
-        if tag in self.LINES:
+        if tag in self.LINES and not (tag == "title" and "svg" in self.open):
             self.lines.append("")
 
     def handle_data(self, data: str) -> None:

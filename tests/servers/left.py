@@ -6,8 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from httpdyno.host.process_identity import ProcessIdentity
-from httpdyno.servers.live_process import process_info
-from httpdyno.servers.root_folder import disk_root
+from httpdyno.servers.run.live_process import process_info
+from httpdyno.servers.run.root import disk_root
 
 KEY = "0123456789abcdef"
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.beside import beside
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.errors import AdapterError
@@ -30,9 +31,8 @@ from httpdyno.servers.companions.names import (
 )
 from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.companions.server import WithCompanions
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
 
 SCRIPT = """
 import http.server, json, sys, urllib.request
@@ -80,12 +80,12 @@ class Commands(WithCompanions):
 
 def case_of(folder: Path) -> AdapterCase:
     (folder / "said.py").write_text(SCRIPT)
-    db = Companion(name="db", spec=spec_of("", "{knob.level}", "db"))
-    front = Companion(
+    db = beside(spec_of("", "{knob.level}", "db"), name="db")
+    front = beside(
+        spec_of("{peer.server.address}", "{knob.level}", "front"),
         name="front",
         side="front",
         when="{{ knob.front != 'server' }}",
-        spec=spec_of("{peer.server.address}", "{knob.level}", "front"),
     )
     configuration = Configuration(
         values={"level": 1, "front": "server", "db:level": 2, "front:level": 3}
@@ -181,13 +181,10 @@ def test_a_server_is_begun_once_those_behind_it_are_ready(tmp_path):
     db, _ = case.spec.companions
     late = structs.replace(
         db,
-        spec=structs.replace(
-            db.spec,
-            command=("sh", "{run}/late.sh", "{run}", sys.executable, "{port}"),
-            files=(
-                FileEntry(source="said.py", to="said.py"),
-                FileEntry(source="late.sh", to="late.sh"),
-            ),
+        command=("sh", "{run}/late.sh", "{run}", sys.executable, "{port}"),
+        files=(
+            FileEntry(source="said.py", to="said.py"),
+            FileEntry(source="late.sh", to="late.sh"),
         ),
     )
     spec = structs.replace(
@@ -215,7 +212,7 @@ def spec_with(*companions: Companion, loaded: str = "") -> ServerSpec:
 
 
 def named(name: str, when: str = "") -> Companion:
-    return Companion(name=name, spec=ServerSpec(adapter="command"), when=when)
+    return Companion(name=name, adapter="command", when=when)
 
 
 def test_a_companion_is_there_when_its_template_says_so():
@@ -266,8 +263,8 @@ def test_settings_of_companions_begin_with_their_names():
 
 def test_a_placeholder_for_who_is_not_there_yet_says_who_is(tmp_path):
     case = case_of(tmp_path)
-    db, front = case.spec.companions
-    wrong = structs.replace(db, spec=spec_of("{peer.server.address}", "1", "db"))
+    _, front = case.spec.companions
+    wrong = beside(spec_of("{peer.server.address}", "1", "db"), name="db")
     with pytest.raises(AdapterError, match="no server of that name was begun before it"):
         case.adapter.render(
             structs.replace(case.spec, companions=(wrong, front)), tmp_path, case.configuration
@@ -288,9 +285,9 @@ def test_of_several_in_front_those_on_the_way_to_the_server_answer_too(tmp_path)
     """One that cleans up names the server, and nobody it; it is begun between the others."""
     (tmp_path / "said.py").write_text(SCRIPT)
     fronts = {"mid": "server", "cleaner": "server", "front": "mid"}
-    companions = [Companion(name="db", spec=spec_of("", "1", "db"))]
+    companions = [beside(spec_of("", "1", "db"), name="db")]
     companions += [
-        Companion(name=name, side="front", spec=spec_of(f"{{peer.{to}.address}}", "1", name))
+        beside(spec_of(f"{{peer.{to}.address}}", "1", name), name=name, side="front")
         for name, to in fronts.items()
     ]
     spec = structs.replace(

@@ -10,7 +10,7 @@ from httpdyno.model import Configuration, FileEntry, Fragments, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch, FragmentTarget, Program
 from httpdyno.servers.fragments.program import said_cpu_ns
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 PROGRAM = """
 import os, sys, time
@@ -52,7 +52,7 @@ SPEC = ServerSpec(
     files=(FileEntry(source="bodies.py", to="bodies.py"),),
     environment={"LEVEL": "{knob.level}"},
 )
-TARGET = FragmentTarget(Fragments(knob="body", empty="nothing"))
+TARGET = FragmentTarget(Fragments(command=("perl",), knob="body", empty="nothing"))
 ARM = Configuration(values={"body": "spin", "level": 7})
 
 

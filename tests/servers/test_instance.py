@@ -10,7 +10,7 @@ import pytest
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
 from httpdyno.servers.instance import Asked, Instance, Listening
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort
 
 DEADLINE_S = 10.0
 

@@ -7,7 +7,7 @@ from benches.faults.misbehaving import KINDS, UP
 from benches.faults.servers import SLACK_S, tried
 
 from httpdyno.servers import ready
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 
 @pytest.mark.parametrize("name", KINDS)

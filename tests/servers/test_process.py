@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers import live_process
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.live_process import (
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run import live_process
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.run.live_process import (
     MARK,
     end_all,
     live_processes,
     marked_processes,
     process_info,
 )
-from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.run_record import mark_of
+from httpdyno.servers.run.record import mark_of
 
 DEADLINE_S = 10
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}

@@ -9,9 +9,8 @@ from threading import Event, Thread
 import pytest
 
 from httpdyno.servers import ready
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.port import HeldPort
-from httpdyno.servers.probe import HUNG_UP
+from httpdyno.servers.network.address import HeldPort
+from httpdyno.servers.network.probe import HUNG_UP, Patience
 from httpdyno.servers.ready import application_settings, await_answer
 
 

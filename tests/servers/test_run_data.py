@@ -5,8 +5,8 @@ import pytest
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec, SideCommand
 from httpdyno.servers.render import Variables, render_argument
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import new_run_root
 
 
 def shell(script):

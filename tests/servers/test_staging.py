@@ -7,7 +7,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import FileEntry, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.render import Variables
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.staging import (
     act,
     environment,

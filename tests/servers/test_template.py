@@ -9,7 +9,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Peer
-from httpdyno.servers.evaluator.process import Evaluator
+from httpdyno.servers.sandbox.evaluator import Evaluator
 from httpdyno.servers.template import Names, rendered_template
 
 LEVELS: dict[str, Level] = {"mood": "good", "n": 3, "on": True}

@@ -6,25 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers import unit_file
-from httpdyno.servers.source.process import unit_of
-from httpdyno.servers.unit import (
-    command_of,
-    service_at,
-    service_of,
-    unit,
-    unit_files,
-    variables_of,
-    with_said,
-)
-from httpdyno.servers.unit_file import (
+from httpdyno.servers import systemd
+from httpdyno.servers.discover.process import unit_of
+from httpdyno.servers.systemd import (
     UnitFacts,
+    command_of,
     drop_in_folders,
     environment_file,
     expanded,
+    service_at,
+    service_of,
     socket_service,
     socket_streams,
+    unit,
     unit_facts,
+    unit_files,
+    variables_of,
+    with_said,
 )
 
 SHOP = r"""
@@ -90,7 +88,7 @@ def test_a_user_that_is_made_for_a_service_is_not_root(lines, owner, user, tmp_p
         found = known(path, *more, **options)
         return SimpleNamespace(st_uid=owner) if f"{path}" == f"{tmp_path}/made" else found
 
-    monkeypatch.setitem(unit_file._MADE, "CacheDirectory", ("CACHE_DIRECTORY", f"{tmp_path}"))
+    monkeypatch.setitem(systemd._MADE, "CacheDirectory", ("CACHE_DIRECTORY", f"{tmp_path}"))
     monkeypatch.setattr(os, "stat", owned)
     text = f"[Service]\nExecStart=/a\n{lines.format('made')}\n"
     (tmp_path / "shop-made.service").write_text(text)

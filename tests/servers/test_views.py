@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from benches.faults.view import VIEWS, base_of_views, seen_by, views_complaint
-from tests.servers.test_leftovers import OWNER
+from tests.servers.run.test_leftovers import OWNER
 
-from httpdyno.servers.leftovers import doubtful_folders, reap_leftovers
-from httpdyno.servers.live_process import process_info
-from httpdyno.servers.run_record import read_record
+from httpdyno.servers.run.leftovers import doubtful_folders, reap_leftovers
+from httpdyno.servers.run.live_process import process_info
+from httpdyno.servers.run.record import read_record
 
 REAPER = """
 import json
-from httpdyno.servers.leftovers import doubtful_folders, reap_leftovers
+from httpdyno.servers.run.leftovers import doubtful_folders, reap_leftovers
 print(json.dumps([reap_leftovers(), [str(folder) for folder in doubtful_folders()]]))
 """
 DEADLINE_S = 10

@@ -5,6 +5,7 @@ from msgspec import structs
 from tests.conformance.record import sample_outcome, sample_plan
 
 from httpdyno.errors import StoreError
+from httpdyno.experiment.arm_load import said
 from httpdyno.model import (
     Outcome,
     Plan,
@@ -51,7 +52,9 @@ def test_what_is_no_such_record_is_named(text):
 
 def test_a_second_claim_comes_back_as_it_was():
     whole = sample_outcome("1")
-    claim = SecondClaim(metric="cpu_s_per_request", verdict="better", reason="it lies below 1")
+    claim = SecondClaim(
+        metric="cpu_s_per_request", verdict="better", reasons=said("it lies below 1")
+    )
     assert whole.final is not None
     told = structs.replace(whole, final=structs.replace(whole.final, second=claim))
     assert from_text(to_text(told), Outcome, "it") == told

@@ -16,18 +16,63 @@ from httpdyno.experiment.one_start import one_start, start_of_two
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
-from httpdyno.servers.limit_group import limits_complaint
+from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.study.file import load_study
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "python" / "httpdyno" / "studies"
 NAMES = sorted(file.parent.name for file in STUDIES.glob("*/study.toml"))
-PROGRAMS = {"apache": ("apache2",), "command": (), "gunicorn": ()}
 
 
 @cache
 def study_of(name):
     return load_study(STUDIES / name, lambda adapter: load_adapter(adapter).knobs())
+
+
+def few_with_all(features):
+    """Return names that have every feature between them, those with many first.
+
+    Args:
+        features: What each name has.
+    """
+    missing, chosen = set().union(*features.values()), []
+    while missing:
+        chosen.append(max(sorted(features), key=lambda name: len(features[name] & missing)))
+        missing -= features[chosen[-1]]
+    return sorted(chosen)
+
+
+def of_server(study):
+    """Return what a start of a study's servers asks of their adapters."""
+    found: set[tuple[object, ...]] = set()
+    for spec in (study.server, *(each.spec for each in study.server.companions)):
+        # Of Apache each module, too; what is written in braces depends on a knob.
+        words = (word for value in spec.settings.values() for word in str(value).split())
+        plain = (word for word in words if re.fullmatch(r"\w[\w:]*", word))
+        asked = {*spec.settings, *vars_of(spec), *spec.command[:1], *plain}
+        found |= {(spec.adapter, each) for each in asked - {"settings", "adapter", "folder"}}
+    found |= {("companion", each.side, bool(each.when)) for each in study.server.companions}
+    found |= {("limits", name) for _, each in study.limits for name in vars_of(each)}
+    return found | {("a network", name) for name in vars_of(study.server.network)}
+
+
+def vars_of(record):
+    """Return the fields that say something."""
+    names = () if record is None else record.__struct_fields__
+    return [name for name in names if getattr(record, name)]
+
+
+def of_phases(study):
+    """Return what the phases of a study have, each alone."""
+    return {name for phase in study.method.phases for name in vars_of(phase)} - {"name", "window_s"}
+
+
+def every_one_if_asked(names, what_it_has):
+    """Return names to start: few with all features, and all of them with `--every-study`."""
+    few = few_with_all({name: what_it_has(study_of(name)) for name in names})
+    return [
+        pytest.param(name, marks=() if name in few else pytest.mark.every_study) for name in names
+    ]
 
 
 def test_the_page_of_studies_lists_every_study():
@@ -85,14 +130,13 @@ def test_every_configuration_renders_and_the_plan_names_every_step(subtests, cap
                 assert (f"{step.to:g}" if study.method.kind == "sweep" else step.label) in said
 
 
+@pytest.mark.real_server("apache2")
 @pytest.mark.parametrize("is_far_end", [False, True], ids=["start", "far-end"])
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.real_server(*PROGRAMS[study_of(name).server.adapter]))
-        for name in NAMES
-        if study_of(name).fragments is None
-    ],
+    every_one_if_asked(
+        [name for name in NAMES if study_of(name).fragments is None], what_it_has=of_server
+    ),
 )
 def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
     study = study_of(name)
@@ -159,7 +203,7 @@ ACTING = [name for name in NAMES if any(p.command for p in study_of(name).method
 
 
 @pytest.mark.real_server("apache2")
-@pytest.mark.parametrize("name", ACTING)
+@pytest.mark.parametrize("name", every_one_if_asked(ACTING, what_it_has=of_phases))
 def test_what_its_phases_run_can_be_run_and_costs_no_answer(name):
     study = study_of(name)
     adapter, method = load_target(study), study.method

@@ -11,7 +11,7 @@ from tests.studies.test_bundled import begun_with, study_of
 
 from httpdyno.registry import load_target
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 LIMIT_BYTES = 64 * 1024
 N_PAGES = 200

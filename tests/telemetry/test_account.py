@@ -17,9 +17,9 @@ from tests.telemetry.test_process_tree import TICKS_S, agree, read_beside, told
 from httpdyno.host.procfs import ignores_children
 from httpdyno.model import Telemetry
 from httpdyno.servers import process as server_process
-from httpdyno.servers.control_group import make_group, parent_group, remove_group
+from httpdyno.servers.limits.control_group import make_group, parent_group, remove_group
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.telemetry.account import (
     GroupAccount,
     Memory,

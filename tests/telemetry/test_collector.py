@@ -7,7 +7,7 @@ from tests.conformance.collector import TOLD, CollectorCase, CollectorConformanc
 from tests.telemetry.burner import burners, ended, worked
 
 from httpdyno.model import LimitValues, Telemetry
-from httpdyno.servers.limit_group import LimitGroups
+from httpdyno.servers.limits.limit_group import LimitGroups
 from httpdyno.telemetry import account
 from httpdyno.telemetry import collector as collectors_module
 from httpdyno.telemetry.account import Memory, TreeAccount, Usage

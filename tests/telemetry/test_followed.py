@@ -4,7 +4,7 @@ import pytest
 from tests.telemetry.burner import burners, ended, worked
 
 from httpdyno.model import RootProcess
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 from httpdyno.telemetry.watched import Follower
 
 

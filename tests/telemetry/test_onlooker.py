@@ -22,9 +22,9 @@ from tests.telemetry.waiting_server import (
     waiting,
 )
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.model.look import LEAST_SAMPLES
-from httpdyno.servers.below import children
+from httpdyno.servers.becoming import children
 from httpdyno.telemetry.kernel import (
     HostMemory,
     Pressure,

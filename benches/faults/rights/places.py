@@ -13,7 +13,7 @@ from benches.faults.rights.stage import Stage, bystanders
 from benches.faults.rights.way import way
 
 from httpdyno.host.process_identity import boot_id
-from httpdyno.servers.live_process import MARK, process_info
+from httpdyno.servers.run.live_process import MARK, process_info
 
 _DEFAULT_ROOTS = {"HTTPDYNO_RUN_DIR": "/var/tmp"}
 

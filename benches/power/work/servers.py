@@ -13,8 +13,8 @@ from httpdyno.host.interruption import cleaning
 from httpdyno.model import Study
 from httpdyno.registry import load_adapter
 from httpdyno.servers.adapter import NotRunning, Running
-from httpdyno.servers.live_process import children_of
-from httpdyno.servers.run_folder import RunRoot
+from httpdyno.servers.run.folder import RunRoot
+from httpdyno.servers.run.live_process import children_of
 from httpdyno.telemetry.account import ProcessTree
 
 STUDIES = {"gunicorn": "gunicorn", "apache": "prefork"}

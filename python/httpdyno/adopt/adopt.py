@@ -7,15 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from httpdyno.adopt.burst import BURST_S
-from httpdyno.adopt.gather import Gathered
-from httpdyno.adopt.own_server import OwnServer
-from httpdyno.adopt.pool_look import PoolLooks
-from httpdyno.adopt.propose import Wanted, named, propose
-from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
+from httpdyno.adopt.discover import Gathered, with_variables
+from httpdyno.adopt.memory import OwnServer, PoolLooks
 from httpdyno.adopt.remark import remarked
+from httpdyno.adopt.smoke_test import BURST_S, RehearsalReport, folders_of, rehearse_site
 from httpdyno.adopt.study_text import Offer, StudyText, described
-from httpdyno.adopt.variable import with_variables
+from httpdyno.adopt.suggest import Wanted, named, propose
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own

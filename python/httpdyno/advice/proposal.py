@@ -16,7 +16,7 @@ from msgspec import structs
 
 from httpdyno.advice.rules.declaration import SEVERITIES, Finding, Proposed, Severity
 from httpdyno.model import Burst, KnobInfo, Level, Record, Survey, level_text
-from httpdyno.units import format_bytes, format_duration, format_percent
+from httpdyno.reason import Reason, because
 
 # How many workers of a pool memory has room for, with the numbers that say so. Pure.
 
@@ -32,7 +32,7 @@ class WorkerRoom(Record, frozen=True):
     """Of php-fpm where it has several; else a member is one pool."""
     n: int | None = None
     """Processes; None where that is not known."""
-    unknown: str = ""
+    unknown: Reason | str = ""
     """Why it is not."""
     free_bytes: int = 0
     """What the machine had free before there was a copy."""
@@ -57,28 +57,37 @@ class WorkerRoom(Record, frozen=True):
     is_of_running: bool = False
     """Whether it is one of the server that runs: its workers are older than those of a copy."""
 
-    def __str__(self) -> str:
-        """Return it in words, with its numbers."""
+    @property
+    def reason(self) -> Reason:
+        """How many fit, with the numbers that say so; or why nobody knows."""
         if self.n is None:
-            return f"nothing bounds it by memory: {self.unknown}"
-        name = f"`{self.pool}`" if self.pool else "this pool"
-        whole = f"{format_bytes(self.free_bytes)} free"
-        if self.n_copies > 1:
-            whole += f" for {self.n_copies} copies"
-        held = f", others hold {format_bytes(self.held_bytes)}" if self.held_bytes else ""
+            return because("advice.room_unknown", why=self.unknown)
         if self.is_by_limit:
-            left = format_bytes(self.available_bytes)
-            whole, held = f"the running server's control group leaves it {left}", ""
-        room = format_bytes(self.available_bytes - self.reserve_bytes)
-        share = self.reserve_bytes / self.available_bytes if self.available_bytes else 0.0
-        kernel = f" + {format_bytes(self.kernel_bytes)} of the kernel" if self.kernel_bytes else ""
-        whose = "of the server that runs" if self.is_of_running else "of the copy"
-        return (
-            f"memory has room for {self.n:,} processes of {name}: ({room} − "
-            f"{format_bytes(self.once_bytes)} that is there once) / "
-            f"({format_bytes(self.each_bytes)}{kernel}), the own of the largest worker {whose}, "
-            f"{format_duration(self.age_s)} old; {whole}{held}, "
-            f"{format_percent(share)} in reserve"
+            whole = because("advice.group_leaves", n=self.available_bytes)
+        else:
+            whole = because(
+                "advice.free" if self.n_copies == 1 else "advice.free_for_copies",
+                n=self.free_bytes,
+                copies=self.n_copies,
+            )
+            if self.held_bytes:
+                whole = because("advice.free_but_held", free=whole, held=self.held_bytes)
+        each = because(
+            "advice.own_and_kernel" if self.kernel_bytes else "advice.own",
+            n=self.each_bytes,
+            kernel=self.kernel_bytes,
+        )
+        return because(
+            "advice.room",
+            n=self.n,
+            pool=f"`{self.pool}`" if self.pool else because("advice.this_pool"),
+            room=self.available_bytes - self.reserve_bytes,
+            once=self.once_bytes,
+            each=each,
+            whose=because("advice.of_running" if self.is_of_running else "advice.of_copy"),
+            age=self.age_s,
+            whole=whole,
+            reserve=self.reserve_bytes / self.available_bytes if self.available_bytes else 0.0,
         )
 
 
@@ -102,22 +111,22 @@ class KnobProposal(Record, frozen=True):
     start: Level
     """As found."""
     levels: tuple[Level, ...]
-    why: str
-    """The reason, with its numbers."""
+    why: Reason | None = None
+    """The reason, with its numbers; None while only a finding proposes it."""
     expects: Expects = "throughput"
     prior: float = 0.5
     """How likely it helps, 0 … 1: orders the ladder."""
     is_seen: bool = False
     """Whether the rehearsal saw it limit: clients waited for what there was too little of."""
     found_by: str = ""
-    """The rule of `docs/rules.md` whose finding proposes it; empty where no finding does."""
+    """The rule whose finding proposes it; empty where no finding does."""
     severity: Severity | None = None
     """Of that finding."""
-    blocked: str = ""
-    """Why it is shown and not tried, such as `needs --allow stale`; empty where it is tried."""
-    memory: str = ""
+    blocked: Reason | None = None
+    """Why it is shown and not tried, such as that it needs `--allow stale`; None: it is tried."""
+    memory: Reason | None = None
     """Of a number of workers: which levels memory does not hold, with the numbers, or why nobody
-    knows; empty where all fit, and of others."""
+    knows; None where all fit, and of others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,11 +197,11 @@ def chosen(
         blocked = each.blocked
         needed = allowance(each.name, knobs[each.name])
         if not blocked and needed and needed not in allowed:
-            blocked = f"needs `--allow {needed}`"
+            blocked = because("advice.needs_allowing", effect=needed)
         if not blocked and each.prior < LEAST_PRIOR:
-            blocked = "little is to be expected of it here"
+            blocked = because("advice.little_expected")
         if not blocked and len(tried) >= MOST_TRIED:
-            blocked = f"{MOST_TRIED} likelier ones come first"
+            blocked = because("advice.likelier_first", n=MOST_TRIED)
         if blocked:
             listed.append(structs.replace(each, blocked=blocked))
         else:
@@ -253,11 +262,11 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
     name: str,
     when: Callable[[Level], bool],
     levels: Callable[[Level], tuple[Level, ...]],
-    why: Callable[[Level], str],
+    why: Reason | Callable[[Level], Reason],
     *,
     prior: float = POSSIBLE,
     expects: Expects = "throughput",
-    blocked: str = "",
+    blocked: Reason | None = None,
     is_seen: bool = False,
 ) -> Iterator[KnobProposal]:
     """Yield a proposal for each scope of a knob whose value as found calls for one.
@@ -267,7 +276,7 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
         name: The knob, without scope.
         when: From the value as found to whether there is anything to propose.
         levels: From the value as found to what is tried; what equals it is left out.
-        why: From the value as found to the reason, with its numbers.
+        why: The reason, or from the value as found to the reason with its numbers.
         prior: How likely it helps.
         expects: What gets better.
         blocked: Why it is only shown.
@@ -283,7 +292,7 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
                 name=key,
                 start=found,
                 levels=tried,
-                why=why(found),
+                why=why if isinstance(why, Reason) else why(found),
                 expects=expects,
                 prior=prior,
                 blocked=blocked,
@@ -300,18 +309,20 @@ def overflowing(offered: Offered, name: str) -> Iterator[KnobProposal]:
             name,
             lambda found: (number(found) or _LONG_QUEUE) < _LONG_QUEUE,
             lambda _: (_LONG_QUEUE,),
-            lambda found: (
-                f"{burst.overflows} connections of {burst.connections} clients found a queue "
-                f"of {found} full"
+            lambda found: because(
+                "advice.queue_was_full",
+                n=burst.overflows,
+                clients=burst.connections,
+                found=found,
             ),
             prior=LIKELY,
             expects="latency",
         )
 
 
-def uncompressed(offered: Offered) -> str:
-    """Return why no level of compression would change anything; empty where one may."""
-    return "" if offered.shape.has_compressed else "no request was answered compressed"
+def uncompressed(offered: Offered) -> Reason | None:
+    """Return why no level of compression would change anything; None where one may."""
+    return None if offered.shape.has_compressed else because("advice.none_compressed")
 
 
 def is_waited_for(offered: Offered, n_workers: float) -> bool:
@@ -394,7 +405,7 @@ def with_findings(
             if info is None or info.default is None or not _is_possible(info, each):
                 continue
             known = whole.get(each.knob) or KnobProposal(
-                name=each.knob, start=info.default, levels=(), why=""
+                name=each.knob, start=info.default, levels=()
             )
             # Who was seen to be waited for is to be as many as wait, whatever a rule of thumb says.
             levels = known.levels if known.is_seen else _levels(known, each.value)
@@ -418,12 +429,18 @@ def _levels(known: KnobProposal, value: Level) -> tuple[Level, ...]:
 
 
 def _reasoned(proposal: KnobProposal, finding: Finding) -> KnobProposal:
-    evidence = f" ({finding.evidence})" if finding.evidence else ""
     is_by_load = proposal.name.partition("@")[0] in _BY_LOAD
-    besides = f"; {proposal.why}" if proposal.why and is_by_load else ""
+    why = because(
+        "advice.found_at" if finding.evidence else "advice.found",
+        what=finding.what,
+        evidence=finding.evidence,
+        rule=finding.name,
+    )
+    if proposal.why and is_by_load:
+        why = because("advice.found_besides", why=why, besides=proposal.why)
     return structs.replace(
         proposal,
-        why=f"{finding.what}{evidence} [{finding.name}]{besides}",
+        why=why,
         # What is seen here is likelier to help than what rarely does.
         prior=max(proposal.prior, POSSIBLE),
         found_by=finding.name,
@@ -466,7 +483,7 @@ def _within(offered: Offered, proposal: KnobProposal) -> KnobProposal:
     if bare not in PROCESSES or room is None:
         return proposal
     if room.n is None:
-        return structs.replace(proposal, memory=f"{room}")
+        return structs.replace(proposal, memory=room.reason)
     most = room.n * int(number(offered.found(_THREADS.get(bare, ""))) or 1)
     start = number(proposal.start) or 0
     left_out = [level for level in proposal.levels if _is_more(level, max(most, start))]
@@ -476,7 +493,9 @@ def _within(offered: Offered, proposal: KnobProposal) -> KnobProposal:
     kept = [
         each for level in proposal.levels for each in (fitting if level in left_out else (level,))
     ]
-    said = f"{', '.join(map(level_text, left_out))} left out: {room}"
+    said = because(
+        "advice.left_out", levels=[level_text(each) for each in left_out], room=room.reason
+    )
     if not kept:
         blocked = proposal.blocked or said
         return structs.replace(proposal, memory=said, blocked=blocked)

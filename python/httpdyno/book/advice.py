@@ -18,8 +18,9 @@ from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict
 from httpdyno.registry import load_target
-from httpdyno.report.study.verdict_text import decider, deciding, evidence_text, verdict_badge
-from httpdyno.servers.limit_group import limits_complaint
+from httpdyno.report.shared.message import joined
+from httpdyno.report.study.verdict import decider, deciding, evidence_text, verdict_badge
+from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.store import Store
 from httpdyno.store.database import store_location
 
@@ -273,7 +274,7 @@ def run_advice(here: AdviceHere, host: Host, *, budget_s: float, seed: int) -> T
         claim=here.claim,
         verdict="not_measured",
         badge="not measured",
-        says=outcome.message or "the time was over before it",
+        says=joined(outcome.ended_by) or "the time was over before it",
         measured_at=outcome.began_at,
         run_id=outcome.id,
         host=host_text(outcome.host),

@@ -12,18 +12,18 @@ import typer
 from msgspec.structs import replace as replaced
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
-from httpdyno.adopt.behind import Behind
-from httpdyno.adopt.gather import Gathered, gather, gather_running
-from httpdyno.adopt.listening import front_at, named_listener, with_listener
-from httpdyno.adopt.offer import offered
-from httpdyno.adopt.propose import Wanted
-from httpdyno.cli.adopt_told import (
-    adopted_json,
-    plan_json,
-    show_adopted,
-    show_plan,
-    tell_found,
+from httpdyno.adopt.discover import (
+    Behind,
+    Gathered,
+    front_at,
+    gather,
+    gather_running,
+    named_listener,
+    with_listener,
 )
+from httpdyno.adopt.study_text import offered
+from httpdyno.adopt.suggest import Wanted
+from httpdyno.cli.adopt_told import adopted_json, plan_json, show_adopted, show_plan, tell_found
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.load.request import header_of
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
@@ -35,14 +35,14 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
+from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
+from httpdyno.servers.discover.machine import Machine, this_machine
+from httpdyno.servers.discover.program import as_command
+from httpdyno.servers.discover.source import AddressSource, parse_source
 from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import Found as Read
-from httpdyno.servers.source.find import Found, find, of_this_machine, sole
-from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.program import as_command
-from httpdyno.servers.source.words import AddressSource, parse_source
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from httpdyno.adopt.adopt import Adopted
-from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.discover import Gathered
 from httpdyno.adopt.study_text import described
 from httpdyno.advice.proposal import Proposals
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.model import Site, level_text
+from httpdyno.report.shared.message import text
 from httpdyno.servers.site.snapshot import version_of
 
 
@@ -94,12 +95,13 @@ def told_proposals(proposals: Proposals) -> Iterator[str]:
     """Yield lines for what is tried, and for what is not because memory does not hold it."""
     for each in proposals.tried:
         levels = ", ".join(level_text(level) for level in each.levels)
-        yield f"  {each.name}  {level_text(each.start)} → {levels}: {each.why}"
+        why = text(each.why) if each.why else ""
+        yield f"  {each.name}  {level_text(each.start)} → {levels}: {why}"
         if each.memory:
-            yield f"    {each.memory}"
+            yield f"    {text(each.memory)}"
     for each in proposals.listed:
         if each.memory and each.memory == each.blocked:
-            yield f"  {each.name}  {level_text(each.start)} stays: {each.memory}"
+            yield f"  {each.name}  {level_text(each.start)} stays: {text(each.memory)}"
 
 
 def told_attempts(refused: Sequence[str], reached: Sequence[str], isolation: str) -> Iterator[str]:

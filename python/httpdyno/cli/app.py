@@ -118,6 +118,15 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
+def _said(error: HttpdynoError) -> str:
+    if not error.why:
+        return str(error)
+    # Imported here: `httpdyno --help` need not load metrics and statistics.
+    from httpdyno.report.shared.message import error_text  # noqa: PLC0415
+
+    return error_text(error)
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
         if _is_named(arguments):
@@ -127,7 +136,7 @@ def _run(arguments: Sequence[str]) -> int:
     except OutputError:
         raise
     except HttpdynoError as error:
-        return _fail(str(error), error.hint, error.exit_code)
+        return _fail(_said(error), error.hint, error.exit_code)
     except typer.TyperException as error:
         return _fail(*_refused(error, arguments), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
@@ -187,7 +196,7 @@ def _is_named(arguments: Sequence[str]) -> bool:
 
 def _reap() -> None:
     """End what a killed httpdyno left behind, and say so."""
-    from httpdyno.servers.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
+    from httpdyno.servers.run.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
 
     try:
         lines = reap_leftovers()
@@ -199,7 +208,7 @@ def _reap() -> None:
 
 def _log_doubts() -> None:
     """Log which folders were not cleaned up, since nobody can say whether their owners live."""
-    from httpdyno.servers.leftovers import doubtful_folders  # noqa: PLC0415 - not for help
+    from httpdyno.servers.run.leftovers import doubtful_folders  # noqa: PLC0415 - not for help
 
     if folders := doubtful_folders():
         told = "; ".join(f"`{folder}`: {doubt}" for folder, doubt in folders.items())

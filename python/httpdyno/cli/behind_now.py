@@ -10,11 +10,10 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.turns import TurnsPlan
 from httpdyno.model import Behind, TurnsOutcome
 from httpdyno.registry import site_adapters
-from httpdyno.servers.source.behind import behind
-from httpdyno.servers.source.find import Found, find
-from httpdyno.servers.source.inspection import looked_at
-from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.words import ProcessSource
+from httpdyno.servers.discover.find import Found, find
+from httpdyno.servers.discover.inspection import behind, looked_at
+from httpdyno.servers.discover.machine import Machine, this_machine
+from httpdyno.servers.discover.source import ProcessSource
 
 
 def behind_now(pids: Sequence[int], asked: Collection[str] = ()) -> tuple[Behind, ...]:

@@ -8,8 +8,8 @@ from httpdyno.errors import UsageError
 from httpdyno.load.one_by_one import OneByOne
 from httpdyno.load.target import check_permitted, parse_url, resolve
 from httpdyno.report.inspect.facts import Asked
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.words import Source, parse_source
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.source import Source, parse_source
 from httpdyno.telemetry.syscalls.strace import census_of
 
 

@@ -32,7 +32,7 @@ from httpdyno.load.plan import check_descriptors, suited_threads
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
 from httpdyno.model import Closed, Constant, RequestSpec, TlsSpec, Workload
 from httpdyno.report.turns.words import headline
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.discover.machine import this_machine
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s, format_duration, rate_per_s
 

@@ -18,10 +18,10 @@ from httpdyno.cli.output import Outputs
 from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.registry import adapter_names, load_adapter, load_target
-from httpdyno.servers.cell.possible import cell_complaint, limits_of_cell, wall_complaint
-from httpdyno.servers.cell.wall import LIMITS_OF_OPEN, limits_of_wall
-from httpdyno.servers.leftovers import doubtful_folders
-from httpdyno.servers.limit_group import limited_by, limits_complaint
+from httpdyno.servers.limits.limit_group import limited_by, limits_complaint
+from httpdyno.servers.run.leftovers import doubtful_folders
+from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell, wall_complaint
+from httpdyno.servers.sandbox.landlock import LIMITS_OF_OPEN, limits_of_wall
 from httpdyno.telemetry.host import Noise, host_facts, measure_noise
 from httpdyno.units import format_bytes, format_duration
 

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from httpdyno.advice.curve import configured_lives
-from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.census import asked, source_of
 from httpdyno.cli.console import results
@@ -27,15 +26,22 @@ from httpdyno.report.inspect.front import fronts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.source.behind import named
-from httpdyno.servers.source.contained import contained
-from httpdyno.servers.source.error_log import error_logs
-from httpdyno.servers.source.find import configured, find, running
-from httpdyno.servers.source.inspection import Inspected, looked_at, name_of, serving, with_backends
-from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.servers.source.words import Source
+from httpdyno.report.shared.reference import rule_reference
+from httpdyno.servers.discover.contained import contained
+from httpdyno.servers.discover.error_log import error_logs
+from httpdyno.servers.discover.find import configured, find, running
+from httpdyno.servers.discover.inspection import (
+    Inspected,
+    looked_at,
+    name_of,
+    named,
+    serving,
+    with_backends,
+)
+from httpdyno.servers.discover.machine import Machine, this_machine
+from httpdyno.servers.discover.process import ProcessFacts
+from httpdyno.servers.discover.source import Source
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.telemetry.observed import observed
 from httpdyno.telemetry.syscalls.strace import N_REQUESTS
 

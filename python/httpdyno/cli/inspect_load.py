@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow
 from httpdyno.advice.curve_fit import Life, growth, life_table
 from httpdyno.cli.console import messages
@@ -24,10 +24,9 @@ from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
 from httpdyno.load.target import parse_url
 from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.report.load.headline import verdict_line
+from httpdyno.report.load.verdict import verdict_line
 from httpdyno.report.shared.phrase import oxford
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
+from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.telemetry.log import LogTail
 from httpdyno.telemetry.observed import (

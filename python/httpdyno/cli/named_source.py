@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.errors import UsageError
-from httpdyno.servers.source.words import (
+from httpdyno.servers.discover.source import (
     FileSource,
     KindSource,
     Source,

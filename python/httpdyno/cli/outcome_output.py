@@ -4,8 +4,8 @@ from httpdyno.cli.console import results
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import Outcome
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 from httpdyno.secret import without_values
 

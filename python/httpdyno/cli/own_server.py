@@ -3,16 +3,16 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from httpdyno.adopt.gather import Gathered
-from httpdyno.adopt.own_server import OwnServer
+from httpdyno.adopt.discover import Gathered
+from httpdyno.adopt.memory import OwnServer
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.model import Member
 from httpdyno.report.inspect.facts import facts_of
+from httpdyno.servers.discover.find import Found, running
+from httpdyno.servers.discover.inspection import Inspected, changed_files
+from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.site.snapshot import Found as SiteFound
-from httpdyno.servers.source.find import Found, running
-from httpdyno.servers.source.inspection import Inspected, changed_files
-from httpdyno.servers.source.machine import Machine
 from httpdyno.telemetry.observed import Observed, observed
 
 

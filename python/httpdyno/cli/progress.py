@@ -24,9 +24,10 @@ from httpdyno.experiment.event import (
     WindowDone,
 )
 from httpdyno.model import LadderStep
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.standing_text import outlook_text, standing_text
-from httpdyno.report.study.sweep_text import point_line
+from httpdyno.report.study.running import outlook_text, standing_text
+from httpdyno.report.study.sweep import point_line
 from httpdyno.report.study.text import claim_text, step_line
 
 _LOOK_EVERY_S = 10.0
@@ -81,7 +82,7 @@ class RunProgress(LiveDisplay):
             case FinalDone():
                 return [_final_line(event)]
             case Notice():
-                return [Text.assemble(("note: ", "yellow"), event.message)]
+                return [Text.assemble(("note: ", "yellow"), text(event.reason))]
             case _:
                 return [] if self._live is not None else self._log_lines(event)
 

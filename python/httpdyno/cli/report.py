@@ -15,8 +15,8 @@ from httpdyno.errors import StoreError, UsageError
 from httpdyno.host.foreign_text import kept_bytes
 from httpdyno.model import RunUnderWay
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.running import under_way_text, under_way_words
 from httpdyno.report.study.their_files import is_proven, patch_text
-from httpdyno.report.study.under_way import under_way_text, under_way_words
 from httpdyno.store import Store
 
 EXAMPLE = """Example:

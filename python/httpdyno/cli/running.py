@@ -13,13 +13,13 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import not_rehearsed
 from httpdyno.experiment.bench_choice import bench_of
-from httpdyno.experiment.caveat import accepted_changes
 from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.machine_card import taken_in_boot
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Caveat, HostFacts, Outcome, Plan
+from httpdyno.model import HostFacts, Outcome, Plan
+from httpdyno.reason import Reason, because
 from httpdyno.registry import load_target
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.store import Store
 
 
@@ -71,7 +71,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         Store.open() as store,
         bench_of(adapter, study, seed=plan.seed) as bench,
     ):
-        doubts: tuple[Caveat, ...] = ()
+        known: tuple[Reason, ...] = ()
         if resume is None:
             plan = structs.replace(plan, inputs=input_digests(study))
             host = bench.host()
@@ -81,7 +81,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         else:
             run_id = resume.run_id
             host = store.host(run_id)
-            doubts = _changes(plan, resume, host, bench.host())
+            known = _changes(plan, resume, host, bench.host())
             store.take_over(run_id)
             store.replan(run_id, plan)
         with RunProgress(messages(), len(plan.steps)) as progress:
@@ -92,12 +92,12 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
                 run_id=run_id,
                 watch=progress,
                 host=host,
-                doubts=doubts,
+                known=known,
             )
 
 
-def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> tuple[Caveat, ...]:
-    """Return the doubt that a run goes on with something else than it began with.
+def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> tuple[Reason, ...]:
+    """Return that a run goes on with something else than it began with.
 
     Raises:
         UsageError: It does, and nobody accepted that.
@@ -112,4 +112,4 @@ def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> 
             hint="what was measured before and what will be are not of one question: put it back, "
             "begin a new run, or give `--accept-changes`, which the report will say",
         )
-    return accepted_changes(changes)
+    return (because("experiment.accepted_changes", changes=changes),)

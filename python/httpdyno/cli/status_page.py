@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.load.target import Target, is_loopback, parse_url, resolve
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import Answer, ask
+from httpdyno.servers.network.probe import Answer, Patience, ask
 from httpdyno.telemetry.status import PAGES, Status, status
 
 _MOST_BYTES = 1 << 20

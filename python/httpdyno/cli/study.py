@@ -43,9 +43,9 @@ from httpdyno.experiment.phase_words import phases_words
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
+from httpdyno.report.shared.reference import study_reference
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
-from httpdyno.study.reference import study_reference
 from httpdyno.study.schema import study_schema
 from httpdyno.study.uses import uses_of
 from httpdyno.units import format_bytes, format_duration

@@ -17,7 +17,6 @@ from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.answer.rehearsed import UnlikeRehearsalError, not_rehearsed
-from httpdyno.experiment.caveat import tried_words
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.experiment.one_start import (
     Answered,
@@ -31,13 +30,16 @@ from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.experiment.short_budget import enough_words
 from httpdyno.experiment.usable_start import arm_trouble
+from httpdyno.experiment.warning import tried_outside
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.calls_text import calls_table
+from httpdyno.report.study.arms import calls_table
+from httpdyno.report.study.verdict import detail_text
 from httpdyno.servers.adapter import ServerAdapter
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.syscalls.strace import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
@@ -125,7 +127,7 @@ def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
         (arm.label(), arm_summary([record], number, arm))
         for number, arm in enumerate((start, *steps))
     ]
-    failed = [f"{name}: {arm.detail}" for name, arm in bodies if arm.status != "complete"]
+    failed = [f"{name}: {detail_text(arm)}" for name, arm in bodies if arm.status != "complete"]
     if outputs.json is not None:
         document = {
             "study": study.name,
@@ -134,7 +136,7 @@ def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
                 {
                     "configuration": arm.configuration.values,
                     "status": arm.status,
-                    "detail": arm.detail,
+                    "detail": detail_text(arm),
                     "calls": msgspec.to_builtins(arm.calls),
                 }
                 for _, arm in bodies
@@ -192,7 +194,7 @@ def _sheet(
     if tried := _tried(found, record):
         parts += [
             Text(),
-            Text(tried_words(tried), "yellow"),
+            Text(text(tried_outside(tried)), "yellow"),
             Text("open a door in the study if that is to be measured too: `[[site.doors]]`"),
         ]
     unverified = found.effective.unverified
@@ -263,7 +265,8 @@ def _unlike(record: StartRecord) -> list[RenderableType]:
 def _under_load(record: StartRecord | None, study: Study) -> str:
     """Return why a run would not take such a start; empty where it would."""
     arms = range(len(record.statuses)) if record else ()
-    return next((t for arm in arms if record and (t := arm_trouble(record, arm, study))), "")
+    troubles = (arm_trouble(record, arm, study) for arm in arms if record is not None)
+    return next((text(trouble) for trouble in troubles if trouble is not None), "")
 
 
 def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:

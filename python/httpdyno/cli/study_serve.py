@@ -16,9 +16,9 @@ from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.answer.rehearsed import difference_now, not_rehearsed
 from httpdyno.experiment.one_start import one_server
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.registry import load_target
-from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
-from httpdyno.servers.user_namespace import is_root_of_the_machine
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.units import format_duration
 
 EXAMPLE = """Example:

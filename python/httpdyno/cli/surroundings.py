@@ -9,7 +9,7 @@ from httpdyno.advice.rules.facts import Front
 from httpdyno.advice.rules.programs import folders_of
 from httpdyno.report.inspect.facts import ENVIRONMENT, Surroundings, facts_of
 from httpdyno.servers.apache_site.perl import perl_files
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.host import filesystems
 
 

@@ -7,7 +7,7 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.registry import site_adapters
-from httpdyno.servers.source.words import FileSource, KindSource, Source, parse_source
+from httpdyno.servers.discover.source import FileSource, KindSource, Source, parse_source
 
 
 def study_of(words: str, *, is_dry_run: bool = False) -> str | None:

@@ -19,13 +19,12 @@ from httpdyno.errors import AdapterError, TargetError, UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.report.watch.json import watch_json
-from httpdyno.servers.source.behind import behind
-from httpdyno.servers.source.error_log import error_logs
-from httpdyno.servers.source.find import Found, find, running
-from httpdyno.servers.source.inspection import looked_at
-from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.servers.source.words import Source
+from httpdyno.servers.discover.error_log import error_logs
+from httpdyno.servers.discover.find import Found, find, running
+from httpdyno.servers.discover.inspection import behind, looked_at
+from httpdyno.servers.discover.machine import Machine, this_machine
+from httpdyno.servers.discover.process import ProcessFacts
+from httpdyno.servers.discover.source import Source
 from httpdyno.telemetry.account import whole_group
 from httpdyno.telemetry.status import Status
 from httpdyno.telemetry.watched import Watcher

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from httpdyno.cli.live_looks import LiveLooks
 from httpdyno.cli.standard_streams import tell
 from httpdyno.model import Behind
-from httpdyno.report.shared.behind_text import behind_text
+from httpdyno.report.shared.bottleneck import behind_text
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.phrase import beside_text
 from httpdyno.report.watch.view import View
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.watched import Watched, Watcher, first_look, next_look
 from httpdyno.units import format_guess
 

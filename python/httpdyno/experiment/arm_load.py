@@ -12,6 +12,12 @@ from httpdyno.load.engine import Edge, LoadHandle, LoadsInTurn, RunningLoad, sta
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import SPIN_S, suited_threads
 from httpdyno.model import Measurement, Workload
+from httpdyno.reason import Reason, because
+
+
+def said(words: str) -> tuple[Reason, ...]:
+    """Return what a server or a program says in its own words; nothing of no words."""
+    return (because("experiment.said", words=words),) if words else ()
 
 
 class Place(NamedTuple):

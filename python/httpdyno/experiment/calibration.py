@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from httpdyno.experiment import caveat
 from httpdyno.experiment.block_ratios import noise, window_noise
 from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.event import Stage
@@ -17,10 +16,11 @@ from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.session import CALIBRATION_INDEX, Session
 from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS
+from httpdyno.experiment.warning import window_warnings
 from httpdyno.metrics.table import named
 from httpdyno.model import Record, StartRecord, Study
+from httpdyno.reason import Reason, because
 from httpdyno.stats.sequence import half_width_factor
-from httpdyno.units import format_change, format_duration, format_guess
 
 SAFETY = 0.92
 """Share of the budget that is planned for; the rest is for stops, reports and surprises."""
@@ -68,31 +68,33 @@ def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) 
             CALIBRATION_INDEX, (start, start), blocks, n_starts, references=(0, 1)
         )
     ]
-    outcome.doubt(*session.dropped_caveats(CALIBRATION_INDEX))
+    outcome.warn(*session.dropped_warnings(CALIBRATION_INDEX))
     looks_s = session.looks_s(*comparisons_ahead(session.plan))
     cost = start_cost(starts, study, n_comparisons=n_comparisons, looks_s=looks_s)
     outcome.note(calibration=cost.figures)
-    seen = caveat.within("in the calibration", caveat.window_caveats(starts))
+    outcome.warn(*window_warnings(starts, "calibration"))
     broken = limit_broken(arm_summary(starts, 0, start), study.objective)
-    outcome.doubt(*seen, *caveat.start_breaks_limit(broken))
+    if broken is not None:
+        outcome.warn(because("experiment.start_breaks_limit", why=broken))
     return cost
 
 
-def calibration_words(cost: StartCost, budget_s: float) -> str:
-    """Return in a sentence what a start takes, and what can be proven in the budget."""
-    words = f"starting both servers and loading them takes about {format_guess(cost.start_s)}"
+def calibrated(cost: StartCost, budget_s: float) -> Reason:
+    """Return what a start takes, and what can be proven in the budget."""
     detectable = cost.figures.get("detectable_ratio")
-    if detectable is None and "aa_ratio" in cost.figures:
-        return (
-            f"{words}; what decides came out the same in both of each start, which does not tell "
-            "how small a difference can be proven"
+    if detectable is not None:
+        is_endless = math.isinf(budget_s)
+        return because(
+            "experiment.detectable_in_starts" if is_endless else "experiment.detectable",
+            start_s=cost.start_s,
+            ratio=detectable,
+            budget_s=0.0 if is_endless else budget_s,
+            most=MAX_STARTS,
         )
-    if detectable is None:
-        return words
-    where = f"{MAX_STARTS} starts" if math.isinf(budget_s) else format_duration(budget_s)
-    return (
-        f"{words}; a difference of about {format_change(detectable)} or more can be proven in "
-        f"{where}"
+    is_alike = "aa_ratio" in cost.figures
+    return because(
+        "experiment.start_takes_alike" if is_alike else "experiment.start_takes",
+        start_s=cost.start_s,
     )
 
 

@@ -5,7 +5,7 @@ for each other, and how often they do so is not what an answer takes.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
@@ -14,6 +14,7 @@ from httpdyno.load.engine import Edge, LoadHandle
 from httpdyno.load.message import WindowPlan
 from httpdyno.metrics.totals import calls_in
 from httpdyno.model import Closed, Look, Replay, StartRecord, SystemCalls, Workload
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.syscalls.count import Census
 from httpdyno.telemetry.syscalls.strace import census_between
 
@@ -114,18 +115,20 @@ def calls_of(found: Census, n_answers: int) -> dict[str, float]:
     return {kind: n / n_answers for kind, n in counts.items() if n}
 
 
-def few_answers(starts: Sequence[StartRecord]) -> str:
-    """Return that some counts are of fewer answers than others, in words; empty where none is.
+def few_answers(starts: Sequence[StartRecord]) -> Iterator[Reason]:
+    """Warn where some counts are of fewer answers than others.
 
     Who answers fewer answers fewer of the workload's requests, where it has several.
     """
     arms = [(start, arm) for start in starts for arm in range(len(start.system_calls))]
     counts = [found.n_answers for start, arm in arms if (found := calls_in(start, arm))]
     few = [n for n in counts if n < N_ANSWERS]
-    if not few:
-        return ""
-    return (
-        f"in {len(few)} of {len(counts)} counts of system calls {LONGEST_S:g} s were "
-        f"over before {N_ANSWERS} answers had come: the fewest were counted over {min(few)} "
-        "answers, and where requests differ these may be others than elsewhere"
-    )
+    if few:
+        yield because(
+            "experiment.few_calls",
+            n=len(few),
+            of=len(counts),
+            longest_s=LONGEST_S,
+            wanted=N_ANSWERS,
+            fewest=min(few),
+        )

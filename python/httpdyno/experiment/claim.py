@@ -15,8 +15,6 @@ from statistics import fmean, stdev
 from msgspec import structs
 
 from httpdyno.experiment.block_ratios import noise
-from httpdyno.experiment.caveat import window_caveats
-from httpdyno.experiment.claim_words import FAR, STATUS_WORDS, end_words, reason_words
 from httpdyno.experiment.doubt import doubt_about, with_slack
 from httpdyno.experiment.evidence import (
     arm_status,
@@ -26,9 +24,10 @@ from httpdyno.experiment.evidence import (
 )
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.no_figure import no_figure
-from httpdyno.experiment.usable_start import failing_words, forbidden_words
+from httpdyno.experiment.usable_start import failing, forbidden
+from httpdyno.experiment.warning import window_warnings
 from httpdyno.metrics import named
-from httpdyno.metrics.metric import lost_between_looks, width_words
+from httpdyno.metrics.metric import lost_between_looks, no_width
 from httpdyno.metrics.totals import arm_windows
 from httpdyno.model import (
     Comparison,
@@ -38,9 +37,11 @@ from httpdyno.model import (
     RequestSpec,
     SecondClaim,
     StartRecord,
+    TrialStatus,
     Verdict,
 )
-from httpdyno.stats.sequence import ratio_interval, starts_needed
+from httpdyno.reason import Reason, because
+from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
 
 
@@ -49,7 +50,8 @@ class Claim:
     """Where a comparison stands after some starts."""
 
     verdict: Verdict
-    reason: str
+    reasons: tuple[Reason, ...]
+    """Why; what else bears on it."""
     n_starts: int
     """All of them, those without a figure too."""
     interval: RatioInterval | None = None
@@ -119,8 +121,8 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
     """
     objective, min_starts = terms.objective, terms.min_starts
     failure = _failure(starts, terms)
-    if failure:
-        return Claim(verdict="failed", reason=failure, n_starts=len(starts))
+    if failure is not None:
+        return Claim(verdict="failed", reasons=(failure,), n_starts=len(starts))
     first = _claim(starts, objective, objective.metric, min_starts)
     also = tuple(
         _told(metric, _claim(starts, objective, metric, min_starts)) for metric in objective.also
@@ -134,7 +136,7 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
 
 
 def _told(metric: str, state: Claim) -> SecondClaim:
-    return SecondClaim(metric=metric, verdict=state.verdict, reason=state.reason)
+    return SecondClaim(metric=metric, verdict=state.verdict, reasons=state.reasons)
 
 
 def _by_tie_breaker(
@@ -156,31 +158,42 @@ def _by_tie_breaker(
             starts_at_luckiest=_needed(first, second, starts, terms, n_errors=2),
             may_change=not second.is_decided,
         )
-    names = named(objective.metric).label, named(objective.tie_breaker).label
-    state = (
-        "is equivalent"
-        if first.verdict == "equivalent"
-        else f"is proven to lose at most {_percent_up(loss)}"
+    tied = because(
+        "experiment.is_equivalent" if first.verdict == "equivalent" else "experiment.loses_at_most",
+        metric=objective.metric,
+        # Not rounded below what it is.
+        loss=math.ceil(loss * 1000) / 1000,
     )
     doubt = doubt_about(starts, named(objective.metric).ratio)
+    decides = because(
+        "experiment.tie_breaker_decides", metric=objective.tie_breaker, why=second.reasons
+    )
     return replace(
         second,
         interval=first.interval,
         slack=first.slack,
         decided_by=objective.tie_breaker,
-        reason=f"{names[0]} {state}{doubt.in_words}; {names[1]} decides: {second.reason}",
+        reasons=(tied, *doubt.notes, decides),
     )
 
 
-def _failure(starts: Sequence[StartRecord], terms: Terms) -> str:
-    """Return in words how the candidate failed; empty where it ran."""
+def _failure(starts: Sequence[StartRecord], terms: Terms) -> Reason | None:
+    """Return how the candidate failed; None where it ran."""
     status, detail = arm_status(starts, 1)
     if status != "complete":
-        return f"the candidate {STATUS_WORDS[status]}: {detail}".rstrip(": ")
+        return _failed_as(status, detail)
     windows = [window for start in starts for window in arm_windows(start, 1)]
     asked = windows, terms.objective, terms.requests
-    words = failing_words(*asked) or forbidden_words(*asked)
-    return f"the candidate {STATUS_WORDS['infeasible']}: {words}" if words else ""
+    why = failing(*asked) or forbidden(*asked)
+    return None if why is None else _failed_as("infeasible", (why,))
+
+
+def _failed_as(status: TrialStatus, why: tuple[Reason, ...]) -> Reason:
+    return because(
+        "experiment.candidate_failed_because" if why else "experiment.candidate_failed",
+        status=status,
+        why=why,
+    )
 
 
 def worst_ratio(interval: RatioInterval, objective: Objective) -> float:
@@ -190,11 +203,6 @@ def worst_ratio(interval: RatioInterval, objective: Objective) -> float:
 
 def _loss(interval: RatioInterval, objective: Objective) -> float:
     return max(0.0, 1 - worst_ratio(interval, objective))
-
-
-def _percent_up(ratio: float) -> str:
-    """Return a share that is not rounded below what it is."""
-    return f"{math.ceil(ratio * 1000) / 1000:.1%}"
 
 
 def _needed(
@@ -247,8 +255,8 @@ def _claim(
     name = named(metric).ratio
     ratios = log_ratios(starts, name)
     confidence = objective.confidence_of(metric)
-    if words := no_figure(starts, metric, min_starts):
-        return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
+    if (missing := no_figure(starts, metric, min_starts)) is not None:
+        return Claim(verdict="not_measured", reasons=(missing,), n_starts=len(starts))
     seen = ratio_interval(ratios, confidence=confidence)
     lost = lost_between_looks(starts, named(metric))
     doubt = doubt_about(starts, name)
@@ -256,11 +264,16 @@ def _claim(
     interval = seen and with_slack(lost.in_interval(seen), slack)
     n, n_starts = len(ratios), len(starts)
     if n < min_starts or interval is None:
-        some = "" if n == n_starts else f" of {n_starts} gave a figure,"
+        few = because(
+            "experiment.few_starts" if n == n_starts else "experiment.few_figures",
+            n=n,
+            of=n_starts,
+            fewest=min_starts,
+        )
         more = max(_in_starts(min_starts, n, n_starts) or 0, n_starts + 1)
         return Claim(
             verdict="inconclusive",
-            reason=f"{n} start{'s' if n != 1 else ''}{some} of at least {min_starts}",
+            reasons=(few,),
             interval=interval,
             n_starts=n_starts,
             starts_needed=min_starts if n_starts < min_starts else None,
@@ -273,7 +286,7 @@ def _claim(
     if doubt.is_unbounded:
         return Claim(
             verdict="inconclusive",
-            reason=doubt.words,
+            reasons=doubt.complaints,
             interval=interval,
             n_starts=n_starts,
             starts_at_best=until,
@@ -296,15 +309,15 @@ def _claim(
     needed, at_best, at_luckiest = (
         _in_starts(starts_needed(spread, each, alpha=alpha), n, n_starts) for each in wanted
     )
-    words = f"{width_words(named(metric), spread, n)}{lost.words}{doubt.in_words}"
-    is_doubted = word == "inconclusive" and bool(doubt.words)
+    is_doubted = word == "inconclusive" and bool(doubt.complaints)
     if is_doubted:
         # More starts may bring the decision, or show that chance had made the doubt.
         at_best, at_luckiest = (_soonest(each, until) for each in (at_best, at_luckiest))
-    told = reason_words(word, interval, objective.margin_ratio, (n, needed))
+    notes = (*no_width(named(metric), spread, n), *lost.notes, *doubt.notes)
+    told = (*_told_by(word, interval, objective.margin_ratio, (n, needed)), *notes)
     return Claim(
         verdict=word,
-        reason=doubt.words if is_doubted else told + words,
+        reasons=doubt.complaints if is_doubted else told,
         interval=interval,
         n_starts=n_starts,
         starts_needed=needed,
@@ -330,6 +343,51 @@ def _in_starts(n_figures: int | None, n_with: int, n_starts: int) -> int | None:
     return None if n_figures is None else math.ceil(n_figures * n_starts / max(1, n_with))
 
 
+_FAR = because("experiment.far")
+
+
+def _told_by(
+    word: Verdict, interval: RatioInterval, margin_ratio: float, starts: tuple[int, int | None]
+) -> tuple[Reason, ...]:
+    """Return why an interval has its verdict.
+
+    Args:
+        word: The verdict.
+        interval: It was made by.
+        margin_ratio: Of `equivalent`.
+        starts: That gave a figure, and those that a decision is expected to take; None: too many.
+    """
+    n, needed = starts
+    if word == "equivalent":
+        return (because("experiment.within_margin", margin=margin_ratio),)
+    if word == "inconclusive":
+        # How much more would decide is told as time, by `needed_s`: nobody buys starts.
+        holds_1 = because("experiment.holds_1", n=n)
+        return (holds_1,) if needed else (holds_1, _FAR)
+    is_above = interval.low > 1
+    return (because("experiment.above_1" if is_above else "experiment.below_1", n=n),)
+
+
+def _end(at_best: int | None, n_starts: int, per_start_s: float, most: int) -> Reason:
+    """Return why a comparison that no time limits ended undecided, with what it would take.
+
+    Args:
+        at_best: Starts that a decision takes even at best; None: more than anybody counts.
+        n_starts: That there were.
+        per_start_s: What each took.
+        most: That there may be.
+    """
+    if n_starts >= most:
+        return because("experiment.most_starts", most=most)
+    n = FARTHEST if at_best is None else at_best
+    return because(
+        "experiment.out_of_reach_far" if at_best is None else "experiment.out_of_reach",
+        n=n,
+        more_s=(n - n_starts) * per_start_s,
+        most=most,
+    )
+
+
 _WITHIN_LIMITS = frozenset({"better", "equivalent", "inconclusive"})
 """Words that nobody may have who is beyond a limit, or more of them could lead to one."""
 
@@ -347,35 +405,35 @@ def comparison(
     ratios = log_ratios(starts, named(objective.metric).ratio)
     duration_s = math.fsum(start.duration_s for start in starts)
     if state.verdict == "inconclusive" and len(starts) < min_starts:
-        words = f"the time was over after {len(starts)} of at least {min_starts} starts"
-        state = replace(state, verdict="not_measured", reason=words, starts_needed=min_starts)
+        over = because("experiment.time_was_over", n=len(starts), fewest=min_starts)
+        state = replace(state, verdict="not_measured", reasons=(over,), starts_needed=min_starts)
     if len(starts) < min_starts:
         second = second and _unmeasured(second)
         also = tuple(_unmeasured(each) for each in also)
     b = arm_summary(starts, 1, configurations[1], objective.named)
     if state.verdict in _WITHIN_LIMITS and (broken := limit_broken(b, objective)):
-        words = f"the candidate {STATUS_WORDS['infeasible']}: {broken}"
-        state = replace(state, verdict="failed", reason=words, decided_by="")
-        b = structs.replace(b, status="infeasible", detail=broken)
+        failed = _failed_as("infeasible", (broken,))
+        state = replace(state, verdict="failed", reasons=(failed,), decided_by="")
+        b = structs.replace(b, status="infeasible", detail=(broken,))
     left = (state.starts_needed or 0) - len(starts)
     measuring_s = math.fsum(start.measuring_s for start in starts)
     per_start_s = measuring_s / len(starts) if starts else 0.0
     undecided = state.verdict in {"inconclusive", "not_measured"}
     needed_s = left * per_start_s if undecided and state.starts_needed and left > 0 else None
-    reason = state.reason
+    reasons = state.reasons
     if state.verdict == "inconclusive" and terms.most_starts is not None:
         needed_s = None  # time did not end it, so more of it would not decide it
         if not state.is_doubted:
-            end = end_words(state.starts_at_best, len(starts), per_start_s, terms.most_starts)
-            reason = f"{reason.replace(FAR, '')}; {end}"
+            end = _end(state.starts_at_best, len(starts), per_start_s, terms.most_starts)
+            reasons = (*(each for each in reasons if each != _FAR), end)
     if state.verdict == "failed" and b.status == "complete":
-        b = structs.replace(b, status="infeasible", detail=state.reason)
+        b = structs.replace(b, status="infeasible", detail=state.reasons)
     return Comparison(
         index=index,
         a=arm_summary(starts, 0, configurations[0], objective.named),
         b=b,
         verdict=state.verdict,
-        reason=reason,
+        reasons=reasons,
         metric=objective.metric,
         decided_by=state.decided_by,
         n_starts=len(starts),
@@ -387,7 +445,7 @@ def comparison(
         needed_s=needed_s,
         is_doubted=state.is_doubted,
         duration_s=duration_s,
-        caveats=window_caveats(starts),
+        warnings=window_warnings(starts),
     )
 
 

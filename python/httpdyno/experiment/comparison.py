@@ -20,7 +20,8 @@ from httpdyno.experiment.session import Session
 from httpdyno.experiment.short_budget import Needed, too_short
 from httpdyno.experiment.time_left import Course, decides_in_s, precise_after, time_left_s
 from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
-from httpdyno.units import format_duration, format_guess
+from httpdyno.reason import because
+from httpdyno.units import format_guess
 
 MAX_STARTS = 400
 """What no step of a ladder goes beyond, and nothing at all where no time ends it."""
@@ -122,7 +123,7 @@ def run_comparison(
         # What is stored is looked at where it was, and there were no fewer starts between.
         n_more = 1 if went_on else _n_more(state, times_s, rules, room)
     result = comparison(index, starts, arms, terms)
-    return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
+    return structs.replace(result, warnings=(*result.warnings, *session.dropped_warnings(index)))
 
 
 def comparison_so_far(
@@ -140,7 +141,7 @@ def comparison_so_far(
     if len(starts) < terms.min_starts:
         return None
     result = comparison(index, starts, arms, terms)
-    return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
+    return structs.replace(result, warnings=(*result.warnings, *session.dropped_warnings(index)))
 
 
 def terms_of(
@@ -164,11 +165,8 @@ def unaffordable(
 ) -> Comparison:
     """Return a comparison for which there is no time, saying what it takes."""
     terms = terms_of(session.plan.study)
-    words = (
-        f"no time was left for {terms.min_starts} starts of both, "
-        f"which take about {format_duration(needed_s)}"
-    )
-    return structs.replace(comparison(index, [], arms, terms), reason=words, needed_s=needed_s)
+    reason = because("experiment.no_time_left", fewest=terms.min_starts, needed_s=needed_s)
+    return structs.replace(comparison(index, [], arms, terms), reasons=(reason,), needed_s=needed_s)
 
 
 def next_start(

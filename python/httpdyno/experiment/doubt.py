@@ -30,7 +30,7 @@ from msgspec import structs
 from httpdyno.experiment.littles_law import little_check
 from httpdyno.metrics import of_ratio
 from httpdyno.model import RatioInterval, StartRecord
-from httpdyno.units import format_percent
+from httpdyno.reason import Reason, because
 
 _PAIR = 2
 
@@ -39,14 +39,10 @@ _PAIR = 2
 class Doubt:
     """What is wrong with the throughput of some arms, and by how much each may be off."""
 
-    complaints: tuple[str, ...] = ()
+    complaints: tuple[Reason, ...] = ()
+    """What is wrong; empty where all is well."""
     off_logs: Mapping[int, float] = field(default_factory=dict)
     """By the arm, of its logarithm; infinite where nobody knows. None is well."""
-
-    @property
-    def words(self) -> str:
-        """All complaints; empty where all is well."""
-        return "; ".join(self.complaints)
 
     @property
     def is_unbounded(self) -> bool:
@@ -54,26 +50,25 @@ class Doubt:
         return any(math.isinf(each) for each in self.off_logs.values())
 
     @property
-    def in_words(self) -> str:
-        """What a reason is to add that rests on an interval which is so wide; empty for none."""
+    def notes(self) -> tuple[Reason, ...]:
+        """What a verdict is to add that rests on an interval which is so wide; empty for none."""
         if not self.complaints or self.is_unbounded:
-            return ""
-        return f"; the interval has in it that {' and that '.join(self.complaints)}"
+            return ()
+        return (because("experiment.interval_includes", complaints=self.complaints),)
 
-    def means(self, n_arms: int) -> str:
+    def warning(self, n_arms: int) -> Reason:
         """Return what it does to ratios of throughput, whatever is claimed by them.
 
         Args:
             n_arms: Of how many ratios are made; of more than two the most is told.
         """
         if self.is_unbounded:
-            return "so no difference in throughput is claimed"
+            return because("experiment.little_unsized", complaints=self.complaints)
         most = math.fsum(sorted(self.off_logs.values())[-_PAIR:])
-        whose = "its ratio of throughput" if n_arms <= _PAIR else "a ratio of two"
-        wider = f"{'' if n_arms <= _PAIR else 'up to '}{format_percent(math.expm1(most))}"
-        return (
-            f"so {whose} is known no better than by that: its interval is wider by {wider} to "
-            "either side"
+        return because(
+            "experiment.little" if n_arms <= _PAIR else "experiment.little_of_many",
+            complaints=self.complaints,
+            wider_ratio=math.expm1(most),
         )
 
     def known(self, arm: int) -> float:
@@ -100,9 +95,9 @@ class Doubt:
 def little_doubt(starts: Sequence[StartRecord], arms: Sequence[int] = (0, 1)) -> Doubt:
     """Return what is wrong with the throughput of these arms, by Little's law."""
     checks = {arm: little_check(starts, arm) for arm in arms}
-    wrong = {arm: each for arm, each in checks.items() if each is not None and each.complaint}
+    wrong = {arm: each for arm, each in checks.items() if each is not None and each.complaints}
     return Doubt(
-        complaints=tuple(each.complaint for each in wrong.values()),
+        complaints=tuple(reason for each in wrong.values() for reason in each.complaints),
         off_logs={arm: each.off_log for arm, each in wrong.items()},
     )
 

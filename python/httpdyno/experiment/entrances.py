@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from httpdyno.experiment.arm_load import Place, stopped_on_error
+from httpdyno.experiment.arm_load import Place, said, stopped_on_error
 from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload
+from httpdyno.reason import Reason
 
 _MOMENT_S = 0.001
 """Of a window that is there for what comes before it."""
@@ -22,7 +23,7 @@ class Entrances:
     """What became of the first steps of some starts' users."""
 
     workload: Workload
-    shut_out: dict[Place, str]
+    shut_out: dict[Place, tuple[Reason, ...]]
     """The arms whose users did not all get through, with the trouble; added to."""
 
     def see(self, up: Sequence[Place], handle: RunningLoad) -> set[int]:
@@ -30,7 +31,7 @@ class Entrances:
         entrances = handle.entrances()
         for number, entrance in entrances.items():
             if trouble := entrance_trouble(entrance, self.workload):
-                self.shut_out[up[number]] = trouble
+                self.shut_out[up[number]] = said(trouble)
         return {*entrances}
 
     def see_others(self, others: Sequence[Place], start: Start) -> None:

@@ -11,6 +11,7 @@ from httpdyno.model import (
     Sweep,
     Verdict,
 )
+from httpdyno.reason import Reason
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +107,7 @@ class FinalDone:
 class Notice:
     """Something that a person should know now."""
 
-    message: str
+    reason: Reason
 
 
 Event = (

@@ -32,6 +32,7 @@ from httpdyno.model import (
     TrialStatus,
 )
 from httpdyno.model.measurement import NO_VALUES, request_of_times
+from httpdyno.reason import Reason
 from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log import together
@@ -181,12 +182,12 @@ def _effective(starts: Sequence[StartRecord], arm: int) -> Effective:
     )
 
 
-def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, str]:
+def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, tuple[Reason, ...]]:
     """Return how an arm came out over all starts: the first that was not complete decides."""
     for start in starts:
         if start.statuses[arm] != "complete":
-            return start.statuses[arm], start.details[arm] if start.details else ""
-    return "complete", ""
+            return start.statuses[arm], start.details[arm] if start.details else ()
+    return "complete", ()
 
 
 def _finite(value: float) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from httpdyno.errors import TargetError
-from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.event import Notice, RoundDone, Stage
 from httpdyno.experiment.factorial_claim import (
@@ -26,7 +25,9 @@ from httpdyno.experiment.planning import comparisons_ahead, factorial_arms
 from httpdyno.experiment.session import Session
 from httpdyno.experiment.short_budget import FINAL_SLACK, Needed, too_short
 from httpdyno.experiment.sweep import SHARE
-from httpdyno.model import Configuration, Factorial, StartRecord, Study
+from httpdyno.experiment.warning import window_warnings
+from httpdyno.model import Configuration, Factorial, ResultWarning, StartRecord, Study
+from httpdyno.reason import because
 from httpdyno.units import format_guess
 
 
@@ -39,7 +40,7 @@ class Measured:
     """Of those that keep the objective's limits: what is worth taking."""
     pair_s: float
     """What a start of two of them costs."""
-    caveats: caveat.Caveats
+    warnings: tuple[ResultWarning, ...]
 
 
 def run_factorial(session: Session, outcome: GrowingOutcome) -> None:
@@ -48,11 +49,10 @@ def run_factorial(session: Session, outcome: GrowingOutcome) -> None:
     measured = measure_factorial(session, lambda found: outcome.note(factorial=found))
     found = measured.factorial
     outcome.note(factorial=found)
-    outcome.doubt(*measured.caveats)
+    outcome.warn(*measured.warnings)
     if 0 in found.gone:
-        status, detail = found.arms[0].status, found.arms[0].detail
-        words = {"of": "combination", "best": "best combination"}
-        outcome.doubt(*caveat.start_fails(status, detail, **words))
+        status, why = found.arms[0].status, found.arms[0].detail
+        outcome.warn(because("experiment.start_is_no_combination", status=status, why=why))
         outcome.settle(measured.best)
         return
     cost = StartCost(
@@ -63,7 +63,10 @@ def run_factorial(session: Session, outcome: GrowingOutcome) -> None:
     )
     final = final_comparison(session, outcome, cost, measured.best, study.objective)
     broken = outcome.conclude(final)
-    outcome.settle(measured.best, withdrawn=withdrawn(final, broken, "the best combination"))
+    outcome.settle(
+        measured.best,
+        withdrawn=withdrawn(final, broken, because("experiment.the_best_combination")),
+    )
 
 
 def measure_factorial(session: Session, on_round: Callable[[Factorial], object]) -> Measured:
@@ -120,20 +123,24 @@ def measure_factorial(session: Session, on_round: Callable[[Factorial], object])
             )
         )
         if not n_missing and (is_decided(found, study) or round_s > left_s):
-            seen = caveat.within("among the combinations", caveat.window_caveats(starts))
+            seen = window_warnings(starts, "combinations")
             return Measured(
                 factorial=found,
                 best=best_of(starts, found, study),
                 pair_s=pair_s,
-                caveats=(*session.dropped_caveats(index), *seen),
+                warnings=(*session.dropped_warnings(index), *seen),
             )
 
 
 def _tell(session: Session, gone: dict[int, Gone], arms: Sequence[Configuration]) -> None:
     for number, each in sorted(gone.items()):
-        first = each.detail.partition("\n")[0]
-        words = f"the combination {arms[number].label()} {each.status}: {first}".rstrip(": ")
-        session.watch(Notice(message=f"{words}; the others go on without it"))
+        left_out = because(
+            "experiment.goes_on_without",
+            combination=arms[number].label(),
+            status=each.status,
+            why=each.detail,
+        )
+        session.watch(Notice(reason=left_out))
 
 
 def _require_effects(found: Factorial, gone: dict[int, Gone], study: Study) -> None:
@@ -145,13 +152,18 @@ def _require_effects(found: Factorial, gone: dict[int, Gone], study: Study) -> N
     if any(each.verdict != "not_measured" for each in found.effects):
         return
     arms = factorial_arms(study)
-    words = "; ".join(
-        f"{arms[number].label()} {each.status}: {each.detail}".rstrip(": ")
-        for number, each in sorted(gone.items())
-    )
     raise TargetError(
-        f"no two combinations run that differ in one knob, so no effect can be told: {words}",
+        "no two combinations run that differ in one knob, so no effect can be told",
         hint='leave a knob out, or use `method.kind = "table"`',
+        why=[
+            because(
+                "experiment.combination_failed",
+                combination=arms[number].label(),
+                status=each.status,
+                why=each.detail,
+            )
+            for number, each in sorted(gone.items())
+        ],
     )
 
 

@@ -36,6 +36,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.stats.factorial import (
     Weights,
     contrast,
@@ -48,7 +49,6 @@ from httpdyno.stats.factorial import (
 )
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.stats.verdict import verdict
-from httpdyno.units import format_percent
 
 SILENT_STARTS = 2
 """Starts without any figure of a combination after which no further one is waited for."""
@@ -61,7 +61,7 @@ class Gone:
     """How a combination came out that does not run."""
 
     status: TrialStatus
-    detail: str
+    detail: tuple[Reason, ...]
 
 
 def gone_of(starts: Sequence[StartRecord], study: Study) -> dict[int, Gone]:
@@ -73,11 +73,10 @@ def gone_of(starts: Sequence[StartRecord], study: Study) -> dict[int, Gone]:
         is_silent = not any(has_figures(start, (arm,), name) for start in starts)
         # First, because what is left out later has another status in those starts.
         if is_silent and n_complete >= SILENT_STARTS:
-            words = f"no right answers, or no {name}, in any start"
             has_other = any(has_figures(start, (arm,), "throughput") for start in starts)
-            if has_other and (doubt := of_ratio(name).no_ratio(starts, (arm,))):
-                words = doubt
-            found[arm] = Gone(status="unstable", detail=words)
+            why = of_ratio(name).no_ratio(starts, (arm,)) if has_other else None
+            why = why or because("experiment.no_figure_in_any_start", metric=of_ratio(name).name)
+            found[arm] = Gone(status="unstable", detail=(why,))
             continue
         status, detail = arm_status(starts, arm)
         if status != "complete":
@@ -116,11 +115,7 @@ class _Shown:
         risk = (1 - study.objective.confidence) / len(metrics)
         self._risks = risk_of_each(len(self._knobs), risk)
         arms = [arm for arm in range(2 ** len(self._knobs)) if arm not in self._gone]
-        self._doubts = {
-            metric: named(metric).no_ratio(starts, arms)
-            or _doubt(self._whole, named(metric).ratio, arms)
-            for metric in metrics
-        }
+        self._doubts = {metric: _unclaimed(starts, self._whole, metric, arms) for metric in metrics}
         self._off = {
             metric: doubt_about(self._whole, named(metric).ratio, arms) for metric in metrics
         }
@@ -144,7 +139,7 @@ class _Shown:
             simple=tuple(
                 self._simple(knob, given, at) for knob, given in directed for at in (0, 1)
             ),
-            doubt=self._doubts[objective.metric],
+            unclaimed=self._doubts[objective.metric],
             gone=tuple(self._gone),
             tie_breaker=objective.tie_breaker,
         )
@@ -159,11 +154,11 @@ class _Shown:
     def _effect(self, knob: int) -> Effect:
         weights = effect(len(self._knobs), knob, gone=self._gone.keys())
         of = (self._knobs[knob],)
-        reason = self._reason(of, weights, 2 ** (len(self._knobs) - 1))
+        reasons = self._reasons(of, weights, 2 ** (len(self._knobs) - 1))
         objective = self._study.objective
         interval, word = self._told(weights, objective.metric)
         if not any(weights) or not objective.tie_breaker:
-            return Effect(knobs=of, verdict=word, ratio=interval, reason=reason)
+            return Effect(knobs=of, verdict=word, ratio=interval, reasons=reasons)
         tie, tie_word = self._told(weights, objective.tie_breaker)
         may_decide = (
             interval is not None
@@ -176,7 +171,7 @@ class _Shown:
             knobs=of,
             verdict=tie_word if may_decide else word,
             ratio=interval,
-            reason=reason,
+            reasons=reasons,
             decided_by=objective.tie_breaker if may_decide else "",
             tie=tie,
         )
@@ -184,9 +179,9 @@ class _Shown:
     def _interaction(self, one: int, other: int) -> Effect:
         weights = interaction(len(self._knobs), one, other, gone=self._gone.keys())
         of = self._knobs[one], self._knobs[other]
-        reason = self._reason(of, weights, 2 ** (len(self._knobs) - _PAIR))
+        reasons = self._reasons(of, weights, 2 ** (len(self._knobs) - _PAIR))
         interval, word = self._told(weights, self._study.objective.metric)
-        return Effect(knobs=of, verdict=word, ratio=interval, reason=reason)
+        return Effect(knobs=of, verdict=word, ratio=interval, reasons=reasons)
 
     def _told(self, weights: Weights, metric: str) -> tuple[RatioInterval | None, Verdict]:
         if not any(weights):
@@ -217,15 +212,13 @@ class _Shown:
         """Return by how much more than chance does an effect's logarithm may be off."""
         return self._off[metric].slack_of(dict(enumerate(weights)))
 
-    def _reason(self, of: tuple[str, ...], weights: Weights, n_in_all: int) -> str:
+    def _reasons(self, of: tuple[str, ...], weights: Weights, n_in_all: int) -> tuple[Reason, ...]:
         """Return over which combinations an effect is, and what its interval has in it."""
-        reason = _reason(of, weights, n_in_all)
+        found = _over(of, weights, n_in_all)
         slack = self._slack(weights, self._study.objective.metric)
         if not 0 < slack < math.inf:
-            return reason
-        off = format_percent(math.expm1(slack))
-        words = f"the interval has in it that it may be off by {off} (Little's law)"
-        return "; ".join(filter(None, [reason, words]))
+            return found
+        return (*found, because("experiment.effect_may_be_off", ratio=math.expm1(slack)))
 
 
 def is_decided(found: Factorial, study: Study) -> bool:
@@ -257,16 +250,16 @@ def best_of(starts: Sequence[StartRecord], found: Factorial, study: Study) -> Co
     objective = study.objective
     able = [number for number, arm in enumerate(found.arms) if arm.status == "complete"]
     whole = whole_starts(starts, study, found.gone)
-    if found.doubt or not able or not whole:
+    if found.unclaimed or not able or not whole:
         return study.start_configuration()
     n_metrics = len(_deciding(study))
     risk = (1 - objective.confidence) / n_metrics / max(1, len(able) - 1)
     first = _Ranked.of(whole, objective.metric, found.gone, able, risk)
     level = [number for number in able if not first.is_below(number)]
-    tie = named(objective.tie_breaker).ratio if objective.tie_breaker else ""
-    if tie and not (of_ratio(tie).no_ratio(starts, able) or _doubt(whole, tie, able)):
+    tie = objective.tie_breaker
+    if tie and not _unclaimed(starts, whole, tie, able):
         near = [number for number in able if first.loses_at_most(number, MAY_LOSE)]
-        second = _Ranked.of(whole, objective.tie_breaker, found.gone, near, risk)
+        second = _Ranked.of(whole, tie, found.gone, near, risk)
         level = [number for number in near if not second.is_below(number)]
     chosen = min(level, key=lambda number: (number.bit_count(), -first.mean(number)))
     return found.arms[chosen].configuration
@@ -318,21 +311,24 @@ class _Ranked:
         return seen and with_slack(seen, self.doubt.slack(number, self.best))
 
 
-def _reason(of: tuple[str, ...], weights: Weights, n_in_all: int) -> str:
+def _over(of: tuple[str, ...], weights: Weights, n_in_all: int) -> tuple[Reason, ...]:
     """Return over which combinations an effect is, or why there is none; empty where over all."""
     n = n_parts(weights, len(of))
     if n == n_in_all:
-        return ""
+        return ()
+    if len(of) == _PAIR and n_in_all == 1:
+        return (because("experiment.one_of_four_does_not_run"),)
     if len(of) == _PAIR:
-        if n_in_all == 1:
-            return "cannot be told: one of the four combinations does not run"
-        whole = "all four combinations of the two run"
-        if n:
-            return f"where {whole}: with {n} of {n_in_all} combinations of the others"
-        return f"cannot be told: with none of the others {whole}"
-    if n:
-        return f"where it runs both with and without it: with {n} of {n_in_all} of the others"
-    return "cannot be told: there are no two combinations with and without it that both run"
+        told = because(
+            "experiment.interaction_of_some" if n else "experiment.interaction_of_none",
+            n=n,
+            of=n_in_all,
+        )
+    else:
+        told = because(
+            "experiment.effect_of_some" if n else "experiment.effect_of_none", n=n, of=n_in_all
+        )
+    return (told,)
 
 
 def _deciding(study: Study) -> tuple[str, ...]:
@@ -359,11 +355,24 @@ def all_logs(
     ]
 
 
-def _doubt(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> str:
-    """Return why nothing may be claimed of these figures; empty where it may."""
-    doubt = doubt_about(starts, ratio_name, arms)
+def _unclaimed(
+    starts: Sequence[StartRecord],
+    whole: Sequence[StartRecord],
+    metric: str,
+    arms: Sequence[int],
+) -> tuple[Reason, ...]:
+    """Return why nothing may be claimed of a metric of these arms; empty where it may.
+
+    Args:
+        starts: All of them.
+        whole: Those with a figure of every combination that runs.
+        metric: Its name.
+        arms: That run.
+    """
+    missing, name = named(metric).no_ratio(starts, arms), named(metric).ratio
+    if missing is not None:
+        return (missing,)
+    doubt = doubt_about(whole, name, arms)
     if doubt.is_unbounded:
-        return doubt.words
-    if not carries(starts, ratio_name, arms):
-        return "a start holds too few requests for this percentile"
-    return ""
+        return doubt.complaints
+    return () if carries(whole, name, arms) else (because("experiment.too_few_for_percentile"),)

@@ -1,5 +1,7 @@
 """The last claim: what was found against the start, on starts that nothing was chosen by."""
 
+from collections.abc import Mapping
+
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.comparison import (
     Allowance,
@@ -11,8 +13,8 @@ from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import FINAL, Session
 from httpdyno.experiment.short_budget import FINAL_SLACK
-from httpdyno.metrics.table import named
-from httpdyno.model import Comparison, Configuration, Objective
+from httpdyno.model import Comparison, Configuration, Objective, Verdict
+from httpdyno.reason import Reason, because
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""
@@ -85,21 +87,27 @@ def final_comparison(
     return result
 
 
-def withdrawn(final: Comparison | None, broken: str, what: str) -> str:
-    """Return why the start stays although a better one was found on the way; empty if it does not.
+def withdrawn(final: Comparison | None, broken: Reason | None, what: Reason) -> Reason | None:
+    """Return why the start stays although a better one was found on the way; None if it does not.
 
     What the steps found is chosen because it came out well; the final claim, on fresh starts, is
     what one may believe. Without its word nothing is settled on but the start.
     """
-    if final is None or (final.verdict == "better" and not broken):
-        return ""
-    if broken:
-        return f"the start stays: {what} breaks a limit: {broken}"
-    words = {
-        "worse": "came out worse on fresh starts",
-        "equivalent": "made no difference on fresh starts",
-        "failed": "failed on fresh starts",
-    }.get(final.verdict, "could not be proven on fresh starts")
-    name = named(final.decided_by or final.metric).label
-    why = f"{name}: {final.reason}" if final.ratios else final.reason
-    return f"the start stays: {what} {words} ({why})"
+    if final is None or (final.verdict == "better" and broken is None):
+        return None
+    if broken is not None:
+        return because("experiment.withdrawn_for_limit", what=what, why=broken)
+    return because(
+        "experiment.withdrawn_by_metric" if final.ratios else "experiment.withdrawn",
+        what=what,
+        found=_NOT_BETTER.get(final.verdict, because("experiment.could_not_be_proven")),
+        metric=final.decided_by or final.metric,
+        why=final.reasons,
+    )
+
+
+_NOT_BETTER: Mapping[Verdict, Reason] = {
+    "worse": because("experiment.came_out_worse"),
+    "equivalent": because("experiment.made_no_difference"),
+    "failed": because("experiment.failed_on_fresh_starts"),
+}

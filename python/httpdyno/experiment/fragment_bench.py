@@ -9,6 +9,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.fragment_start import FragmentStart, Seat
 from httpdyno.host.interruption import cleaning
@@ -24,7 +25,7 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.fragments import FragmentTarget, Program
-from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.kernel import steal_s
 
@@ -113,7 +114,7 @@ class FragmentBench:
                 seed=self._seed,
                 stolen_s=steal_s,
                 statuses={number: each.status for number, each in failed.items()},
-                details={number: each.detail for number, each in failed.items()},
+                details={number: said(each.detail) for number, each in failed.items()},
             )
             if seats:
                 start.run()
@@ -125,7 +126,7 @@ class FragmentBench:
             began_at=began_at,
             duration_s=time.monotonic() - began_s,
             statuses=tuple(start.statuses.get(arm, complete) for arm in n_arms),
-            details=tuple(start.details.get(arm, "") for arm in n_arms),
+            details=tuple(start.details.get(arm, ()) for arm in n_arms),
             windows=tuple(start.windows),
         )
 

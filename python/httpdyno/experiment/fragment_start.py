@@ -11,8 +11,10 @@ from random import Random
 from statistics import median
 from typing import Protocol
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.model import Calls, Measurement, Telemetry, TrialStatus, WindowRecord
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch
 
@@ -67,7 +69,7 @@ class FragmentStart:
     stolen_s: Callable[[], float] = lambda: 0.0
     """What the machine's host took of its CPUs so far."""
     statuses: dict[int, TrialStatus] = field(default_factory=dict)
-    details: dict[int, str] = field(default_factory=dict)
+    details: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
     windows: list[WindowRecord] = field(default_factory=list)
     _asking: dict[int, Batch] = field(default_factory=dict)
     _counts: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -220,7 +222,7 @@ class FragmentStart:
         for arm, seat in self.seats.items():
             if seat.process == process and body in {seat.body, self.empty}:
                 self.statuses[arm] = status
-                self.details[arm] = detail
+                self.details[arm] = said(detail)
         return False
 
 

@@ -15,11 +15,11 @@ from msgspec import structs
 
 from httpdyno.errors import EngineError, UsageError
 from httpdyno.experiment.answer.relay import Relay
-from httpdyno.experiment.arm_load import ArmLoads, Place, stopped_on_error
+from httpdyno.experiment.arm_load import ArmLoads, Place, said, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.look_cost import LEAST_WORDS_S
-from httpdyno.experiment.phases import Act, PhasedWindows, acted, also_opening
-from httpdyno.experiment.silent_server import crash_words
+from httpdyno.experiment.phases import Act, PhasedWindows, PhaseTrouble, acted, also_opening
+from httpdyno.experiment.silent_server import crashed
 from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import sources
 from httpdyno.model import (
@@ -33,8 +33,9 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.model.workload import at_rate
+from httpdyno.reason import because
 from httpdyno.servers.adapter import Running
-from httpdyno.servers.address import connected, host_header
+from httpdyno.servers.network.address import connected, host_header
 
 N_ANSWERS = 200
 """Of a server in one start; enough of them come together over the starts of a run."""
@@ -43,6 +44,7 @@ LONGEST_S = 2.0
 _PART = 9
 """Draws of its own, so that no address which a window made up comes again."""
 _HOST = "host"
+_NO_ANSWER = (because("experiment.no_answer"),)
 _CONNECT_S = 5.0
 
 
@@ -91,7 +93,7 @@ class HeaderCount:
         try:
             return self._phased(place) if self.method.phases else self._steady(place)
         except (EngineError, UsageError, OSError) as error:
-            return HeaderWords(name=self.name, uncounted=str(error))
+            return HeaderWords(name=self.name, uncounted=said(str(error)))
 
     def _steady(self, place: Place) -> HeaderWords:
         window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=self.longest_s, n_requests=N_ANSWERS)
@@ -122,21 +124,25 @@ class HeaderCount:
             play=play,
         )
         trouble = turn.run([(0, place)], lambda _block, _place, _seen, _telemetry: None)
-        return self._turn_of(found, trouble.get(place, ""))
+        return self._turn_of(found, trouble.get(place))
 
-    def _turn_of(self, found: Mapping[str, HeaderWords], trouble: str) -> HeaderWords:
+    def _turn_of(
+        self, found: Mapping[str, HeaderWords], trouble: PhaseTrouble | None
+    ) -> HeaderWords:
         """Return the words of a turn: of each phase those, or why there are none.
 
         Args:
             found: Of the phases that it came to, in their order.
-            trouble: With a phase, which ended it; empty where none did.
+            trouble: Which ended it; None where none did.
         """
-        words = trouble or f"the load ended in phase {[*found][-1]}"
+        why = () if trouble is None else trouble.reasons
+        if found:
+            why = why or (because("experiment.ended_in_phase", phase=[*found][-1]),)
         every = {
             phase.name: found[phase.name]
             # What was to be done in the middle of it was not.
-            if phase.name in found and not trouble.startswith(f"phase {phase.name}: ")
-            else HeaderWords(name=self.name, uncounted=words)
+            if phase.name in found and (trouble is None or trouble.phase != phase.name)
+            else HeaderWords(name=self.name, uncounted=why)
             for phase in self.method.phases
         }
         own = every.pop(self.method.decides)
@@ -168,7 +174,7 @@ class HeaderCount:
             name=self.name,
             counts=dict(relay.counts),
             n_without=relay.n_without,
-            uncounted="" if relay.counts or relay.n_without else "no answer came",
+            uncounted=() if relay.counts or relay.n_without else _NO_ANSWER,
         )
         return words, next(iter(handle.measurements()), None)
 
@@ -222,7 +228,7 @@ def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and 
         place: each
         if running[place].is_alive()
         # Of which answers those words are nobody knows.
-        else HeaderWords(name=count.name, uncounted=crash_words(running[place]))
+        else HeaderWords(name=count.name, uncounted=(crashed(running[place]),))
         for place, each in found.words.items()
     }
     return replace(found, words=words)

@@ -15,8 +15,8 @@ from pathlib import Path
 from httpdyno.host.foreign_files import folders_below, opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import HostFacts, Plan, Replay, Study
-from httpdyno.servers.own_network.opened import SERVICES, services_here
-from httpdyno.servers.root_folder import MEMORY_VARIABLE, ROOT_VARIABLE
+from httpdyno.servers.own_network.network import SERVICES, services_here
+from httpdyno.servers.run.root import MEMORY_VARIABLE, ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
 
 _CHUNK_BYTES = 1 << 20
@@ -50,7 +50,7 @@ def input_digests(study: Study) -> dict[str, str]:
     """
     folder = Path(study.folder)
     digests: dict[str, str] = {}
-    servers = (study.server, *(each.spec for each in study.server.companions))
+    servers = (study.server, *study.server.companions)
     for name in dict.fromkeys(filter(None, _sources(study))):
         # What one server leaves out another one may have.
         left_out = {e.exclude for each in servers for e in each.files if e.source == name}
@@ -110,7 +110,7 @@ def _sources(study: Study) -> Iterator[str]:
     """Return what the study names, relative to its folder or absolute."""
     server, workload = study.server, study.workload
     yield study.file
-    for each in (server, *(companion.spec for companion in server.companions)):
+    for each in (server, *server.companions):
         yield each.base
         yield from (entry.source for entry in each.files)
         yield from (template.source for template in each.templates)

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import (
     StartCost,
     calibrate,
-    calibration_words,
+    calibrated,
 )
 from httpdyno.experiment.change import change_of
 from httpdyno.experiment.claim import MAY_LOSE, claim, worst_ratio
@@ -36,7 +35,8 @@ from httpdyno.experiment.session import Session
 from httpdyno.experiment.short_budget import FINAL_SLACK, Needed, too_short
 from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step
-from httpdyno.units import format_duration, format_guess
+from httpdyno.reason import because
+from httpdyno.units import format_guess
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +91,7 @@ def run_ladder(session: Session, outcome: GrowingOutcome) -> None:
     plan = session.plan
     cost = calibrate(session, outcome, n_comparisons=len(plan.steps) + 1)
     _require_time(session, cost)
-    session.watch(Notice(message=calibration_words(cost, plan.study.budget_s)))
+    session.watch(Notice(reason=calibrated(cost, plan.study.budget_s)))
     climbed = climb(session, cost, lambda done: outcome.note(steps=done))
     steps, best = climbed.steps, climbed.best
     cost = learnt(session, cost, steps)
@@ -105,7 +105,7 @@ def run_ladder(session: Session, outcome: GrowingOutcome) -> None:
     final = final_comparison(session, outcome, cost, best, objective)
     broken = outcome.conclude(final)
     n_kept = sum(step.kept for step in steps)
-    what = "the change that was kept" if n_kept == 1 else f"the {n_kept} changes that were kept"
+    what = because("experiment.the_change" if n_kept == 1 else "experiment.the_changes", n=n_kept)
     outcome.settle(best, withdrawn=withdrawn(final, broken, what))
 
 
@@ -316,8 +316,8 @@ def _leave_out(
         return
     looks_s = session.looks_s(*((best, best.with_values(step.values)) for step in left))
     needed_s = len(left) * fewest_s(session, cost) + looks_s
-    names = ", ".join(step.label for step in left)
-    words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
-    session.watch(Notice(message=words))
+    labels = [step.label for step in left]
+    not_tried = because("experiment.steps_not_tried", steps=labels, needed_s=needed_s)
+    session.watch(Notice(reason=not_tried))
     outcome.note(not_tried=left, needed_s=needed_s)
-    outcome.doubt(*caveat.steps_not_tried(words))
+    outcome.warn(not_tried)

@@ -12,11 +12,12 @@ its cycles make 190/s, in the long run 193/s. The law tells the two apart, after
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
 from httpdyno.model import Cycles, StartRecord, WindowRecord
+from httpdyno.reason import Reason, because
 
 TOLERANCE = 0.02
 """The largest disagreement that chance need not explain."""
@@ -66,50 +67,46 @@ class LittleCheck:
 
         0 where all is well; infinite where nothing tells how far it is off.
         """
-        if self._unsized:
+        if self._unsized is not None:
             return math.inf
         unsteady = abs(self.log_ratio) if self.is_unsteady else 0.0
         return unsteady + (math.log1p(self.open_ratio) if self._is_open else 0.0)
 
     @property
-    def complaint(self) -> str:
-        """What is wrong, in a sentence; empty where all is well."""
-        return self._unsized or " and ".join(self._sized)
+    def complaints(self) -> tuple[Reason, ...]:
+        """What is wrong; empty where all is well."""
+        unsized = self._unsized
+        return tuple(self._sized) if unsized is None else (unsized,)
 
     @property
     def _is_open(self) -> bool:
         return self.open_ratio > TOLERANCE
 
     @property
-    def _unsized(self) -> str:
+    def _unsized(self) -> Reason | None:
         """What is wrong that tells nothing of how far the credit is off."""
-        name = self.name
         if not self.is_whole:
-            return f"some windows of {name} were measured without following their users' cycles"
+            return because("experiment.cycles_not_followed", name=self.name)
         if self.by_cycles_per_s <= 0:
-            return f"no cycle of {name} began in a window, so its throughput cannot be checked"
+            return because("experiment.no_cycle_began", name=self.name)
         if self.fresh_ratio is not None and self.fresh_ratio > FRESH_TOLERANCE:
-            return (
-                f"windows of {name} that begin with the load hold too few answers of each user "
-                f"to be exact within {FRESH_TOLERANCE:.0%}"
+            return because(
+                "experiment.too_few_answers_a_user", name=self.name, within=FRESH_TOLERANCE
             )
-        return ""
+        return None
 
     @property
-    def _sized(self) -> list[str]:
-        """What is wrong by so much, each in a sentence."""
-        name, found = self.name, []
+    def _sized(self) -> Iterator[Reason]:
+        """What is wrong by so much."""
         if self._is_open:
-            found.append(
-                f"requests of {name} that had no answer in time might have added "
-                f"{self.open_ratio:.0%} to its throughput"
-            )
+            yield because("experiment.open_requests", name=self.name, ratio=self.open_ratio)
         if self.is_unsteady:
-            found.append(
-                f"{name} was credited with {self.credited_per_s:.4g}/s, but its users' cycles make "
-                f"{self.by_cycles_per_s:.4g}/s (Little's law)"
+            yield because(
+                "experiment.credited_apart",
+                name=self.name,
+                credited_per_s=self.credited_per_s,
+                by_cycles_per_s=self.by_cycles_per_s,
             )
-        return found
 
 
 def little_check(starts: Sequence[StartRecord], arm: int) -> LittleCheck | None:

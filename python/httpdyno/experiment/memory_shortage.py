@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from httpdyno.model import WindowRecord
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.pool import RESERVE_RATIO
-from httpdyno.units import format_bytes, format_percent
 
 _PAGES_OF_FAULT = 8
 """That the kernel reads from swap at once, unless somebody set it otherwise (vm.page-cluster)."""
@@ -106,8 +106,8 @@ def blamed(
     seen: Mapping[str, MemorySeen],
     available_bytes: float,
     limits: Mapping[str, int | None] | None = None,
-) -> dict[str, str]:
-    """Return which configurations lack memory by their own fault, in words with the numbers.
+) -> dict[str, Reason]:
+    """Return which configurations lack memory by their own fault, and why one may say so.
 
     Args:
         seen: By configuration, of all servers that were up together.
@@ -123,7 +123,12 @@ def blamed(
         for name in seen
     }
     return {
-        name: _words(each, rooms[name])
+        name: because(
+            "experiment.lacks_memory",
+            lack=lack_reasons(each.pages_read, each.wait_ratio),
+            held=each.holds_bytes or 0,
+            room=rooms[name],
+        )
         for name, each in seen.items()
         if _lacked(each)
         and any(_is_quiet(other, each) for other in seen.values())
@@ -144,20 +149,13 @@ def _is_quiet(other: MemorySeen, beside: MemorySeen) -> bool:
     return other.pages_read / other.n_windows <= most_pages and other.wait_ratio <= most_wait
 
 
-def _words(each: MemorySeen, room_bytes: float) -> str:
+def lack_reasons(pages: int, waited_ratio: float) -> tuple[Reason, ...]:
+    """Return what lack of memory was seen."""
     return (
-        f"{lack_text(each.pages_read, each.wait_ratio)} in its windows: it needs more memory than "
-        f"there is, with {format_bytes(each.holds_bytes or 0)} where it may have "
-        f"{format_bytes(room_bytes)}"
+        *([because("experiment.pages_from_swap", n=pages)] if pages else ()),
+        *(
+            [because("experiment.waited_for_memory", ratio=waited_ratio)]
+            if waited_ratio > 0
+            else ()
+        ),
     )
-
-
-def lack_text(pages: int, waited_ratio: float) -> str:
-    """Return what lack of memory was seen: `1,204 pages came back from swap`."""
-    parts = [
-        f"{pages:,} pages came back from swap" if pages else "",
-        f"tasks waited for memory {format_percent(waited_ratio)} of the time"
-        if waited_ratio > 0
-        else "",
-    ]
-    return " and ".join(part for part in parts if part)

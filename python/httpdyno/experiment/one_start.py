@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.ask import (
-    MOST_OF_LOG,
-    Question,
-    Visitor,
-    asked_requests,
-)
+from httpdyno.experiment.answer.ask import MOST_OF_LOG, Question, Visitor, asked_requests
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.look_cost import header_turns_s
@@ -34,8 +29,8 @@ from httpdyno.servers.adapter import (
     network_trouble,
     tried_by,
 )
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import new_run_root
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

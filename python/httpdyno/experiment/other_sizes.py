@@ -12,7 +12,7 @@ from itertools import pairwise
 from msgspec import structs
 
 from httpdyno.advice.bottleneck import OtherSize, bottleneck, with_other_sizes, with_own_words
-from httpdyno.experiment.caveat import is_unsteady
+from httpdyno.experiment.warning import is_unsteady
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -133,13 +133,13 @@ def _is_near(seen: float, expected: float) -> bool:
 
 
 def _measured(outcome: Outcome) -> Iterator[_Measured]:
-    if outcome.sweep is not None and not is_unsteady(outcome.caveats):
+    if outcome.sweep is not None and not is_unsteady(outcome.warnings):
         yield from _of_sweep(outcome.sweep)
     if outcome.factorial is not None:
         yield from _of_factorial(outcome.factorial)
     for compared in _comparisons(outcome):
         ratio = compared.ratios.get("throughput")
-        is_sound = not compared.is_doubted and not is_unsteady(compared.caveats)
+        is_sound = not compared.is_doubted and not is_unsteady(compared.warnings)
         has_run = compared.a.status == compared.b.status == "complete"
         if ratio is not None and is_sound and has_run:
             yield compared.a.configuration, compared.b.configuration, ratio
@@ -160,7 +160,7 @@ def _of_sweep(sweep: Sweep) -> Iterator[_Measured]:
 
 def _of_factorial(found: Factorial) -> Iterator[_Measured]:
     """Yield what a knob brings at either level of the other one; of three it is a mean."""
-    if len(found.levels) != _TWO or found.metric != "throughput_per_s" or found.doubt:
+    if len(found.levels) != _TWO or found.metric != "throughput_per_s" or found.unclaimed:
         return
     bits = {knob: 1 << place for place, knob in enumerate(found.levels)}
     for each in found.simple:

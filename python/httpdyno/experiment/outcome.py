@@ -5,11 +5,12 @@ from typing import Any
 
 from msgspec import structs
 
-from httpdyno.experiment import caveat
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.other_sizes import judged_by_sizes
 from httpdyno.experiment.session import Session
-from httpdyno.model import Caveat, Comparison, Configuration, HostFacts, Outcome
+from httpdyno.experiment.warning import warnings_of
+from httpdyno.model import Comparison, Configuration, HostFacts, Outcome, ResultWarning
+from httpdyno.reason import Reason, because
 
 
 class GrowingOutcome:
@@ -20,7 +21,7 @@ class GrowingOutcome:
         before = session.store.outcome(session.run_id)
         # A resumed run keeps what is known until it has found it again.
         self.found = (
-            structs.replace(before, status="running", message="", plan=session.plan)
+            structs.replace(before, status="running", ended_by=(), plan=session.plan)
             if before
             else self._new(host)
         )
@@ -44,17 +45,20 @@ class GrowingOutcome:
         self._session.store.save_outcome(self._session.run_id, self.found)
         return self.found
 
-    def doubt(self, *caveats: Caveat) -> None:
-        """Attach doubts to the outcome, each once."""
-        known = self.found.caveats
-        self.note(caveats=(*known, *(each for each in caveats if each not in known)))
+    def warn(self, *warnings: Reason | ResultWarning) -> None:
+        """Attach warnings to the outcome, each once: a reason is one of the whole."""
+        each_once = dict.fromkeys(self.found.warnings)
+        for each in warnings:
+            each_once |= dict.fromkeys(warnings_of([each]) if isinstance(each, Reason) else [each])
+        self.note(warnings=tuple(each_once))
 
-    def conclude(self, final: Comparison | None) -> str:
-        """Take in the last claim; return the limit that its configuration breaks, empty if none."""
+    def conclude(self, final: Comparison | None) -> Reason | None:
+        """Take in the last claim; return the limit that its configuration breaks, None if none."""
         self.note(final=final)
         objective = self._session.plan.study.objective
-        broken = limit_broken(final.b, objective) if final else ""
-        self.doubt(*caveat.final_breaks_limit(broken))
+        broken = limit_broken(final.b, objective) if final else None
+        if broken is not None:
+            self.warn(because("experiment.final_breaks_limit", why=broken))
         return broken
 
     def settle(
@@ -62,7 +66,7 @@ class GrowingOutcome:
         best: Configuration,
         arms: tuple[Configuration, Configuration] | None = None,
         *,
-        withdrawn: str = "",
+        withdrawn: Reason | None = None,
     ) -> None:
         """Say which configuration won, and what differs in the server's files.
 
@@ -72,6 +76,6 @@ class GrowingOutcome:
             withdrawn: Why it is not settled on, but the start is.
         """
         start = self._session.plan.study.start_configuration()
-        result = start if withdrawn else best
+        result = best if withdrawn is None else start
         diff = self._session.bench.configuration_diff(*(arms or (start, result)))
         self.note(configuration=result, overlay_diff=diff, withdrawn=withdrawn)

@@ -18,7 +18,7 @@ from httpdyno.experiment.own_statsd import Hearing
 from httpdyno.model import Look, OfWorkers, OwnAccount
 from httpdyno.servers.adapter import Accompanied, Running
 from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd
-from httpdyno.servers.status_page import StatusPage, status_pages_of
+from httpdyno.servers.network.probe import StatusPage, status_pages_of
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.profile.profiler import Beside, Onlooker
 from httpdyno.telemetry.status import Status, served_by_pid, status

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Thread
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -19,8 +20,8 @@ from httpdyno.load.engine import Edge
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry, Workload
 from httpdyno.model.workload import at_rate
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Acting, Running
-from httpdyno.units import format_duration
 
 Act = Callable[[Place, SideCommand], str]
 """Runs a command at a server, and returns what was wrong with it."""
@@ -32,6 +33,18 @@ of the window among all of an arm's, so that both arms of a block meet the same 
 one is called as the window opens, once all users did their first steps."""
 Keep = Callable[[int, Place, Measurement, Telemetry], None]
 """Takes what decides of a block and a place."""
+
+
+class PhaseTrouble(NamedTuple):
+    """A phase whose command failed, or was never due."""
+
+    phase: str
+    why: Reason
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """That it was in this phase, and why."""
+        return (because("experiment.phase_failed", phase=self.phase, why=self.why),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +61,14 @@ class PhasedWindows:
     play: Play
     wait: Callable[[float], None] = time.sleep
 
-    def run(self, turns: Sequence[tuple[int, Place]], keep: Keep) -> dict[Place, str]:
+    def run(self, turns: Sequence[tuple[int, Place]], keep: Keep) -> dict[Place, PhaseTrouble]:
         """Play all phases of all turns; return whose command failed or was never due, and how."""
         for block, place in turns:
             seen: dict[str, tuple[Measurement, Telemetry]] = {}
             for number, phase in enumerate(self.phases, block * len(self.phases)):
                 found = self._phase(phase, place, number)
-                if isinstance(found, str):
-                    return {place: f"phase {phase.name}: {found}"}
+                if isinstance(found, Reason):
+                    return {place: PhaseTrouble(phase.name, found)}
                 if found is None:
                     return {}
                 seen[phase.name] = found
@@ -66,12 +79,11 @@ class PhasedWindows:
 
     def _phase(
         self, phase: Phase, place: Place, number: int
-    ) -> tuple[Measurement, Telemetry] | str | None:
+    ) -> tuple[Measurement, Telemetry] | Reason | None:
         command = phase.command
-        if command is not None and phase.at_s is None:
-            words = self.act(place, command)
-            if words:
-                return words
+        words = self.act(place, command) if command is not None and phase.at_s is None else ""
+        if words:
+            return because("experiment.said", words=words)
         if phase.pause_s > 0:
             self.wait(phase.pause_s)
         if command is None or phase.at_s is None:
@@ -84,9 +96,10 @@ class PhasedWindows:
         # On a busy machine nobody hears of a load's end before the command is due.
         is_too_short = isinstance(found, tuple) and found[0].total_s < phase.at_s
         if not meanwhile.has_begun or is_too_short:
-            due = format_duration(phase.at_s)
-            return f"its load ended before `{' '.join(command.run)}` was due, after {due}"
-        return words or found
+            return because(
+                "experiment.ended_before_command", command=" ".join(command.run), due_s=phase.at_s
+            )
+        return because("experiment.said", words=words) if words else found
 
     def _plan(self, phase: Phase) -> WindowPlan:
         return WindowPlan(

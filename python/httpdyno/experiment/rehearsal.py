@@ -169,7 +169,7 @@ def _check_cores(study: Study) -> None:
 
 def _check_files(study: Study) -> None:
     """Refuse what cannot be copied before each start: nothing, a FIFO, a device, a whole disk."""
-    for server in (study.server, *(each.spec for each in study.server.companions)):
+    for server in (study.server, *study.server.companions):
         _check_files_of(study, server)
 
 
@@ -211,7 +211,7 @@ def _files(path: Path, excluded: tuple[str, ...]) -> Iterator[Path]:
 
 def _check_variables(study: Study) -> None:
     """Refuse a variable that the server is to get from here and that is not set here."""
-    servers = (study.server, *(each.spec for each in study.server.companions))
+    servers = (study.server, *study.server.companions)
     for name in (name for server in servers for name in server.pass_environment):
         if name not in os.environ:
             raise UsageError(

@@ -30,6 +30,7 @@ from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_arm import (
+    FAILED_BEFORE,
     Arm,
     blame_nobody,
     came_up_of,
@@ -49,24 +50,12 @@ from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.host.interruption import cleaning
 from httpdyno.load.plan import CorePlan, own_core_plan, suited_threads
 from httpdyno.metrics import named, sources
-from httpdyno.model import (
-    Configuration,
-    HostFacts,
-    StartRecord,
-    Study,
-    WindowRecord,
-)
-from httpdyno.servers.adapter import (
-    NotRunning,
-    Running,
-    ServerAdapter,
-    lookups_of,
-    network_trouble,
-)
+from httpdyno.model import Configuration, HostFacts, StartRecord, Study, WindowRecord
+from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter, lookups_of, network_trouble
 from httpdyno.servers.difference import difference
-from httpdyno.servers.limit_group import limited_by
+from httpdyno.servers.limits.limit_group import limited_by
+from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
@@ -282,7 +271,7 @@ class ServerBench:
         try:
             for number in request.lined_up:
                 if number in request.left_out:
-                    arms[number] = Arm(running=None, status="infeasible", detail="failed before")
+                    arms[number] = Arm(running=None, status="infeasible", detail=FAILED_BEFORE)
                     continue
                 if hung := hung_alike(request.arms, arms, number):
                     arms[number] = Arm(running=None, status=hung.status, detail=hung.detail)
@@ -363,12 +352,12 @@ class ServerBench:
             cut_others_short(starts, {place.start})
             arm = starts[place.start][place.arm]
             sent = load.workloads[place.arm].requests
-            arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
-            arm.add(load.shut_out.get(place, ""))
+            status, why = silence(load.silence.measurement, running[place], arm.workers, sent)
+            arm.fail(status, *why, *load.shut_out.get(place, ()))
         elif load.shut_out:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
-                starts[place.start][place.arm].fail("infeasible", trouble)
+                starts[place.start][place.arm].fail("infeasible", *trouble)
         self._looks.took(requests[0], load.looked.by_arm, load.looked.cost)
         return windows, load.looked, load.seen
 

@@ -6,7 +6,7 @@ stored starts are taken before any new one is made.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -14,12 +14,13 @@ from msgspec import structs
 
 from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order, line_up
-from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
 from httpdyno.experiment.short_budget import CLOSING_RATIO, WINDOWS_RATIO, starts_ahead
 from httpdyno.experiment.start_servers import keeping_servers
 from httpdyno.experiment.usable_start import are_too_many, disturbance, start_trouble
-from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
+from httpdyno.experiment.warning import warnings_of
+from httpdyno.model import Configuration, Plan, ResultWarning, StartRecord, WindowRecord
+from httpdyno.reason import Reason, because
 from httpdyno.store.run_store import StudyStore
 
 CALIBRATION_INDEX = 0
@@ -48,7 +49,7 @@ class Session:
     """Of each stored comparison."""
     _stored: dict[int, list[StartRecord]] = field(default_factory=dict)
     """The complete starts of each."""
-    _dropped: dict[int, list[str]] = field(default_factory=dict)
+    _dropped: dict[int, list[tuple[Reason, ...]]] = field(default_factory=dict)
     """Why starts of a comparison were not used."""
     _sound: dict[int, list[StartRecord]] = field(default_factory=dict)
     """The starts of each comparison that were used."""
@@ -125,7 +126,7 @@ class Session:
         """Refuse a comparison that is not stored where what is stored is of another plan.
 
         What is begun first follows from the plan alone. After that more time, or what was measured
-        since, may decide otherwise: see `unused_caveats`.
+        since, may decide otherwise: see `unused`.
         """
         for index in filter(self.n_stored, self._left()):
             first = self._first[index]
@@ -160,9 +161,10 @@ class Session:
         others = (start for of, starts in self._stored.items() if of != index for start in starts)
         return not any(last < other.began_at < following for other in others)
 
-    def unused_caveats(self) -> tuple[Caveat, ...]:
-        """Return the doubt that a run which went on did not come to all that is stored of it."""
-        return unused_starts(sum(map(self.n_stored, self._left())))
+    def unused(self) -> Iterator[Reason]:
+        """Warn where a run which went on did not come to all that is stored of it."""
+        if n := sum(map(self.n_stored, self._left())):
+            yield because("experiment.unused_starts", n=n)
 
     def n_side_by_side(self, arms: tuple[Configuration, ...]) -> int:
         """Return how many starts of these arms may be up at the same time."""
@@ -261,33 +263,31 @@ class Session:
                 for number in range(first, first + n_more)
             ]
             n_before = len(sound)
-            failed: list[tuple[StartRecord, str]] = []
+            failed: list[tuple[StartRecord, tuple[Reason, ...]]] = []
             for record in [stored] if stored else self._measured(requests):
-                words = start_trouble(record, references, self.plan.study)
-                if not words:
+                why = start_trouble(record, references, self.plan.study)
+                if not why:
                     sound.append(record)
                     self._sound.setdefault(index, []).append(record)
                     continue
-                self._dropped.setdefault(index, []).append(words)
+                self._dropped.setdefault(index, []).append(why)
                 if stored:
                     self.spent_s -= record.duration_s
                 else:
-                    failed.append((record, words))
+                    failed.append((record, why))
             if len(sound) > n_before:
                 failures.clear()
             elif failed:
                 # Those that were up at the same time are one failure: one thing met them all.
-                record, words = failed[-1]
+                record, why = failed[-1]
                 failures.append(record)
                 # A start that fails slowly must not be tried beyond the budget.
                 if are_too_many(failures) or self.left_s < record.duration_s * len(failed):
                     reference = arms[references[0]] if references else None
-                    raise self._failed(failures, words, reference)
+                    raise self._failed(failures, why, reference)
             if failed:
-                # A server's last words are many lines; where that goes on, the error has them all.
-                what = "a start is" if len(failed) == 1 else f"{len(failed)} starts are"
-                last = failed[-1][1].splitlines()[0]
-                self.watch(Notice(message=f"{what} tried again: {last}"))
+                again = because("experiment.tried_again", n=len(failed), why=failed[-1][1])
+                self.watch(Notice(reason=again))
             if any({*record.statuses} != {"complete"} for record in sound):
                 # That is told at once: what it cut short beside it is not measured again first.
                 break
@@ -297,12 +297,18 @@ class Session:
         """Return the starts of a comparison that were used; none of one that begins."""
         return list(self._sound.get(index, ()))
 
-    def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
-        """Return the doubt that starts of a comparison were tried again."""
-        return dropped_starts(self._dropped.get(index, []))
+    def dropped_warnings(self, index: int) -> tuple[ResultWarning, ...]:
+        """Warn where starts of a comparison were tried again."""
+        dropped = self._dropped.get(index, [])
+        if not dropped:
+            return ()
+        return warnings_of([because("experiment.dropped_starts", n=len(dropped), why=dropped[-1])])
 
     def _failed(
-        self, failures: Sequence[StartRecord], words: str, reference: Configuration | None
+        self,
+        failures: Sequence[StartRecord],
+        why: tuple[Reason, ...],
+        reference: Configuration | None,
     ) -> TargetError:
         n, record = len(failures), failures[-1]
         times = f"{n} starts in a row" if n > 1 else "a start that leaves no time for another"
@@ -311,16 +317,17 @@ class Session:
             "where files were changed for it"
         )
         if disturbance(record):
-            return TargetError(f"disturbed in {times}: {words}", hint=resume)
+            return TargetError(f"disturbed in {times}", hint=resume, why=why)
         if reference is None:
             method = self.plan.study.method
             what = f"level of {method.knob}" if method.kind == "sweep" else "combination"
-            return TargetError(f"no {what} runs, in {times}: {words}", hint=resume)
+            return TargetError(f"no {what} runs, in {times}", hint=resume, why=why)
         is_start = reference == self.plan.study.start_configuration()
         name = "starting" if is_start else "reference"
         return TargetError(
-            f"the {name} configuration failed in {times}: {words}",
+            f"the {name} configuration failed in {times}",
             hint=f"it is {reference.label()}; {resume}",
+            why=why,
         )
 
     def _under_way(self, request: StartRequest) -> StartRecord:

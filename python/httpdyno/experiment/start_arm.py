@@ -4,16 +4,19 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.silent_server import crash_words
+from httpdyno.experiment.arm_load import Place, said
+from httpdyno.experiment.silent_server import crashed
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble, tried_by
 from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd, own_statsd
-from httpdyno.servers.live_process import children_of
+from httpdyno.servers.run.live_process import children_of
 from httpdyno.telemetry.log import LogTail
-from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0
+
+FAILED_BEFORE = (because("experiment.failed_before"),)
+"""Why an arm is not started again."""
 
 
 @dataclass(kw_only=True)
@@ -22,7 +25,8 @@ class Arm:
 
     running: Running | None
     status: TrialStatus = "complete"
-    detail: str = ""
+    detail: tuple[Reason, ...] = ()
+    """Why it is not complete."""
     ready_s: float = 0.0
     """For how long it was waited for."""
     came_up_s: float | None = None
@@ -44,7 +48,7 @@ class Arm:
     def of(cls, spawned: Running | NotRunning) -> "Arm":
         """Return the arm of what was spawned."""
         if isinstance(spawned, NotRunning):
-            return cls(running=None, status=spawned.status, detail=spawned.detail)
+            return cls(running=None, status=spawned.status, detail=said(spawned.detail))
         return cls(running=spawned)
 
     def await_ready(self) -> None:
@@ -56,7 +60,7 @@ class Arm:
         answer = self.running.await_ready(READY_TIMEOUT_S)
         self.ready_s = time.monotonic() - began_s
         if isinstance(answer, NotRunning):
-            self.fail(answer.status, answer.detail)
+            self.fail(answer.status, *said(answer.detail))
             return
         self.came_up_s = self.running.ready_s if isinstance(self.running, Timed) else None
         self.effective = answer
@@ -75,13 +79,9 @@ class Arm:
         if self.running is not None:
             self.tried = tried_by(self.running)
 
-    def fail(self, status: TrialStatus, detail: str) -> None:
-        """See it as failed, with the words why."""
-        self.status, self.detail = status, detail
-
-    def add(self, words: str) -> None:
-        """Tell what else was wrong with it; nothing, where there are no words."""
-        self.detail = "\n".join(filter(None, (self.detail, words)))
+    def fail(self, status: TrialStatus, *why: Reason) -> None:
+        """See it as failed, and why."""
+        self.status, self.detail = status, why
 
     @property
     def is_up(self) -> bool:
@@ -112,7 +112,7 @@ def see_crashes(arms: Sequence[Arm]) -> None:
     """See those as crashed whose server is gone."""
     for arm in arms:
         if arm.is_up and arm.running is not None and not arm.running.is_alive():
-            arm.fail("crashed", crash_words(arm.running))
+            arm.fail("crashed", crashed(arm.running))
 
 
 def see_networks(starts: Sequence[Sequence[Arm]]) -> bool:
@@ -125,30 +125,29 @@ def see_networks(starts: Sequence[Sequence[Arm]]) -> bool:
     for start, arms in enumerate(starts):
         for arm in arms:
             if arm.running is not None and (words := network_trouble(arm.running)):
-                arm.fail("unstable", words)
+                arm.fail("unstable", *said(words))
                 lost.add(start)
     if lost:
-        cut_others_short(starts, lost, "the network of another start beside it was gone")
+        cut_others_short(starts, lost, because("experiment.beside_lost_network"))
     return bool(lost)
 
 
 def cut_others_short(
     starts: Sequence[Sequence[Arm]],
     ended: Collection[int],
-    words: str = "a server of another start beside it stopped answering",
+    why: Reason = because("experiment.beside_fell_silent"),  # noqa: B008 - frozen
 ) -> None:
     """Call the starts disturbed whose load ended because of servers of those of these numbers."""
     for start, arms in enumerate(starts):
         for arm in arms:
             if start not in ended and arm.is_up:
-                arm.fail("unstable", words)
+                arm.fail("unstable", why)
 
 
 def blame_nobody(arms: Sequence[Arm], still_s: float) -> None:
     """Call a start disturbed in which this process itself was not there to look."""
-    words = f"httpdyno itself stood still for {format_duration(still_s)}"
     for arm in arms:
-        arm.fail("unstable", words)
+        arm.fail("unstable", because("experiment.stood_still", still_s=still_s))
 
 
 def running_in(starts: Sequence[Sequence[Arm]]) -> dict[Place, Running]:

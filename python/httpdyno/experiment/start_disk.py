@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.start_arm import Arm
-from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
-from httpdyno.servers.run_folder import RunRoot
+from httpdyno.servers.run.folder import RunRoot
+from httpdyno.servers.run.root import ROOT_VARIABLE, full_disk
 
 _NOT_FOR_WANT_OF_ROOM = ("complete", "infeasible")
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.start_arm import Arm
 from httpdyno.servers.adapter import Limited, Running
-from httpdyno.servers.limit_group import LimitGroups
+from httpdyno.servers.limits.limit_group import LimitGroups
 
 
 def limits_of(running: Running) -> tuple[LimitGroups, ...]:
@@ -20,7 +21,7 @@ def see_limits(arms: Iterable[Arm]) -> None:
     """
     for arm in arms:
         if arm.running is not None and (words := _limit_hit(arm.running)):
-            arm.fail("infeasible", words)
+            arm.fail("infeasible", *said(words))
 
 
 def memory_limit_bytes(arms: Sequence[Arm]) -> int | None:

@@ -29,6 +29,7 @@ from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement, Phase, Telemetry, WindowRecord, Workload
 from httpdyno.model.workload import at_rate
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.collector import Collector, WindowTelemetry
 
 _POLL_S = 0.05
@@ -69,7 +70,7 @@ class StartLoad:
     """Whether this process itself stood still, so that nothing may be learnt of latencies."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
-    shut_out: dict[Place, str] = field(default_factory=dict)
+    shut_out: dict[Place, tuple[Reason, ...]] = field(default_factory=dict)
     """The arms whose users did not all get through their first steps, with the trouble; that ends
     the load too."""
     looked: Looked = field(default_factory=Looked)
@@ -139,7 +140,8 @@ class StartLoad:
                 act=self.act,
                 play=self._play_one,
             )
-            self._tell(phased.run(turns, keep))
+            troubles = phased.run(turns, keep)
+            self._tell({place: each.reasons for place, each in troubles.items()})
         else:
             self._play(
                 up, plan, 1, watch.on_edge, lambda n, seen: keep(*turns[n], seen, watch.of(n))
@@ -173,13 +175,13 @@ class StartLoad:
             lambda n, seen: found.append((seen, watch.of(n))),
         )
         if self.silence is not None:
-            self._tell({place: f"that was in phase {phase.name}"})
+            self._tell({place: (because("experiment.in_phase", phase=phase.name),)})
         return found[0] if found else None
 
-    def _tell(self, trouble: Mapping[Place, str]) -> None:
+    def _tell(self, trouble: Mapping[Place, tuple[Reason, ...]]) -> None:
         """Take in what phases could not do, beside what else is said of the same arm."""
-        for place, words in trouble.items():
-            self.shut_out[place] = "; ".join(filter(None, (self.shut_out.get(place), words)))
+        for place, why in trouble.items():
+            self.shut_out[place] = (*self.shut_out.get(place, ()), *why)
 
     @property
     def workload(self) -> Workload:

@@ -36,11 +36,11 @@ def see_short_memory(
         )
         for each in seen
     }
-    for label, words in blamed(seen, machine_room().memory_bytes, limits).items():
+    for label, why in blamed(seen, machine_room().memory_bytes, limits).items():
         for start in starts:
             for number, arm in enumerate(start):
                 if labels[number] == label and arm.is_up:
-                    arm.fail("infeasible", words)
+                    arm.fail("infeasible", why)
 
 
 def sizes_of(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:

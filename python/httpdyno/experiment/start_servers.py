@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from httpdyno.model import RootProcess, StartServers
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.run.live_process import process_info
 from httpdyno.store.run_store import StudyStore
 
 

@@ -12,7 +12,6 @@ from statistics import fmean
 
 from httpdyno.advice.curve_fit import swept_pool
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
 from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
@@ -37,6 +36,7 @@ from httpdyno.experiment.short_budget import (
     starts_ahead,
     too_short,
 )
+from httpdyno.experiment.warning import is_unsteady, window_warnings
 from httpdyno.metrics import named
 from httpdyno.model import (
     Comparison,
@@ -44,6 +44,7 @@ from httpdyno.model import (
     Level,
     Objective,
     RatioInterval,
+    ResultWarning,
     StartRecord,
     Study,
     Sweep,
@@ -51,6 +52,7 @@ from httpdyno.model import (
     is_of_words,
     level_text,
 )
+from httpdyno.reason import because
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 from httpdyno.stats.verdict import choice, choice_rule, knee, knee_rule
 from httpdyno.units import format_duration, format_guess
@@ -72,7 +74,7 @@ class Curve:
     sweep: Sweep
     pair_s: float
     """What a start of two of its levels costs."""
-    caveats: caveat.Caveats
+    warnings: tuple[ResultWarning, ...]
 
 
 def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
@@ -81,12 +83,13 @@ def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
     curve = measure_curve(session, lambda sweep: outcome.note(sweep=sweep))
     knee = curve.sweep.knee
     outcome.note(sweep=curve.sweep)
-    outcome.doubt(*curve.caveats)
+    outcome.warn(*curve.warnings)
     start = study.start_configuration()
     best = start.replaced(study.method.knob, knee)
     of_start = next(p.arm for p in curve.sweep.points if p.level == start.values[study.method.knob])
     if of_start.status != "complete":
-        outcome.doubt(*caveat.start_fails(of_start.status, of_start.detail))
+        status, why = of_start.status, of_start.detail
+        outcome.warn(because("experiment.start_is_no_level", status=status, why=why))
         outcome.settle(best)
         return
     cost = StartCost(
@@ -97,10 +100,14 @@ def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
     )
     final = final_comparison(session, outcome, cost, best, study.objective)
     broken = outcome.conclude(final)
-    name = "the best level" if curve.sweep.is_of_words else "the curve's knee"
-    what = f"{study.method.knob} {level_text(knee)}, {name},"
+    what = because(
+        "experiment.the_best_level" if curve.sweep.is_of_words else "experiment.the_knee",
+        knob=study.method.knob,
+        level=level_text(knee),
+    )
     is_tie = _wins_tie(final, knee, start.values[study.method.knob], study.objective)
-    outcome.settle(best, withdrawn="" if is_tie and not broken else withdrawn(final, broken, what))
+    stays = is_tie and broken is None
+    outcome.settle(best, withdrawn=None if stays else withdrawn(final, broken, what))
 
 
 def _wins_tie(final: Comparison | None, knee: Level, start: Level, objective: Objective) -> bool:
@@ -111,7 +118,7 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level, objective: Ob
     interval = final.ratios.get(named(final.metric).ratio) if final else None
     if final is None or interval is None or is_of_words((knee, start)):
         return False
-    if named(final.metric).is_rate and caveat.is_unsteady(final.caveats):
+    if named(final.metric).is_rate and is_unsteady(final.warnings):
         return False  # nobody knows how far its figures are off, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     is_fewer = float(knee) < float(start)
@@ -186,10 +193,9 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
         is_late = round_s > curve_left_s
         doubt = _doubt(usable, study)
         if len(usable) >= method.min_starts and (is_late or _is_fine(curve, doubt)):
-            where = "among the levels" if curve.is_of_words else "on the curve"
-            seen = caveat.within(where, caveat.window_caveats(starts))
+            seen = window_warnings(starts, "levels" if curve.is_of_words else "curve")
             return Curve(
-                sweep=curve, pair_s=pair_s, caveats=(*session.dropped_caveats(index), *seen)
+                sweep=curve, pair_s=pair_s, warnings=(*session.dropped_warnings(index), *seen)
             )
 
 
@@ -208,13 +214,13 @@ def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study
     names = [f"{knob} {level_text(levels[arm])}" for arm in runs]
     # One thin round among many ends no curve that was carried for long.
     first, metric = whole[: study.method.min_starts], study.objective.metric
-    words = no_figure(first, metric, _EARLY, runs, names)
-    if not words and len(whole) > len(first):
+    why = no_figure(first, metric, _EARLY, runs, names)
+    if why is None and len(whole) > len(first):
         # But one in which a level has none of what is counted does: a curve of the others would be
         # of those that came out otherwise.
-        words = named(metric).no_ratio(whole, runs, names)
-    if words:
-        raise TargetError(f"no curve of {knob} can be drawn: {words}")
+        why = named(metric).no_ratio(whole, runs, names)
+    if why is not None:
+        raise TargetError(f"no curve of {knob} can be drawn", why=[why])
 
 
 def _require_rounds(
@@ -260,7 +266,8 @@ def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartReco
     """
     runs = [a for a in range(len(sweep_arms(study))) if arm_status(starts, a)[0] == "complete"]
     if not runs:
-        raise TargetError(f"no level of {study.method.knob} runs: {arm_status(starts, 0)[1]}")
+        why = arm_status(starts, 0)[1]
+        raise TargetError(f"no level of {study.method.knob} runs", why=why)
     return [
         start for start in starts if has_figures(start, runs, named(study.objective.metric).ratio)
     ]
@@ -303,8 +310,8 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     ]
     runs = [arm for arm, summary in enumerate(summaries) if summary.status == "complete"]
     if not runs:
-        details = "; ".join(sorted({summary.detail for summary in summaries}))
-        raise TargetError(f"no level of {study.method.knob} will do: {details}")
+        why = dict.fromkeys(each for summary in summaries for each in summary.detail)
+        raise TargetError(f"no level of {study.method.knob} will do", why=[*why])
     starts = usable_starts(starts, study)
     logs = {arm: _logs(starts, arm, study.objective.metric) for arm in runs}
     common = [fmean(logs[arm][s] for arm in runs) for s in range(len(starts))]

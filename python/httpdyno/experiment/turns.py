@@ -5,19 +5,12 @@ their cycles are; then each has a turn in every period, so that what else happen
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.bench import block_order
-from httpdyno.experiment.caveat import (
-    instances_only,
-    one_process,
-    outside_tree,
-    unchecked_periods,
-    window_caveats,
-)
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.experiment.short_budget import time_to_type
 from httpdyno.experiment.turns_claim import (
@@ -26,6 +19,7 @@ from httpdyno.experiment.turns_claim import (
     periods_of,
     turns_claim,
 )
+from httpdyno.experiment.warning import warnings_of, window_warnings
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -35,18 +29,19 @@ from httpdyno.experiment.window_choice import (
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
-    Caveat,
     Configuration,
     HostFacts,
     Instance,
     Measurement,
     Objective,
+    ResultWarning,
     StartRecord,
     TrialStatus,
     TurnsOutcome,
     WindowRecord,
     Workload,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.collector import Collector, WindowTelemetry, server_collectors
 from httpdyno.units import format_duration
@@ -187,7 +182,7 @@ def run_turns(
         turn_s=choice.measure_s,
         seed=plan.seed,
         threads=plan.threads,
-        caveats=_caveats(plan, periods),
+        warnings=_warnings(plan, periods),
         is_interrupted=asked_to_end(),
     )
 
@@ -330,23 +325,26 @@ def _follow(
             handle.wait(_PATIENCE_S)
 
 
-def _caveats(plan: TurnsPlan, periods: Sequence[StartRecord]) -> tuple[Caveat, ...]:
-    n = len(plan.servers)
-    pids = [server.root_pid for server in plan.servers if server.root_pid]
-    is_checked = len(periods) >= FEWEST_TO_CHECK
-    caveats = (
-        *instances_only(n),
-        *(() if is_checked else unchecked_periods(len(periods), FEWEST_TO_CHECK)),
-        *(one_process() if len({*pids}) < len(pids) else ()),
-        *outside_tree([(each.url, each.beside) for each in plan.servers]),
-    )
+def _warnings(plan: TurnsPlan, periods: Sequence[StartRecord]) -> tuple[ResultWarning, ...]:
     complete: TrialStatus = "complete"
     whole = StartRecord(
         comparison=0,
         start=0,
         began_at="",
         duration_s=0.0,
-        statuses=(complete,) * n,
+        statuses=(complete,) * len(plan.servers),
         windows=tuple(window for period in periods for window in period.windows),
     )
-    return (*caveats, *window_caveats([whole]))
+    return (*warnings_of(_about_instances(plan, len(periods))), *window_warnings([whole]))
+
+
+def _about_instances(plan: TurnsPlan, n_periods: int) -> Iterator[Reason]:
+    yield because("experiment.instances_only", n=len(plan.servers))
+    if 0 < n_periods < FEWEST_TO_CHECK:
+        yield because("experiment.unchecked_periods", n=n_periods, fewest=FEWEST_TO_CHECK)
+    pids = [server.root_pid for server in plan.servers if server.root_pid]
+    if len({*pids}) < len(pids):
+        yield because("experiment.one_process")
+    for each in plan.servers:
+        if each.beside:
+            yield because("experiment.outside_tree", processes=each.beside, url=each.url)

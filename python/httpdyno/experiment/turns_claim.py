@@ -15,7 +15,7 @@ from msgspec import structs
 
 from httpdyno.experiment.doubt import Doubt, doubt_about, with_slack
 from httpdyno.experiment.evidence import carries, log_ratios
-from httpdyno.experiment.usable_start import failing_words
+from httpdyno.experiment.usable_start import failing
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import (
     Objective,
@@ -27,9 +27,9 @@ from httpdyno.model import (
     WindowRecord,
     Workload,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.stats.sequence import mean_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_duration
 
 FEWEST_PERIODS = 6
 """Below, no figure is claimed; as with starts."""
@@ -87,33 +87,33 @@ def turns_claim(
     claim = TurnsClaim(
         candidate=candidate,
         verdict="not_measured",
-        reason="",
+        reasons=(),
         n_periods=len(periods),
         ratios=ratios,
         per_period_ratio=tuple(math.exp(each) for each in seen),
     )
-    if words := _failure(periods, candidate, objective, workload):
-        return _with(claim, "failed", words)
-    if words := _failure(periods, 0, objective, workload):
-        return _with(claim, "not_measured", f"the first one fails: {words}")
+    if (why := _failure(periods, candidate, objective, workload)) is not None:
+        return _with(claim, "failed", why)
+    if (why := _failure(periods, 0, objective, workload)) is not None:
+        return _with(claim, "not_measured", because("experiment.first_one_fails", why=why))
     if len(seen) < FEWEST_PERIODS:
-        words = f"{len(seen)} whole periods of at least {FEWEST_PERIODS}; a longer `-d` has more"
-        return _with(claim, "not_measured", words)
+        few = because("experiment.few_periods", n=len(seen), fewest=FEWEST_PERIODS)
+        return _with(claim, "not_measured", few)
     if not carries(periods, name):
-        what = named(objective.metric).label
-        words = f"a turn holds too few requests for its {what}; a longer `-d` has longer ones"
-        return _with(claim, "not_measured", words)
+        thin = because("experiment.thin_turns", metric=objective.metric)
+        return _with(claim, "not_measured", thin)
     interval = ratios.get(name)
     doubt = doubt_about(periods, name, [0, candidate])
-    trouble = doubt.words if doubt.is_unbounded else independent_interval(seen, alpha=0.05)[1]
+    trouble = doubt.complaints if doubt.is_unbounded else independent_interval(seen, alpha=0.05)[1]
     if trouble or interval is None:
-        return _with(claim, "inconclusive", trouble or "the periods bound nothing yet")
+        nothing = (because("experiment.periods_bound_nothing"),)
+        return _with(claim, "inconclusive", *(trouble or nothing))
     return _judged(claim, interval, seen, periods, (objective, doubt))
 
 
 def independent_interval(
     seen: Sequence[float], *, alpha: float
-) -> tuple[tuple[float, float] | None, str]:
+) -> tuple[tuple[float, float] | None, tuple[Reason, ...]]:
     """Return an interval for the mean log ratio of periods, and why it may not be trusted.
 
     The widest of three: of the periods as if they were independent, of as many as they are worth
@@ -125,7 +125,7 @@ def independent_interval(
     """
     bounds = mean_interval(seen, alpha=alpha)
     if bounds is None or len(seen) < FEWEST_TO_CHECK:
-        return bounds, ""
+        return bounds, ()
     # Imported here: `httpdyno --help` need not load numpy.
     import numpy as np  # noqa: PLC0415
 
@@ -133,13 +133,11 @@ def independent_interval(
 
     dependence = Dependence(np.asarray(seen, dtype=float))
     if dependence.is_constant:
-        return bounds, ""
-    reason = ""
+        return bounds, ()
+    reasons: tuple[Reason, ...] = ()
     if dependence.p_slow > MAX_P_SLOW:
-        reason = (
-            f"their ratio wandered, over about {dependence.slow_memory:.0f} of {len(seen)} "
-            "periods, so that these hold too few independent ones; a longer `-d` has more"
-        )
+        memory = round(dependence.slow_memory)
+        reasons = (because("experiment.ratio_wandered", memory=memory, n=len(seen)),)
     length = len(seen) // _N_STRETCHES
     stretches = [
         math.fsum(seen[k * length : (k + 1) * length]) / length for k in range(_N_STRETCHES)
@@ -147,7 +145,7 @@ def independent_interval(
     halves = [_half(bounds), _half(mean_interval(stretches, alpha=alpha))]
     half = max(*halves, dependence.half_width(1 - alpha))
     middle = (bounds[0] + bounds[1]) / 2
-    return (middle - half, middle + half), reason
+    return (middle - half, middle + half), reasons
 
 
 def _half(bounds: tuple[float, float] | None) -> float:
@@ -188,35 +186,35 @@ def _judged(
         interval, margin_ratio=margin, more_is_better=named(objective.metric).is_more_better
     )
     if word == "equivalent":
-        return _with(
-            claim, word, f"the whole interval lies within ±{margin * 100:g} %{doubt.in_words}"
-        )
+        within = because("experiment.within_margin", margin=margin)
+        return _with(claim, word, within, *doubt.notes)
     if word != "inconclusive":
-        side = "above" if interval.low > 1 else "below"
-        return _with(
-            claim, word, f"the whole interval lies {side} 1 after {n} periods{doubt.in_words}"
+        side = because(
+            "experiment.above_1_in_periods"
+            if interval.low > 1
+            else "experiment.below_1_in_periods",
+            n=n,
         )
-    if doubt.words:
-        return _with(claim, word, doubt.words)
+        return _with(claim, word, side, *doubt.notes)
+    if doubt.complaints:
+        return _with(claim, word, *doubt.complaints)
     wanted = distance_to_decision(interval, margin_ratio=margin)
     needed = starts_needed(stdev(seen), wanted, alpha=1 - interval.confidence)
-    words = f"the interval still holds 1, no difference, after {n} periods"
+    holds_1 = because("experiment.holds_1_in_periods", n=n)
     if needed is None or needed <= n:
-        return _with(claim, word, words)
+        return _with(claim, word, holds_1)
     period_s = math.fsum(period.duration_s for period in periods) / len(periods)
     needed_s = needed * period_s
-    words += f"; deciding it takes about {format_duration(needed_s)} in all, if it stays so"
-    return _with(claim, word, words, needed_s)
+    takes = because("experiment.deciding_takes", needed_s=needed_s)
+    return structs.replace(_with(claim, word, holds_1, takes), needed_s=needed_s)
 
 
 def _failure(
     periods: Sequence[StartRecord], arm: int, objective: Objective, workload: Workload
-) -> str:
+) -> Reason | None:
     windows = [w for period in periods for w in period.windows if w.arm == arm]
-    return failing_words(windows, objective, workload.requests)
+    return failing(windows, objective, workload.requests)
 
 
-def _with(
-    claim: TurnsClaim, word: Verdict, reason: str, needed_s: float | None = None
-) -> TurnsClaim:
-    return structs.replace(claim, verdict=word, reason=reason, needed_s=needed_s)
+def _with(claim: TurnsClaim, word: Verdict, *reasons: Reason) -> TurnsClaim:
+    return structs.replace(claim, verdict=word, reasons=reasons)

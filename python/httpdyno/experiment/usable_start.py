@@ -1,4 +1,4 @@
-"""Whether a start can be used as evidence, and in which words not; pure.
+"""Whether a start can be used as evidence, and why not; pure.
 
 A start in which the reference did not run as it should says nothing of the candidate. It is an
 outcome like any other: stored, named, and tried again.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from httpdyno.metrics.totals import arm_windows
 from httpdyno.model import Objective, RequestSpec, StartRecord, Study, WindowRecord
-from httpdyno.units import format_percent
+from httpdyno.reason import Reason, because
 
 N_FAILED_STARTS = 3
 """A start that fails is tried again. So many in a row are no accident: they end the run."""
@@ -29,12 +29,12 @@ _USUAL = (None, 200)
 """What nobody has to be told was expected."""
 
 
-def disturbance(start: StartRecord) -> str:
-    """Return in words what disturbed the start as a whole; empty where nothing did."""
+def disturbance(start: StartRecord) -> tuple[Reason, ...]:
+    """Return what disturbed the start as a whole; empty where nothing did."""
     if "unstable" not in start.statuses:
-        return ""
+        return ()
     arm = start.statuses.index("unstable")
-    return (start.details[arm] if start.details else "") or "it was unstable"
+    return (start.details[arm] if start.details else ()) or (because("experiment.was_unstable"),)
 
 
 def are_too_many(failures: Sequence[StartRecord]) -> bool:
@@ -44,81 +44,91 @@ def are_too_many(failures: Sequence[StartRecord]) -> bool:
     return n_failed >= N_FAILED_STARTS or n_disturbed >= N_DISTURBED_STARTS
 
 
-def start_trouble(start: StartRecord, references: Sequence[int], study: Study) -> str:
-    """Return in words why a start cannot be used; empty where it can.
+def start_trouble(
+    start: StartRecord, references: Sequence[int], study: Study
+) -> tuple[Reason, ...]:
+    """Return why a start cannot be used; empty where it can.
 
     Args:
         start: What was measured.
         references: Arms that must have run as they should. Without any, some arm must have run.
         study: Its objective says what is too many failures.
     """
-    words = disturbance(start)
-    if words:
-        return words
-    if references:
-        return next(filter(None, (arm_trouble(start, arm, study) for arm in references)), "")
-    if "complete" in start.statuses:
-        return ""
-    troubles = (arm_trouble(start, arm, study) for arm in range(len(start.statuses)))
-    return "; ".join(dict.fromkeys(troubles))
+    if disturbed := disturbance(start):
+        return disturbed
+    if not references and "complete" in start.statuses:
+        return ()
+    arms = references or range(len(start.statuses))
+    troubles = tuple(filter(None, (arm_trouble(start, arm, study) for arm in arms)))
+    return troubles[:1] if references else tuple(dict.fromkeys(troubles))
 
 
-def arm_trouble(start: StartRecord, arm: int, study: Study) -> str:
-    """Return in words why an arm of a start was not measured as it should be; empty if it was."""
-    status = start.statuses[arm]
-    if status != "complete":
-        detail = start.details[arm] if start.details else ""
-        return f"{status}: {detail}".removesuffix(": ")
-    return failing_words(arm_windows(start, arm), study.objective, study.workload.requests)
+def arm_trouble(start: StartRecord, arm: int, study: Study) -> Reason | None:
+    """Return why an arm of a start was not measured as it should be; None if it was."""
+    if start.statuses[arm] != "complete":
+        why = start.details[arm] if start.details else ()
+        return because(
+            "experiment.arm_failed_because" if why else "experiment.arm_failed",
+            status=start.statuses[arm],
+            why=why,
+        )
+    return failing(arm_windows(start, arm), study.objective, study.workload.requests)
 
 
-def failing_words(
+def failing(
     windows: Sequence[WindowRecord], objective: Objective, requests: Sequence[RequestSpec] = ()
-) -> str:
+) -> Reason | None:
     """Return which requests failed, where that is beyond the objective's limit by more than chance.
 
-    `GET /x got status 500 in 312 of 624 requests; the limit is 0.1 %`. Empty where the limit is
-    kept, or broken by so few that luck may have done it: those are judged when all is measured.
+    None where the limit is kept, or broken by so few that luck may have done it: those are judged
+    when all is measured.
     """
     offered = sum(window.measurement.offered for window in windows)
     failed = offered - sum(window.measurement.completed for window in windows)
     are_all = failed == offered > 0
     proven = failed - _PROVEN_SDS * math.sqrt(failed)
     if not are_all and proven <= objective.max_error_ratio * offered:
-        return ""
-    limit = format_percent(objective.max_error_ratio)
-    end = "no answer was right" if are_all else f"the limit is {limit}"
-    return f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests; {end}"
+        return None
+    return because(
+        "experiment.all_failed" if are_all else "experiment.too_many_failed",
+        what=_what_failed(windows, requests),
+        failed=failed,
+        offered=offered,
+        limit=objective.max_error_ratio,
+    )
 
 
-def forbidden_words(
+def forbidden(
     windows: Sequence[WindowRecord], objective: Objective, requests: Sequence[RequestSpec] = ()
-) -> str:
-    """Return which requests failed, in whatever phase, where none at all may; empty elsewhere.
+) -> Reason | None:
+    """Return which requests failed, in whatever phase, where none at all may; None elsewhere.
 
     That one can fail is proven by one that did, so luck is no excuse for a candidate. A reference
-    is left to `failing_words`: without it nothing could be compared.
+    is left to `failing`: without it nothing could be compared.
     """
     if objective.max_error_ratio > 0:
-        return ""
+        return None
     offered = sum(window.measurement.offered for window in windows)
     if failed := offered - sum(window.measurement.completed for window in windows):
-        return f"{_what_failed(windows, requests)} in {failed:,} of {offered:,} requests; none may"
+        what = _what_failed(windows, requests)
+        return because("experiment.none_may_fail", what=what, failed=failed, offered=offered)
     for name in dict.fromkeys(name for each in windows for name in each.measurement.beside):
         phases = [
             each.measurement.beside[name] for each in windows if name in each.measurement.beside
         ]
         offered = sum(each.offered for each in phases)
         if failed := offered - sum(each.completed for each in phases):
-            return f"{failed:,} of {offered:,} requests failed in phase {name}; none may"
-    return ""
+            return because(
+                "experiment.none_may_fail_in_phase", failed=failed, offered=offered, phase=name
+            )
+    return None
 
 
-def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec]) -> str:
+def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec]) -> Reason:
     """Return the request that failed most, and how: `GET /x got status 500`."""
     worst = _worst_request(windows, len(requests))
     request = requests[worst] if worst is not None else None
-    name = f"{request.method} {request.path}" if request else "the workload"
+    name = f"{request.method} {request.path}" if request else because("experiment.the_workload")
     errors: Counter[str] = Counter()
     statuses: Counter[str] = Counter()
     for window in windows:
@@ -133,13 +143,21 @@ def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec
             if not any(_is_right(int(code), each) for each in requests or (None,))
         }
     )
+    asked = request.expect_status if request else None
     if kind == "wrong_status" and wrong:
-        got = f"{name} got status {wrong.most_common(1)[0][0]}"
-        asked = request.expect_status if request else None
-        return f"{got} where {asked} is expected" if asked not in _USUAL else got
+        return because(
+            "experiment.got_status" if asked in _USUAL else "experiment.got_other_status",
+            name=name,
+            status=wrong.most_common(1)[0][0],
+            asked=asked,
+        )
     if kind == "wrong_status" and request is not None:
-        return f"{name} did not get status {request.expect_status or '2xx or 3xx'}"
-    return f"{name} failed ({kind.replace('_', ' ')})"
+        return because(
+            "experiment.no_such_status" if asked else "experiment.no_good_status",
+            name=name,
+            asked=asked,
+        )
+    return because("experiment.failed_as", name=name, kind=kind)
 
 
 def _worst_request(windows: Sequence[WindowRecord], n_requests: int) -> int | None:

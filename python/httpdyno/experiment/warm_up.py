@@ -16,7 +16,7 @@ from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement
-from httpdyno.units import format_duration
+from httpdyno.reason import Reason, because
 
 _LONGEST = 2.0
 """Times what was asked."""
@@ -74,23 +74,25 @@ class CountedWarmUp:
     took_s: float = 0.0
     """For all of them, once they ran."""
 
-    def run(self, up: Sequence[Place]) -> dict[Place, str]:
+    def run(self, up: Sequence[Place]) -> dict[Place, tuple[Reason, ...]]:
         """Warm servers up; return which did not come to as many answers in that time, and how many.
 
         Ends early where one falls silent, or users do not get in: `play` knows more of that.
         """
         began_s = self.now_s()
-        short: dict[Place, str] = {}
+        short: dict[Place, tuple[Reason, ...]] = {}
         for place in up:
             n_answers = self._n_answers(place)
             if n_answers is None:
                 break
             if n_answers < self.n_requests:
-                short[place] = (
-                    f"it answered {n_answers:,} of the {self.n_requests:,} requests of its warm-up "
-                    f"(`method.warm_up_requests`) within {format_duration(self.limit_s)}, the "
-                    "longest that `method.warm_up` lets them take"
+                too_few = because(
+                    "experiment.warm_up_too_slow",
+                    n=n_answers,
+                    of=self.n_requests,
+                    limit_s=self.limit_s,
                 )
+                short[place] = (too_few,)
         self.took_s = self.now_s() - began_s
         return short
 

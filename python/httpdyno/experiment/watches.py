@@ -14,6 +14,7 @@ from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
+from httpdyno.reason import because
 from httpdyno.telemetry.processes import ExitWatch
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
@@ -101,7 +102,7 @@ def count_of(tally: Tally, n_answers: int) -> Count:
         n_answers: Right ones that came meanwhile.
     """
     if not n_answers:
-        return Count(uncounted="no answer came while they were looked for")
+        return Count(uncounted=because("experiment.no_answer_meanwhile"))
     if tally.trouble:
-        return Count(uncounted=tally.trouble)
+        return Count(uncounted=because("experiment.said", words=tally.trouble))
     return Count(n=tally.n, n_answers=n_answers)

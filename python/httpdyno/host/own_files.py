@@ -68,6 +68,15 @@ def opened_own(path: Path, flags: int) -> int:
     return handle
 
 
+def is_own_folder(folder: Path) -> bool:
+    """Whether it is a folder, no link, and of this user."""
+    try:
+        info = folder.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()
+
+
 class HeldError(Exception):
     """Somebody kept the lock for too long; the message says who."""
 

@@ -1,13 +1,14 @@
 """Knobs and configurations."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from httpdyno.errors import UsageError
 from httpdyno.model.base import Level, Record
 from httpdyno.model.workload import Workload, slow_users
+from httpdyno.model.written import DERIVED
 from httpdyno.units import size_bytes
 
 PoolRole = Literal["", "workers", "requests", "connections"]
@@ -71,24 +72,37 @@ class KnobInfo(Record, frozen=True):
         return ""
 
 
+AS_FOUND = "as found"
+"""The start of a site's knob that is what its files, or its server, say."""
+
+
 class Knob(Record, frozen=True):
-    """One tunable setting of a study: its levels, in the order they are tried."""
+    """`[[knobs]]`: one tunable setting of a study, in ladder order."""
 
     name: str
-    start: Level
-    levels: tuple[Level, ...]
-    """A ladder tries them in this order, from the start on; a sweep takes the start with them."""
+    """A setting that the server knows, or one of the application that templates or variables use.
+    Of a site `MEMBER:NAME[@SCOPE]`; what there is only one of may be left out."""
+    start: Level = AS_FOUND
+    """The value to start from. Of a site it may be left out, or be `as found`."""
+    levels: tuple[Level, ...] = ()
+    """What is tried, in this order. May be empty where a candidate sets the knob, or of the load.
+    """
     title: str = ""
+    """What it does, in a few words; of a setting that the server knows there is one already."""
     unit: str = ""
-    why: str = ""
-    cost: Literal["", "live", "reload", "restart"] = ""
-    """What it takes to apply it to a running server; empty where nobody said."""
+    """Of its numbers, for reports."""
     of: Literal["server", "load"] = "server"
-    """What it sets; a knob of the load is one of `model.load_knob`."""
-    pool: PoolRole = ""
+    """`load`: it sets the workload of its side, and the server never hears of it: `connections`,
+    `path` (of one request), `objects` (how many of those of one page), `requests_per_connection`,
+    `slow` (a line as in `[workload]`, or `none`), `slow_buffer`, `headers.NAME` (empty: none)."""
+    why: str = ""
+    """Why it is worth trying."""
+    cost: Annotated[Literal["", "live", "reload", "restart"], DERIVED] = ""
+    """What it takes to apply it to a running server; empty where nobody said."""
+    pool: Annotated[PoolRole, DERIVED] = ""
     """What it sets of a pool of processes; empty where nobody said."""
     book_ratio: tuple[float | None, ...] = ()
-    """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
+    """A published throughput ratio of each level, to be shown beside what is found."""
 
 
 class Configuration(Record, frozen=True):

@@ -11,15 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from httpdyno.model import (
-    Configuration,
-    Effective,
-    KnobInfo,
-    ServerSpec,
-    SideCommand,
-    TrialStatus,
-)
-from httpdyno.servers.limit_group import LimitGroups
+from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, TrialStatus
+from httpdyno.servers.limits.limit_group import LimitGroups
 
 _COPYS = "c"
 """Short: paths of sockets end after 107 bytes."""

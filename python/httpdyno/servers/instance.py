@@ -11,12 +11,10 @@ from msgspec import structs
 
 from httpdyno.model import Configuration, Effective, ServerSpec, SideCommand, level_text
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
-from httpdyno.servers.limit_group import LimitGroups, hit_words
-from httpdyno.servers.limit_values import effective_limits
-from httpdyno.servers.listening import listening
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.pattern import PatternError, fits
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.limits.limit_group import LimitGroups, effective_limits, hit_words
+from httpdyno.servers.network.address import HeldPort
+from httpdyno.servers.network.listening import listening
+from httpdyno.servers.network.probe import Patience, StatusPage, status_pages_of
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import (
     Readiness,
@@ -27,8 +25,8 @@ from httpdyno.servers.ready import (
     until_next_look,
 )
 from httpdyno.servers.render import MEMORY_PLACEHOLDER, RUN_PLACEHOLDER
-from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.status_page import StatusPage, status_pages_of
+from httpdyno.servers.run.folder import remove_place
+from httpdyno.servers.sandbox.evaluator import PatternError, fits
 
 _APPLICATION_S = 5.0
 

@@ -25,15 +25,19 @@ import resource
 import select
 import time
 from _collections_abc import Callable, Sequence  # `collections` takes longer to import
+from types import ModuleType
 
 from httpdyno.servers.becoming import (
     NOBODY,
+    below,
+    children,
     end_with_parent,
     execute,
     forked_into,
     go_into_user_namespace,
+    send,
+    suppress,
 )
-from httpdyno.servers.below import below, children, send, suppress
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STDERR = 2
@@ -62,7 +66,7 @@ class Entry:
         *,
         processes: str = "",
         users: str = "",
-        is_confined: bool = False,
+        confined_by: str = "",
     ) -> None:
         self.namespaces = namespaces
         """Their files in `/proc`, in the order in which they are entered."""
@@ -73,26 +77,26 @@ class Entry:
         self.mapped = mapped
         """The user and the group that it takes itself for, in a user namespace of its own."""
         self.told = told
-        """Kinds of calls (`calls/filter.py`) that httpdyno is told of, from here on."""
+        """Kinds of calls that httpdyno is told of, from here on, where it is confined."""
         self.processes = processes
         """The file of the namespace of processes that it is in; empty is the keeper's."""
         self.users = users
         """The file of the user namespace whose root it may be; empty is the keeper's."""
-        self.is_confined = is_confined
-        """Whether it gives up what leads out of a copy (`confinement.py`)."""
+        self.confined_by = confined_by
+        """The module by which it gives up what leads out of a copy (`sandbox.confinement`)."""
 
     def packed(self) -> str:
         """Return it as a text."""
         limits = (":".join(str(n) for n in limit) for limit in self.limits)
         owner, mapped = (map(str, numbers) for numbers in (self.owner, self.mapped))
         lists = (self.namespaces, owner, limits, mapped, self.told)
-        texts = (self.processes, self.users, "confined" if self.is_confined else "")
+        texts = (self.processes, self.users, self.confined_by)
         return ";".join([*(" ".join(part) for part in lists), *texts])
 
     @classmethod
     def read(cls, text: str) -> "Entry":
         """Return what `packed` gave."""
-        *lists, processes, users, confined = text.split(";")
+        *lists, processes, users, confined_by = text.split(";")
         namespaces, owner, limits, mapped, told = (part.split() for part in lists)
         each = (limit.split(":") for limit in limits)
         return cls(
@@ -103,7 +107,7 @@ class Entry:
             told=told,
             processes=processes,
             users=users,
-            is_confined=bool(confined),
+            confined_by=confined_by,
         )
 
     def enter(self, control: int) -> None:
@@ -115,17 +119,16 @@ class Entry:
         Raises:
             OSError: It is not there any more, or this process may not.
         """
-        if self.told:
-            # Where nobody listens a start is shorter. Inside it may not be seen.
-            from httpdyno.servers.calls.filter import put_on_and_tell  # noqa: PLC0415
-        if self.is_confined:
-            from httpdyno.servers import confinement  # noqa: PLC0415
-        self._go_in()
-        if self.is_confined:
+        # Inside it may not be seen.
+        confinement = (
+            __import__(self.confined_by, fromlist=["tell_calls"]) if self.confined_by else None
+        )
+        self._go_in(confinement)
+        is_told = False
+        if confinement:
             confinement.gain_nothing()
-        # While it still may without giving up what programs of another user's rights need.
-        is_told = bool(self.told) and put_on_and_tell(self.told, control)
-        if self.is_confined:
+            # While it still may without giving up what programs of another user's rights need.
+            is_told = bool(self.told) and confinement.tell_calls(self.told, control)
             confinement.cut_rights()
         # Who came into another user namespace is nobody there yet.
         if owner := self.owner or ((0, 0) if self.users else ()):
@@ -133,12 +136,12 @@ class Entry:
             os.setgroups(others)
             os.setgid(group)
             os.setuid(user)
-        if self.is_confined:
+        if confinement:
             # At last, since it refuses what is done above as well.
             # Outside of a cell others come to what it writes.
             confinement.refuse_calls(but_told=is_told, gives_none=not self.namespaces)
 
-    def _go_in(self) -> None:
+    def _go_in(self, confinement: ModuleType | None) -> None:
         # All are opened first: the way to them may not be seen from inside.
         files = (*self.namespaces, *([self.users] if self.users else ()))
         handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in files]
@@ -147,11 +150,9 @@ class Entry:
         user = self.owner[0] if self.owner else 0
         if self.users:
             self._give_logs(user or NOBODY)
-        if self.users and not user:
-            from httpdyno.servers.confinement import raise_limits  # noqa: PLC0415
-
+        if confinement and self.users and not user:
             # While this process is root of the machine: what its own root may not raise any more.
-            raise_limits()
+            confinement.raise_limits()
         for handle in handles:
             _enter(handle)
         if self.mapped:

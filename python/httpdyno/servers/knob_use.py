@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from httpdyno.model import Level, ServerSpec
-from httpdyno.servers.control_group import CONTROLLERS
+from httpdyno.servers.limits.control_group import CONTROLLERS
 from httpdyno.servers.render import Variables, render_argument
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from httpdyno.servers.address import unix_address
+from httpdyno.servers.network.address import unix_address
 
 _ADDRESS = re.compile(
     r"(?P<scheme>(?:tcp|tcp4|tcp6|ssl|http|https)://)?"

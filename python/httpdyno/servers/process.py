@@ -23,16 +23,17 @@ from httpdyno.host.procfs import ProcessStat
 from httpdyno.model import LimitValues
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.control_group import (
+from httpdyno.servers.keeper import Entry, Job
+from httpdyno.servers.limits.control_group import (
     end_group,
     group_members,
     holds,
     make_group,
     remove_group,
 )
-from httpdyno.servers.keeper import Entry, Job
-from httpdyno.servers.limit_group import LimitGroups, make_limit_groups
-from httpdyno.servers.live_process import (
+from httpdyno.servers.limits.limit_group import LimitGroups, make_limit_groups
+from httpdyno.servers.log_file import log_text, opened_log
+from httpdyno.servers.run.live_process import (
     MARK,
     Mark,
     child_pids,
@@ -42,8 +43,7 @@ from httpdyno.servers.live_process import (
     process_info,
     session_members,
 )
-from httpdyno.servers.log_file import log_text, opened_log
-from httpdyno.servers.run_record import mark_of, record_session
+from httpdyno.servers.run.record import mark_of, record_session
 
 KEEPER = (
     "import os, sys; sys.path.insert(0, sys.argv[1]); "

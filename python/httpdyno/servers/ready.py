@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from httpdyno.servers.address import connected
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import Answer, ask
+from httpdyno.servers.network.address import connected
+from httpdyno.servers.network.probe import Answer, Patience, ask
 
 _POLL_S = 0.005
 _FAILING_S = 2.0

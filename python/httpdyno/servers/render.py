@@ -45,8 +45,9 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.servers.adapter import Rendered
-from httpdyno.servers.control_group import CONTROLLERS
-from httpdyno.servers.limit_values import effective_limits, limit_values
+from httpdyno.servers.limits.control_group import CONTROLLERS
+from httpdyno.servers.limits.limit_group import effective_limits, limit_values
+from httpdyno.servers.network.address import LOOPBACK
 
 RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
@@ -56,7 +57,6 @@ LIMITS = "limits of its processes"
 """What they are called among the files of a rendered configuration."""
 
 _LARGEST_BYTES = 16 << 20
-LOOPBACK = "127.0.0.1"
 
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 _PLACEHOLDER = re.compile(

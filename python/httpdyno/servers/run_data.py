@@ -15,13 +15,8 @@ from httpdyno.host.interruption import cleaning
 from httpdyno.model import ServerSpec, SideCommand
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.render import Variables, is_shared, rendered_commands
-from httpdyno.servers.run_folder import RunRoot
-from httpdyno.servers.staging import (
-    clean_environment,
-    command_trouble,
-    failure,
-    passed_environment,
-)
+from httpdyno.servers.run.folder import RunRoot
+from httpdyno.servers.staging import clean_environment, command_trouble, failure, passed_environment
 
 
 class Side(Protocol):

@@ -13,10 +13,10 @@ from pathlib import Path
 from httpdyno.servers.adapter import NotRunning, Place, Running
 from httpdyno.servers.instance import Asked, Insight, Instance, Listening
 from httpdyno.servers.knob_use import knobs_of_limits
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, rendered_limits
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.staging import act, environment, finish, hand_over, stage, writable_folders
 
 

@@ -12,7 +12,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.model import ServerSpec, SideCommand, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.patience import Patience
+from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import (
     Variables,
@@ -23,7 +23,7 @@ from httpdyno.servers.render import (
     rendered_environment,
     rendered_templates,
 )
-from httpdyno.servers.user_namespace import acting_user
+from httpdyno.servers.sandbox.user_namespace import acting_user
 
 _PREPARE_S = 20.0
 """As long as a server may take to come up."""

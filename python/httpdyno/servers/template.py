@@ -12,7 +12,7 @@ import msgspec
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Peer
-from httpdyno.servers.evaluator.process import Evaluator, OverBoundError
+from httpdyno.servers.sandbox.evaluator import Evaluator, OverBoundError
 
 Names = Mapping[str, str | Mapping[str, Level] | Mapping[str, Peer]]
 """What a template may use: texts, and names of one kind each."""

@@ -3,22 +3,25 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-import msgspec
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.load.check import check_workload
 from httpdyno.model import Configuration, Replay, Study, Workload
 from httpdyno.model.base import Level
-from httpdyno.model.knob import HEADER, LOAD_KNOBS, Knob, KnobInfo, level_text, load_knob_info
+from httpdyno.model.knob import (
+    AS_FOUND,
+    HEADER,
+    LOAD_KNOBS,
+    Knob,
+    KnobInfo,
+    level_text,
+    load_knob_info,
+)
 from httpdyno.model.study import Candidate
 from httpdyno.study.complaint import Wrong, nearest
 from httpdyno.study.objective import workload_for
 from httpdyno.study.server import whole_name
-from httpdyno.study.table import KnobTable
-
-AS_FOUND = "as found"
-"""The start of a site's knob that is what its files, or its server, say."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,9 +42,7 @@ class Settings:
         return bool(self.members)
 
 
-def study_knobs(
-    tables: tuple[KnobTable, ...], settings: Settings, wrong: Wrong
-) -> tuple[Knob, ...]:
+def study_knobs(tables: tuple[Knob, ...], settings: Settings, wrong: Wrong) -> tuple[Knob, ...]:
     """Return the knobs, each with its whole name and its start.
 
     Raises:
@@ -65,25 +66,20 @@ def study_knobs(
         if table.levels or not (settings.has_candidates or table.of == "load"):
             _check_levels(key, table, start, info, wrong)
         knobs.append(
-            Knob(
+            structs.replace(
+                table,
                 name=name,
                 start=start,
-                levels=table.levels,
                 title=table.title or (info.summary if info else ""),
                 unit=table.unit or (info.unit if info else ""),
-                why=table.why,
                 cost=info.cost if info else "",
-                of=table.of,
                 pool=info.pool if info else "",
-                book_ratio=table.book_ratio,
             )
         )
     return tuple(knobs)
 
 
-def _info(
-    key: str, table: KnobTable, name: str, settings: Settings, wrong: Wrong
-) -> KnobInfo | None:
+def _info(key: str, table: Knob, name: str, settings: Settings, wrong: Wrong) -> KnobInfo | None:
     if table.of == "server":
         return settings.infos.get(name)
     if (info := load_knob_info(name)) is None:
@@ -91,7 +87,7 @@ def _info(
     return info
 
 
-def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
+def _name(key: str, table: Knob, settings: Settings, wrong: Wrong) -> str:
     if not settings.is_site or table.of == "load":
         return table.name
     name = whole_name(table.name, settings.members, settings.infos)
@@ -102,17 +98,12 @@ def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
     return name
 
 
-def _start(
-    key: str, table: KnobTable, info: KnobInfo | None, settings: Settings, wrong: Wrong
-) -> Level:
+def _start(key: str, table: Knob, info: KnobInfo | None, settings: Settings, wrong: Wrong) -> Level:
     if not settings.is_site or table.of == "load":
-        is_text = any(isinstance(level, str) for level in table.levels)
-        if isinstance(table.start, msgspec.UnsetType):
-            raise wrong(f"{key}.start", "", "the value that the server starts with")
-        if table.start == AS_FOUND and not is_text:
+        if table.start == AS_FOUND:
             raise wrong(f"{key}.start", AS_FOUND, "the value that the server starts with")
         return table.start
-    if not isinstance(table.start, msgspec.UnsetType) and table.start != AS_FOUND:
+    if table.start != AS_FOUND:
         return table.start
     if info is None or info.default is None:
         raise wrong(
@@ -121,9 +112,7 @@ def _start(
     return info.default
 
 
-def _check_levels(
-    key: str, table: KnobTable, start: Level, info: KnobInfo | None, wrong: Wrong
-) -> None:
+def _check_levels(key: str, table: Knob, start: Level, info: KnobInfo | None, wrong: Wrong) -> None:
     levels = list(table.levels)
     if not set(levels) - {start} or len(set(levels)) != len(levels):
         raise wrong(

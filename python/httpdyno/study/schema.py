@@ -1,7 +1,8 @@
 """What a study file may say: its keys with their types, defaults and meanings, from the tables.
 
-The text beneath a field of a table in `study/table.py` is its description: in the JSON Schema for
-editors, and in the reference for people (`docs/study.md`). Metrics bring theirs (`metrics.table`).
+The text beneath a field of a table, a record of `model` or `study/table.py`, is its description: in
+the JSON Schema for editors, and in the reference for people (`report/shared/reference.py`). Metrics
+bring theirs (`metrics.table`).
 """
 
 import ast

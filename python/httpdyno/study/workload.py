@@ -29,7 +29,7 @@ from httpdyno.model.workload import (
     Workload,
     length_s,
 )
-from httpdyno.servers.pattern import PatternError, fits
+from httpdyno.servers.sandbox.evaluator import PatternError, fits
 from httpdyno.study.complaint import Wrong
 from httpdyno.study.objective import workload_for
 from httpdyno.units import duration_text

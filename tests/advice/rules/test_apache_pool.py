@@ -2,10 +2,8 @@
 
 import pytest
 from msgspec import structs
-from tests.advice.rules.told import apache, evidence, named, said
+from tests.advice.rules.told import apache, evidence, findings, named, said
 
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.model import Reading
 from httpdyno.servers.apache_site.setting import WRITTEN
 
@@ -126,7 +124,7 @@ def test_what_apache_itself_says_that_it_cuts_is_told_as_it_was_written():
 
 def test_the_limit_that_is_advised_is_that_of_the_whole_processes_asked_for():
     facts = apache("MaxRequestWorkers 510", mpm="event")
-    [one] = [each for each in findings_of(facts, all_rules()) if each.name == "clipped-workers"]
+    [one] = [each for each in findings(facts) if each.name == "clipped-workers"]
     assert one.do == "set `ServerLimit` to 20 and restart, or ask for 400"
 
 

@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
+from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
 
 from httpdyno.advice.curve import Growth, LifeRow
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import PoolFacts
 
 MIB = 1 << 20
@@ -36,7 +34,7 @@ def row(n, workers, *configured, each_mib=60):
 
 
 def proposed(facts):
-    found = (each for each in findings_of(facts, all_rules()) if each.name == RULE)
+    found = (each for each in findings(facts) if each.name == RULE)
     return [(each.knob, each.value) for finding in found for each in finding.proposes]
 
 

@@ -1,10 +1,8 @@
 """Connections that heavy processes of prefork keep: by their size, and by what a page says."""
 
 import pytest
-from tests.advice.rules.told import apache, evidence, named
+from tests.advice.rules.told import apache, evidence, findings, named
 
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import KeptWorkers, PoolFacts
 
 MIB = 1 << 20
@@ -22,7 +20,7 @@ def pool(each_mib=60, names=("apache2",)):
 
 
 def found(facts):
-    return [each for each in findings_of(facts, all_rules()) if each.name == RULE]
+    return [each for each in findings(facts) if each.name == RULE]
 
 
 def proposed(facts):

@@ -1,11 +1,9 @@
 """A worker that leaks and lives too long is told where load has proven the leak, and only there."""
 
 import pytest
-from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
+from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
 
 from httpdyno.advice.curve import Growth
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import PoolFacts
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -52,7 +50,7 @@ def test_workers_that_never_end_are_told_with_the_requests_that_fill_their_room(
         "MaxConnectionsPerChild 0, /etc/apache2/apache2.conf:2; "
         "MaxRequestWorkers 10, /etc/apache2/apache2.conf:1"
     )
-    [found] = [each for each in findings_of(facts, all_rules()) if each.name == RULE]
+    [found] = [each for each in findings(facts) if each.name == RULE]
     assert found.do == "set `MaxConnectionsPerChild` to 90,000 at most, until the leak is found"
     assert [(each.knob, each.value) for each in found.proposes] == [
         ("MaxConnectionsPerChild", 90_000)

@@ -1,15 +1,14 @@
 """What rules would have tried: each proposal is a knob of that very server, and a level of it."""
 
 import pytest
-from tests.advice.rules.told import apache, gunicorn, nginx, php_fpm, uvicorn
+from tests.advice.rules.told import apache, findings, gunicorn, nginx, php_fpm, uvicorn
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
-from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import KnobInfo, Level
 from httpdyno.registry import site_adapters
+from httpdyno.report.shared.reference import rule_reference
 from httpdyno.servers.apache_site.knob import KNOBS as APACHE
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
 from httpdyno.servers.nginx.catalogue import TUNABLES
@@ -220,13 +219,13 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
 
 
 def proposed(name, facts):
-    found = (each for each in findings_of(facts, all_rules()) if each.name == name)
+    found = (each for each in findings(facts) if each.name == name)
     return [(each.knob, each.value) for finding in found for each in finding.proposes]
 
 
 @pytest.mark.parametrize(("name", "facts", "expected"), CASES)
 def test_what_is_worth_a_try_has_its_value(name, facts, expected):
-    assert name in {each.name for each in findings_of(facts, all_rules())}
+    assert name in {each.name for each in findings(facts)}
     assert proposed(name, facts) == expected
 
 

@@ -1,10 +1,8 @@
 """How short a worker's life may be is what a birth costs, where that was measured."""
 
 import pytest
-from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
+from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
 
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.model import Respawn
 
 DEAR = Respawn(serve_s=0.001, spawn_s=0.25)
@@ -30,7 +28,7 @@ def servers(n, respawn):
 
 
 def found(name, facts):
-    [one] = [each for each in findings_of(facts, all_rules()) if each.name == name]
+    [one] = [each for each in findings(facts) if each.name == name]
     return one
 
 

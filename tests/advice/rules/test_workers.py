@@ -1,10 +1,17 @@
 """What is said of php-fpm, gunicorn, uvicorn and node, and of pools beside their memory."""
 
 import pytest
-from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm, said, uvicorn
+from tests.advice.rules.told import (
+    apache,
+    evidence,
+    findings,
+    gunicorn,
+    named,
+    php_fpm,
+    said,
+    uvicorn,
+)
 
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import Facts, Front, PoolFacts, Queue
 from httpdyno.advice.rules.programs import folders_of
 from httpdyno.model import Reading, Survey
@@ -329,7 +336,7 @@ def test_what_is_well_and_what_is_not_known_is_not_told_of_python(name, facts):
 
 def test_a_jitter_is_named_with_its_number():
     facts = gunicorn("workers = 4\nmax_requests = 1000\n")
-    [found] = [each for each in findings_of(facts, all_rules()) if each.name == "no-jitter"]
+    [found] = [each for each in findings(facts) if each.name == "no-jitter"]
     assert found.do == "set `max_requests_jitter` to a tenth: 100"
     assert found.evidence == (
         "max_requests 1000, /srv/shop/gunicorn.conf.py:2; workers 4, /srv/shop/gunicorn.conf.py:1"
@@ -338,9 +345,7 @@ def test_a_jitter_is_named_with_its_number():
 
 def test_a_longer_time_is_named_beside_who_closes_later():
     facts = gunicorn("threads = 4\nkeepalive = 3", fronts=(FRONT,))
-    [found] = [
-        each for each in findings_of(facts, all_rules()) if each.name == "gunicorn-closes-first"
-    ]
+    [found] = [each for each in findings(facts) if each.name == "gunicorn-closes-first"]
     assert found.do == (
         "set `keepalive` to 65, or `keepalive_timeout` of nginx's upstream below 3 s"
     )

@@ -1,11 +1,9 @@
 """How many workers there are and how long they live is proposed as one pair."""
 
 import pytest
-from tests.advice.rules.told import apache, gunicorn, php_fpm
+from tests.advice.rules.told import apache, findings, gunicorn, php_fpm
 
 from httpdyno.advice.curve import Growth, LifeRow
-from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
 from httpdyno.advice.rules.facts import PoolFacts
 
 MIB = 1 << 20
@@ -42,7 +40,7 @@ def aged(configured, name="apache2", n_workers=10):
 
 
 def found(facts):
-    return [each for each in findings_of(facts, all_rules()) if each.name == RULE]
+    return [each for each in findings(facts) if each.name == RULE]
 
 
 def proposed(facts):

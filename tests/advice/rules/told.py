@@ -1,23 +1,24 @@
 """Servers as text, told as `inspect` would know them, and what rules say of them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
+from tests.words import joined, words
 
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.declaration import findings_of
+from httpdyno.advice.rules.declaration import Proposed, Severity, findings_of
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Member, Survey
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, facts_of
 from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.gunicorn.site import GunicornSite
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.php_fpm.survey import survey_of_files
 from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.uvicorn.site import UvicornSite
 
 APACHE = "/etc/apache2/apache2.conf"
@@ -100,9 +101,36 @@ def _facts(member: Member, survey: Survey, **known: Any) -> Facts:
     return structs.replace(facts, **known)
 
 
+class Told(NamedTuple):
+    """A finding in words."""
+
+    name: str
+    severity: Severity
+    what: str
+    evidence: str
+    do: str
+    proposes: tuple[Proposed, ...]
+
+
+def findings(facts: Facts) -> list[Told]:
+    """Return what the rules find, as `inspect` shows it."""
+    rules = {each.name: each for each in all_rules()}
+    return [
+        Told(
+            name=each.name,
+            severity=each.severity,
+            what=words(each.what),
+            evidence=joined(each.evidence),
+            do=words(each.do) or rules[each.name].fix,
+            proposes=each.proposes,
+        )
+        for each in findings_of(facts, rules.values())
+    ]
+
+
 def said(facts: Facts) -> list[tuple[str, str, str]]:
     """Return name, severity and words of all findings."""
-    return [(each.name, each.severity, each.what) for each in findings_of(facts, all_rules())]
+    return [(each.name, each.severity, each.what) for each in findings(facts)]
 
 
 def named(facts: Facts, name: str) -> list[str]:
@@ -112,4 +140,4 @@ def named(facts: Facts, name: str) -> list[str]:
 
 def evidence(facts: Facts, name: str) -> str:
     """Return where a rule saw it."""
-    return next(each.evidence for each in findings_of(facts, all_rules()) if each.name == name)
+    return next(each.evidence for each in findings(facts) if each.name == name)

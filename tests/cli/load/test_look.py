@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.load.origin import origin
 from tests.report.sample_load import load_outcome
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.cli.app import run
 from httpdyno.cli.load import look as module
 from httpdyno.cli.load.look import with_look
@@ -22,8 +22,8 @@ from httpdyno.load.plan import LoadPlan
 from httpdyno.load.target import Target
 from httpdyno.model import Behind, Constant, Look, Member, RequestSpec, Think, Users, Workload
 from httpdyno.model.workload import RateStage, Sessions
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.process import ProcessFacts
 
 BOTH = (LOOK_S, LONG_LOOK_S)
 POST = (RequestSpec(), RequestSpec(method="POST"))

@@ -37,7 +37,7 @@ def test_a_server_that_answers_is_0(site, capsys):
     assert told.rpartition(" ")[2].isdecimal()
 
 
-HEAVY = ("numpy", "pydantic", "scipy", "altair", "jinja2", "sqlalchemy")
+HEAVY = ("numpy", "pydantic", "scipy", "jinja2", "sqlalchemy")
 
 
 @pytest.mark.parametrize("words", [["-n", "1"], ["-n", "19", "-c", "3", "--json", "-"]])

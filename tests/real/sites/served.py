@@ -13,7 +13,7 @@ from httpdyno.errors import HttpdynoError
 from httpdyno.model import Configuration, Effective, Isolation, Level, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.address import connected
+from httpdyno.servers.network.address import connected
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.listener import reached_at

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from httpdyno.model import Configuration, Edit, Isolation, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.text import edited, edited_files

@@ -9,13 +9,13 @@ import pytest
 from tests.real.sites.planted import HOST, INERT, MISTAKES, PAGES, PORT, planted_site
 
 from httpdyno.model import Configuration, Effective, Level, Survey
-from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.cell.seat import CellSeat, open_cell
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.network import within
+from httpdyno.servers.network.address import within
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.sandbox.available import possible
+from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.text import edited_files
 

@@ -19,12 +19,12 @@ from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import detail_rows
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import Inspected
+from httpdyno.servers.discover.process import ProcessFacts
+from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.nginx.catalogue import TUNABLES
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import Inspected
-from httpdyno.servers.source.listening import ListeningSocket
-from httpdyno.servers.source.process import ProcessFacts
-from httpdyno.servers.unit_file import UnitFacts
+from httpdyno.servers.systemd import UnitFacts
 from httpdyno.telemetry.kernel import HostMemory, ListenQueue, Pressure, Sockets
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import memory_bound, pool
@@ -124,9 +124,9 @@ def nginx() -> Server:
         root=process(812, 1, 3 * 86_400),
         below=(process(813, 812, 7200, "www-data"), process(814, 812, 7200, "www-data")),
         listens=(
-            ListeningSocket(inode=1, host="0.0.0.0", port=80, user="root"),
-            ListeningSocket(inode=2, host="0.0.0.0", port=443, user="root"),
-            ListeningSocket(inode=3, host="::", port=80, user="root"),
+            ListeningSocket(inode=1, host="0.0.0.0", port=80, user_id=0),
+            ListeningSocket(inode=2, host="0.0.0.0", port=443, user_id=0),
+            ListeningSocket(inode=3, host="::", port=80, user_id=0),
         ),
         unit=UnitFacts(
             name="nginx.service",

@@ -14,9 +14,9 @@ from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.proof import proofs
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import Inspected
 
 ADAPTERS = {each.kind: each for each in site_adapters()}
 PREFORK = "LoadModule mpm_prefork_module m/mod_mpm_prefork.so\nListen 8080\n"

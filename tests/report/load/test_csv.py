@@ -8,8 +8,8 @@ from tests.report.sample_figures import latency_data
 from tests.report.sample_load import load_measurement, load_outcome
 
 from httpdyno.model import Batches, HistogramData
-from httpdyno.report.load.course import halved, readable
-from httpdyno.report.load.csv import COLUMNS, load_csv
+from httpdyno.report.load.histogram import COLUMNS, load_csv
+from httpdyno.report.load.tables import halved, readable
 from httpdyno.stats.histogram import count
 
 

@@ -16,9 +16,14 @@ from msgspec import structs
 from tests.report.sample_load import load_measurement, load_outcome
 
 from httpdyno.model import HistogramData
-from httpdyno.report.load.hdr import encoded, index_of, n_buckets, sub_buckets
-from httpdyno.report.load.hgrm import load_hgrm
-from httpdyno.report.load.hlog import load_hlog
+from httpdyno.report.load.histogram import (
+    encoded,
+    index_of,
+    load_hgrm,
+    load_hlog,
+    n_buckets,
+    sub_buckets,
+)
 from httpdyno.stats.histogram import count
 
 HOUR_NS = 3_600_000_000_000

@@ -17,8 +17,8 @@ from tests.report.sample_load import (
 
 from httpdyno.model import LoadOutcome, ReplayedLog, RequestSpec
 from httpdyno.report.load.chart import phases_svg
-from httpdyno.report.load.html import load_html
 from httpdyno.report.load.json import load_json
+from httpdyno.report.load.page import load_html
 
 OUTCOMES = {
     "good": load_outcome,

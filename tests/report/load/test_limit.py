@@ -21,10 +21,10 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.html import load_html
 from httpdyno.report.load.json import load_json
-from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
+from httpdyno.report.load.page import load_html
 from httpdyno.report.load.text import load_text
+from httpdyno.report.load.verdict import evidence_rows, limit_text, server_rows
 
 KINDS = (
     *("server", "server_or_connections", "rate", "client_cpu", "client_schedule", "connections"),

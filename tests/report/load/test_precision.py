@@ -8,9 +8,9 @@ from tests.report.sample_load import load_measurement, load_outcome, shop, with_
 
 from httpdyno.model import Batches, Evidence, HistogramData, LoadOutcome
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.html import load_html
 from httpdyno.report.load.json import load_json
-from httpdyno.report.load.precision import (
+from httpdyno.report.load.page import load_html
+from httpdyno.report.load.tables import (
     half_width_text,
     interval_grid,
     no_interval_text,

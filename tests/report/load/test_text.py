@@ -16,8 +16,8 @@ from tests.report.sample_load import (
 )
 
 from httpdyno.model import Evidence, LoadOutcome, RequestSpec
-from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.load.text import load_text
+from httpdyno.report.load.verdict import verdict_line
 
 OUTCOMES = {
     "good": load_outcome,

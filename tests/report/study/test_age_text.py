@@ -7,7 +7,7 @@ from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
 
 from httpdyno.model import ArmSummary, Phase, WorkersSeen
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 MIB = 2**20

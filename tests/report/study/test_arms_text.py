@@ -7,9 +7,9 @@ from tests.report.sample_figures import with_figures
 from tests.report.study.test_also_text import asked, shown
 
 from httpdyno.model import Connecting, HistogramData, Outcome, SystemCalls
-from httpdyno.report.study.arms_text import arms_table
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.arms import arms_table
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 

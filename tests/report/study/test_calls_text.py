@@ -12,9 +12,9 @@ from tests.report.plain import plain_text
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import CallFigures
-from httpdyno.report.study.calls_text import call_time, count_text
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.arms import call_time, count_text
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 COSTS = {"function": 40.0, "method": 60.0, "join": 20.0, "slow": 5_000.0, "nothing": 0.05}

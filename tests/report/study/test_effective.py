@@ -2,7 +2,7 @@ from msgspec import structs
 from tests.report import sample
 
 from httpdyno.model import ArmSummary, Configuration, Effective, SweepPoint
-from httpdyno.report.study.effective import effective_table, limit_counts_text
+from httpdyno.report.study.method import effective_table, limit_counts_text
 
 
 def test_what_differs_comes_first_then_what_was_asked_then_the_server_s_own() -> None:

@@ -11,10 +11,11 @@ from tests.report import sample, sample_trouble
 from tests.report.page import assert_loads_nothing, embedded, parsed, shown
 from tests.report.sample_sweep import memory_sweep
 
-from httpdyno.model import Caveat, Outcome
+from httpdyno.model import Outcome, ResultWarning
+from httpdyno.reason import because
 from httpdyno.report.shared.template import glued, script_json
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 
 OUTCOMES = sample_trouble.all_outcomes()
 EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
@@ -44,7 +45,7 @@ def evil() -> Outcome:
         plan=structs.replace(whole.plan, study=study),
         host=structs.replace(whole.host, server=EVIL),
         steps=(step, *whole.steps[1:]),
-        caveats=(Caveat(kind=EVIL, message=EVIL),),
+        warnings=(ResultWarning(reason=because("experiment.unlike_the_site", words=EVIL)),),
         overlay_diff=f"+{EVIL}",
     )
 
@@ -145,8 +146,8 @@ def test_importing_the_page_maker_draws_nothing_in() -> None:
     import sys  # noqa: PLC0415
 
     code = (
-        "import sys, httpdyno.report.study.html, httpdyno.report.study.text, httpdyno.report.load\n"
-        "print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
+        "import sys, httpdyno.report.study.page, httpdyno.report.study.text, httpdyno.report.load\n"
+        "print(sorted({'jinja2'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30

@@ -8,9 +8,9 @@ from tests.report.plain import plain_text
 
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.model import Configuration
-from httpdyno.report.study.html import outcome_html
-from httpdyno.report.study.http_answers import answers_lines, answers_text
+from httpdyno.report.study.arms import answers_lines, answers_text
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 

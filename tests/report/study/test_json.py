@@ -13,7 +13,7 @@ from httpdyno.reason import because
 from httpdyno.report.shared import message
 from httpdyno.report.shared.published import published
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.provenance import provenance
+from httpdyno.report.study.method import provenance
 
 OUTCOMES = sample_trouble.all_outcomes()
 
@@ -155,7 +155,7 @@ def test_a_level_that_did_not_run_has_no_ratio_but_its_reason() -> None:
     point = outcome_json(OUTCOMES["sweep"])["sweep"]["points"][-1]
     assert (point["ratio_to_best"], point["latency_p99_s"]) == (None, 0.0)
     assert point["arm"]["status"] == "refused"
-    assert "ServerLimit" in point["arm"]["detail"]
+    assert "ServerLimit" in point["arm"]["detail"][0]["text"]
 
 
 def test_what_is_no_number_is_null() -> None:

@@ -13,10 +13,9 @@ from tests.report.sample_figures import with_figures
 from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
 from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval
 from httpdyno.report.shared.bottleneck import answer_time_text, difference_text
-from httpdyno.report.study.brief_limit import brief_limits
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.limit import limit_rows, own_account_text
+from httpdyno.report.study.limit import brief_limits, limit_rows, own_account_text
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 SLOW = Look(

@@ -6,9 +6,9 @@ from tests.report.plain import plain_text
 from tests.report.sample import a_against_a, ladder
 
 from httpdyno.model import LogKind, LogLines
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.own_log import log_rows, shown_rows
+from httpdyno.report.study.limit import log_rows, shown_rows
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 
 FULL = LogKind(

@@ -4,7 +4,7 @@ from msgspec import structs
 from tests.report import sample
 
 from httpdyno.model import Level, PoolCurve, PoolLine, Respawn, Sweep
-from httpdyno.report.study.pool_text import pool_text
+from httpdyno.report.study.sweep import pool_text
 
 
 def sweep_of(pool: PoolCurve | None, *, knee: Level = 8) -> Sweep:

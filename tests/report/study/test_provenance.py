@@ -1,6 +1,6 @@
 from tests.report import sample, sample_trouble
 
-from httpdyno.report.study.provenance import provenance
+from httpdyno.report.study.method import provenance
 
 
 def test_what_a_run_took_is_held_against_what_ended_it() -> None:

@@ -6,9 +6,9 @@ from tests.report.page import shown
 from tests.report.plain import plain_text
 
 from httpdyno.model import Phase
-from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.settling_text import settling_lines
+from httpdyno.report.study.page import outcome_html
+from httpdyno.report.study.phases import settling_lines
 from httpdyno.report.study.text import outcome_text
 
 

@@ -3,7 +3,7 @@ import math
 import pytest
 from tests.report import sample_figures
 
-from httpdyno.report.study.standing_text import outlook_text, standing_text
+from httpdyno.report.study.running import outlook_text, standing_text
 
 RATE, CPU = "throughput_per_s", "cpu_s_per_request"
 

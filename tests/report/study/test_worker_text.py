@@ -9,11 +9,11 @@ from tests.report.sample_figures import with_figures
 from tests.report.study.test_limit import SLOW, seen
 
 from httpdyno.model import OfWorkers, OwnAccount, WorkersSeen
-from httpdyno.report.study.evidence import evidence
-from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.arms import worker_change, worker_text
+from httpdyno.report.study.figure import evidence
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
-from httpdyno.report.study.worker_text import worker_change, worker_text
 
 MIB = 2.0**20
 
@@ -115,7 +115,7 @@ def test_terminal_page_and_json_have_it():
         plain_text(outcome_text(outcome, is_verbose=True)).split()
     )
     assert f"a worker: {words}" in shown(outcome_html(outcome))
-    facts = dict(evidence(outcome, lambda _svg: "")[0]["facts"])
+    facts = dict(evidence(outcome)[0]["facts"])
     assert facts["a worker"] == words
     arm = outcome_json(outcome)["steps"][0]["comparison"]["a"]
     assert arm["workers"][0]["n_descriptors"] == {"median": 9.0, "largest": 9.0}

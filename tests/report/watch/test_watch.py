@@ -12,7 +12,7 @@ from httpdyno.model import Behind
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.kernel import HostMemory, ListenQueue, Pressure, Sockets
 from httpdyno.telemetry.log import log_lines
 from httpdyno.telemetry.pool import pool

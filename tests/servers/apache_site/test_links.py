@@ -2,6 +2,7 @@
 
 import pytest
 from tests.servers.apache_site.sample import EVENT, difference, files, surveyed
+from tests.words import words
 
 from httpdyno.advice.proposal import KnobProposal, chosen
 from httpdyno.servers.apache_site import ApacheSite
@@ -69,6 +70,6 @@ def test_where_nothing_has_to_change_or_it_is_not_clear_there_is_no_knob(text):
 
 def test_it_is_tried_only_where_somebody_agrees():
     knobs = ApacheSite().knobs(surveyed(files(ROOT + folder("/srv", "None"))))
-    each = KnobProposal(name="link_checks", start="found", levels=("followed",), why="")
-    assert [p.blocked for p in chosen([each], knobs).listed] == ["needs `--allow links`"]
+    each = KnobProposal(name="link_checks", start="found", levels=("followed",))
+    assert [words(p.blocked) for p in chosen([each], knobs).listed] == ["needs `--allow links`"]
     assert chosen([each], knobs, allowed=["links"]).tried == (each,)

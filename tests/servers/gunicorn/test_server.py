@@ -7,7 +7,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.server import Gunicorn
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 
 SPEC = ServerSpec(
     adapter="gunicorn",

@@ -16,7 +16,7 @@ from httpdyno.servers.instance import Insight
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.worker import workers
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.adapter import Said, SiteLaunch
 from httpdyno.servers.site.text import edited_files
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from httpdyno.servers.network.probe import HttpStatusPage
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.status import status_pages
-from httpdyno.servers.status_page import HttpStatusPage
 
 BUILD = build_of("nginx version: nginx/1.22.1", ("--with-http_stub_status_module",))
 

@@ -27,7 +27,7 @@ from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.nginx.upstream_knob import IDLE
-from httpdyno.servers.seat import Said
+from httpdyno.servers.sandbox.sandbox import Said
 
 NEWEST = build_of("", ("--with-threads", "--with-http_gzip_static_module"))
 DEBIAN_12 = build_of(

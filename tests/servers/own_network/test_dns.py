@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from httpdyno.servers.own_network.dns import (
+from httpdyno.servers.own_network.resolver import (
     AAAA,
     PTR,
     A,

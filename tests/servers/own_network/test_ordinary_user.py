@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from tests.servers.cell.test_ordinary_user import interpreter, run_as_nobody
+from tests.servers.sandbox.test_ordinary_user import interpreter, run_as_nobody
 
-from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.servers.sandbox.available import cell_complaint
 
 SCRIPT = """
-from httpdyno.servers.user_namespace import run_anew_in_user_namespace
+from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
 run_anew_in_user_namespace()
 import json, os, sys, time
 from pathlib import Path
@@ -16,7 +16,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, PrivateNetwork, Resolver, ServerSpec, Template
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.own_network.server import WithNetwork
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run.folder import new_run_root
 spec = ServerSpec(
     adapter="apache",
     base="base.conf",

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 import pytest
 from tests.servers.own_network.test_dns import question, told
 
-from httpdyno.servers.cell.seat import SOURCE
-from httpdyno.servers.own_network.dns import A
-from httpdyno.servers.own_network.resolver import n_asked
+from httpdyno.servers.own_network.resolver import A, n_asked
+from httpdyno.servers.sandbox.namespace import SOURCE
 
 DEADLINE_S = 20.0
 PROGRAM = (

@@ -9,10 +9,9 @@ from httpdyno.experiment.start_arm import Arm
 from httpdyno.experiment.start_limit import limits_of, see_limits
 from httpdyno.model import Configuration, Effective, PrivateNetwork, ServerLimits, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.limit_group import LimitGroups
-from httpdyno.servers.limit_values import limit_values
+from httpdyno.servers.limits.limit_group import LimitGroups, limit_values
 from httpdyno.servers.own_network import server
-from httpdyno.servers.own_network.running import InNetwork
+from httpdyno.servers.own_network.server import InNetwork
 
 GROUPS = LimitGroups(values=limit_values(ServerLimits(memory="32MiB")))
 HIT = "it ran into its memory limit of 32.0 MiB: the kernel killed a process of it"

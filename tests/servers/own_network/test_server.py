@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec import structs
+from tests.beside import beside
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from tests.servers.own_network.test_resolver import wait_for
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
-    Companion,
     Configuration,
     Effective,
     FileEntry,
@@ -27,17 +27,16 @@ from httpdyno.model import (
     SideCommand,
 )
 from httpdyno.servers.adapter import Limited, NotRunning, lookups_of, network_trouble
-from httpdyno.servers.cell.possible import cell_complaint
 from httpdyno.servers.command import Command
 from httpdyno.servers.companions.server import WithCompanions
-from httpdyno.servers.control_group import limit_parents
-from httpdyno.servers.leftovers import reap_leftovers
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.limits.control_group import limit_parents
+from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.own_network.server import WithNetwork
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.run_record import read_record
+from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.run.leftovers import reap_leftovers
+from httpdyno.servers.run.live_process import process_info
+from httpdyno.servers.run.record import read_record
+from httpdyno.servers.sandbox.available import cell_complaint
 
 pytestmark = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
 
@@ -229,7 +228,7 @@ def test_companions_are_in_the_same_network_and_the_machine_sees_none_of_it(
 ):
     before = {path: Path(path).read_bytes() for path in ("/etc/hosts", "/etc/resolv.conf")}
     spec = spec_of(tmp_path)
-    behind = Companion(name=name, spec=structs.replace(spec, network=None))
+    behind = beside(structs.replace(spec, network=None), name=name)
     adapter = WithNetwork(WithCompanions(Command(), {name: Command()}))
     values = Configuration(values={**START.values, f"{name}:level": 2})
     running = started(structs.replace(spec, companions=(behind,)), values, adapter)

@@ -4,7 +4,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import PrivateNetwork, Resolver
-from httpdyno.servers.own_network.text import network_texts, own_hosts, services
+from httpdyno.servers.own_network.network import network_texts, own_hosts, services
 
 
 def texts(knobs=None, hosts=(), **resolver):

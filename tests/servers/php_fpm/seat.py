@@ -14,7 +14,7 @@ from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.insight import PhpFpmInsight
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root, remove_place
+from httpdyno.servers.run.folder import new_run_root, remove_place
 from httpdyno.servers.site.adapter import MemberFiles, Said, SiteLaunch
 from httpdyno.servers.site.text import edited_files
 

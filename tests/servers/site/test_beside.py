@@ -12,8 +12,8 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
-from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Found, Snapshot

@@ -8,12 +8,8 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.procfs import stat_of
 from httpdyno.model import Member
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.site.environment import (
-    member_environment,
-    own_variables,
-    process_source,
-)
-from httpdyno.servers.unit import variables_of
+from httpdyno.servers.site.environment import member_environment, own_variables, process_source
+from httpdyno.servers.systemd import variables_of
 
 PLACE = Place(folder=Path("/place"), memory_folder=Path("/memory"))
 

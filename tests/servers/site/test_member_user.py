@@ -11,7 +11,7 @@ import pytest
 from httpdyno.host.runnable import NotOursError
 from httpdyno.model import Member
 from httpdyno.servers.site.member_user import as_own_user, own_user
-from httpdyno.servers.unit import variable_files
+from httpdyno.servers.systemd import variable_files
 
 EVE, BOB = "65533", "65532"
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

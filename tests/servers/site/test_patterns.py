@@ -4,9 +4,9 @@ import pytest
 
 from httpdyno.model import Member
 from httpdyno.servers.apache_site import ApacheSite
-from httpdyno.servers.cell.closed import closed_folders
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
+from httpdyno.servers.sandbox.overlay import closed_folders
 
 NGINX = """\
 events {}

@@ -16,10 +16,9 @@ from httpdyno.model import Configuration, Effective, Member, ServerLimits, Serve
 from httpdyno.report.study.their_files import patch_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
-from httpdyno.servers.limit_group import limits_complaint
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
-from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.limits.limit_group import limits_complaint
+from httpdyno.servers.network.probe import Patience, ask
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE, SiteServer
 from httpdyno.servers.site.snapshot import Found, Snapshot

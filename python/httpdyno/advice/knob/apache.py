@@ -18,7 +18,7 @@ from httpdyno.advice.proposal import (
     uncompressed,
 )
 from httpdyno.advice.rules.apache import HEAVY_BYTES
-from httpdyno.units import format_bytes
+from httpdyno.reason import because
 
 _FEW_REQUESTS = 200
 _LOUD = ("debug", "info", "trace")
@@ -37,7 +37,7 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         "MaxRequestWorkers",
         lambda found: (number(found) or most) < min(most, shape.connections),
         lambda _: (most,),
-        lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
+        lambda found: because("advice.others_wait", found=found, clients=shape.connections),
         prior=LIKELY,
         is_seen=is_waited_for(offered, number(offered.found("MaxRequestWorkers")) or 1),
     )
@@ -50,7 +50,7 @@ def lives(offered: Offered) -> Iterator[KnobProposal]:
         "MaxConnectionsPerChild",
         lambda found: 0 < (number(found) or 0) < _FEW_REQUESTS,
         lambda _: (10_000,),
-        lambda found: f"connections that a process takes before it is replaced: {found}",
+        lambda found: because("advice.few_connections_of_life", found=found),
         prior=LIKELY,
         expects="cpu",
     )
@@ -67,7 +67,7 @@ def overrides(offered: Offered) -> Iterator[KnobProposal]:
         "htaccess",
         lambda found: found == "found",
         lambda _: ("inlined",),
-        lambda _: "`.htaccess` files are looked for in each folder and read for each request",
+        because("advice.htaccess_read"),
         expects="cpu",
     )
 
@@ -79,7 +79,7 @@ def keeping(offered: Offered) -> Iterator[KnobProposal]:
         "KeepAlive",
         lambda found: found is False and offered.shape.is_keep_alive,
         lambda _: (True,),
-        lambda _: "each request opens a connection and closes it",
+        because("advice.kept_none"),
         prior=LIKELY,
     )
 
@@ -100,10 +100,7 @@ def closing(offered: Offered) -> Iterator[KnobProposal]:
         "KeepAlive",
         lambda found: found is True and offered.shape.is_keep_alive,
         lambda _: (False,),
-        lambda _: (
-            f"each connection that is kept holds a process of {format_bytes(each_bytes)} while it "
-            "asks for nothing"
-        ),
+        because("advice.held_by_kept", each=each_bytes),
     )
 
 
@@ -114,7 +111,7 @@ def lookups(offered: Offered) -> Iterator[KnobProposal]:
         "HostnameLookups",
         lambda found: found in {"On", "Double"},
         lambda _: ("Off",),
-        lambda _: "the name of each client is asked for while it waits",
+        because("advice.names_asked"),
         prior=LIKELY,
         expects="latency",
     )
@@ -127,7 +124,7 @@ def loudness(offered: Offered) -> Iterator[KnobProposal]:
         "LogLevel",
         lambda found: str(found).startswith(_LOUD),
         lambda _: ("warn",),
-        lambda found: f"the error log is written at level {found}",
+        lambda found: because("advice.loud_log", found=found),
         expects="cpu",
     )
 
@@ -139,7 +136,7 @@ def logs(offered: Offered) -> Iterator[KnobProposal]:
         "BufferedLogs",
         lambda found: found is False,
         lambda _: (True,),
-        lambda _: "a line of log is written for each request",
+        because("advice.log_unbuffered"),
         expects="cpu",
     )
 
@@ -151,7 +148,7 @@ def compression(offered: Offered) -> Iterator[KnobProposal]:
         "DeflateCompressionLevel",
         lambda found: (number(found) or 0) > 3,  # noqa: PLR2004 - zlib's fast levels end there
         lambda _: (1,),
-        lambda found: f"answers are compressed at level {found}",
+        lambda found: because("advice.dear_deflate", found=found),
         expects="cpu",
         blocked=uncompressed(offered),
     )
@@ -171,7 +168,7 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
             name,
             lambda found, wanted=level: found is (not wanted),  # type: ignore[misc]
             lambda _, wanted=level: (wanted,),  # type: ignore[misc]
-            lambda _: "costs or saves little for small answers",
+            because("advice.little_for_small"),
             prior=POSSIBLE if is_static and name == "EnableSendfile" else WEAK,
             expects="cpu",
         )

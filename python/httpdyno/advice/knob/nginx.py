@@ -19,6 +19,7 @@ from httpdyno.advice.proposal import (
     uncompressed,
 )
 from httpdyno.model import Survey
+from httpdyno.reason import because
 
 _KEPT = 16
 """Idle connections to a backend that each worker keeps."""
@@ -36,7 +37,7 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         "worker_processes",
         lambda found: (number(found) or n_cpus) < n_cpus,
         lambda _: (n_cpus,),
-        lambda found: f"{found} worker on {n_cpus} cores, and each uses one core at most",
+        lambda found: because("advice.few_nginx_workers", found=found, n_cpus=n_cpus),
         prior=LIKELY,
     )
     yield from proposals(
@@ -44,7 +45,7 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         "worker_processes",
         lambda found: (number(found) or n_cpus) > 2 * n_cpus,
         lambda _: (n_cpus,),
-        lambda found: f"{found} workers on {n_cpus} cores take turns",
+        lambda found: because("advice.many_nginx_workers", found=found, n_cpus=n_cpus),
         expects="cpu",
     )
 
@@ -58,9 +59,8 @@ def connections(offered: Offered) -> Iterator[KnobProposal]:
         "worker_connections",
         lambda found: (number(found) or needed) * n_workers < 2 * needed,
         lambda _: (max(1024, 4 * needed),),
-        lambda found: (
-            f"{found} connections of each worker, for clients and backends together, "
-            f"where {offered.shape.connections} clients come at a time"
+        lambda found: because(
+            "advice.few_connections", found=found, clients=offered.shape.connections
         ),
         prior=LIKELY,
     )
@@ -73,7 +73,7 @@ def sending(offered: Offered) -> Iterator[KnobProposal]:
         "sendfile",
         lambda found: found == "off" and _has_files(offered),
         lambda _: ("on", "on+nopush"),
-        lambda _: "files are read into the worker and written out again",
+        because("advice.files_copied"),
         expects="cpu",
     )
 
@@ -85,7 +85,7 @@ def backends(offered: Offered) -> Iterator[KnobProposal]:
         "upstream_keepalive",
         lambda found: found == 0,
         lambda _: (_KEPT,),
-        lambda _: "each request to the backend opens a connection and closes it",
+        because("advice.backend_closed"),
         expects="latency",
     ):
         to = each.name.partition("@")[2]
@@ -93,7 +93,7 @@ def backends(offered: Offered) -> Iterator[KnobProposal]:
         if "fastcgi" in (protocols or {each.protocol for each in offered.survey.backends}):
             yield _kept_by_processes(offered, each)
         elif _is_closed_by(offered.others.get("gunicorn")):
-            yield structs.replace(each, blocked="gunicorn's sync workers close each connection")
+            yield structs.replace(each, blocked=because("advice.closed_by_sync"))
         else:
             yield each
 
@@ -106,14 +106,14 @@ def _kept_by_processes(offered: Offered, proposal: KnobProposal) -> KnobProposal
     php = offered.others.get("php-fpm")
     pools = [r.text for r in php.readings if r.name == "pm.max_children"] if php else []
     if not pools or not all(text.isdecimal() for text in pools):
-        return structs.replace(proposal, blocked="nobody knows how many processes its backend has")
+        return structs.replace(proposal, blocked=because("advice.backend_size_unknown"))
     # Workers may be proposed up to one for each core.
     n_workers = max(int(number(offered.found("worker_processes")) or 1), offered.shape.n_cpus)
     n_children = min(map(int, pools))
     if n_children < n_workers:
         return structs.replace(
             proposal,
-            blocked=f"{n_workers} workers would each keep one of {n_children} processes waiting",
+            blocked=because("advice.backend_held", n=n_workers, n_processes=n_children),
         )
     return structs.replace(proposal, levels=(min(_KEPT, n_children // n_workers),))
 
@@ -133,7 +133,7 @@ def buffers(offered: Offered) -> Iterator[KnobProposal]:
             name,
             lambda found: n_written > 0 and found in {"8x4k", "8x8k"},
             lambda _: ("8x16k", "16x32k"),
-            lambda found: f"an answer did not fit into {found} and was written to a file",
+            lambda found: because("advice.buffers_too_small", found=found),
             prior=LIKELY,
             expects="cpu",
         )
@@ -146,10 +146,7 @@ def compression(offered: Offered) -> Iterator[KnobProposal]:
         "gzip_comp_level",
         lambda found: (number(found) or 0) > 2,  # noqa: PLR2004 - the next two hardly differ
         lambda _: (1,),
-        lambda found: (
-            f"answers are compressed at level {found}: most of what is gained by it is "
-            "gained at level 1, for a part of the CPU time"
-        ),
+        lambda found: because("advice.dear_gzip", found=found),
         prior=LIKELY,
         expects="cpu",
         blocked=uncompressed(offered),
@@ -163,7 +160,7 @@ def files(offered: Offered) -> Iterator[KnobProposal]:
         "open_file_cache",
         lambda found: found == "off" and _has_files(offered),
         lambda _: ("10000/60s",),
-        lambda _: "each file is opened and closed for each request",
+        because("advice.files_reopened"),
         expects="cpu",
     )
 
@@ -175,7 +172,7 @@ def logs(offered: Offered) -> Iterator[KnobProposal]:
         "access_log_buffer",
         lambda found: found == "none",
         lambda _: ("32k/1s",),
-        lambda _: "a line of log is written for each request",
+        because("advice.log_unbuffered"),
         expects="cpu",
     )
 
@@ -187,7 +184,7 @@ def keeping(offered: Offered) -> Iterator[KnobProposal]:
         "keepalive_timeout",
         lambda found: found == 0 and offered.shape.is_keep_alive,
         lambda _: (15,),
-        lambda _: "each request of a client opens a connection and closes it",
+        because("advice.client_closed"),
         prior=LIKELY,
     )
     yield from proposals(
@@ -195,7 +192,7 @@ def keeping(offered: Offered) -> Iterator[KnobProposal]:
         "keepalive_requests",
         lambda found: (number(found) or 100) < 100,  # noqa: PLR2004 - below the old default
         lambda _: (1000,),
-        lambda found: f"connections are closed after {found} requests",
+        lambda found: because("advice.closed_after", found=found),
     )
 
 
@@ -213,9 +210,11 @@ def sessions(offered: Offered) -> Iterator[KnobProposal]:
         "ssl_session_cache",
         lambda found: found in {"none", "off"},
         lambda _: ("10m/5m",),
-        lambda _: (
-            f"{burst.n_handshakes_full:,} whole TLS handshakes for {burst.n_answers:,} answers, "
-            f"and {burst.n_handshakes_resumed:,} sessions taken up again"
+        because(
+            "advice.whole_handshakes",
+            whole=burst.n_handshakes_full,
+            answers=burst.n_answers,
+            resumed=burst.n_handshakes_resumed,
         ),
         expects="cpu",
     )
@@ -233,7 +232,7 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
         "multi_accept",
         lambda found: found is False,
         lambda _: (True,),
-        lambda _: "matters where many connections come at the same instant",
+        because("advice.many_at_once"),
         prior=WEAK,
     )
     yield from proposals(
@@ -241,7 +240,7 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
         "listen_backlog",
         lambda found: (number(found) or 4096) < 4096,  # noqa: PLR2004 - what kernels allow
         lambda _: (4096,),
-        lambda found: f"a queue of {found} overflows where more connections come at an instant",
+        lambda found: because("advice.queue_may_overflow", found=found),
         prior=POSSIBLE if offered.shape.connections > 400 else WEAK,  # noqa: PLR2004 - near 511
     )
 

@@ -16,6 +16,7 @@ from httpdyno.advice.proposal import (
     number,
     proposals,
 )
+from httpdyno.reason import because
 
 _FEW_REQUESTS = 200
 """A process that answers fewer costs a fork for each of them that can be felt."""
@@ -34,7 +35,7 @@ def children(offered: Offered) -> Iterator[KnobProposal]:
         "pm.max_children",
         lambda found: (number(found) or most) < min(most, shape.connections),
         lambda found: above(found, (most // 2, most)),
-        lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
+        lambda found: because("advice.others_wait", found=found, clients=shape.connections),
         prior=_SURE,
         is_seen=is_waited_for(offered, number(offered.found("pm.max_children")) or 1),
     )
@@ -47,7 +48,7 @@ def lives(offered: Offered) -> Iterator[KnobProposal]:
         "pm.max_requests",
         lambda found: 0 < (number(found) or 0) < _FEW_REQUESTS,
         lambda _: (5000,),
-        lambda found: f"requests that a process answers before it is replaced: {found}",
+        lambda found: because("advice.few_requests_of_life", found=found),
         prior=LIKELY,
         expects="cpu",
     )
@@ -60,7 +61,7 @@ def compiled(offered: Offered) -> Iterator[KnobProposal]:
         "opcache.enable",
         lambda found: found is False,
         lambda _: (True,),
-        lambda _: "each request compiles all of its scripts anew",
+        because("advice.scripts_compiled"),
         prior=0.9,
         expects="cpu",
     )
@@ -69,7 +70,7 @@ def compiled(offered: Offered) -> Iterator[KnobProposal]:
         "opcache.jit",
         lambda found: found == "off" and offered.found("opcache.enable") is not False,
         lambda _: ("tracing/64M",),
-        lambda _: "helps where scripts compute; most wait for their database",
+        because("advice.helps_where_computed"),
         prior=WEAK,
         expects="cpu",
     )
@@ -83,7 +84,7 @@ def checked(offered: Offered) -> Iterator[KnobProposal]:
         # Without OPcache every script is read and compiled anyway.
         lambda found: found is True and offered.found("opcache.enable") is not False,
         lambda _: (False,),
-        lambda _: "scripts are looked at for changes while requests wait",
+        because("advice.scripts_checked"),
         expects="cpu",
     )
 
@@ -95,7 +96,7 @@ def management(offered: Offered) -> Iterator[KnobProposal]:
         "pm",
         lambda found: found == "ondemand",
         lambda _: ("static",),
-        lambda _: "processes are forked when requests come",
+        because("advice.forked_on_demand"),
         prior=POSSIBLE,
         expects="latency",
     )
@@ -108,7 +109,7 @@ def debugging(offered: Offered) -> Iterator[KnobProposal]:
         "zend.assertions",
         lambda found: found == 1,
         lambda _: (-1,),
-        lambda _: "assertions are compiled and run",
+        because("advice.assertions_run"),
         expects="cpu",
     )
 

@@ -16,6 +16,7 @@ from httpdyno.advice.proposal import (
     proposals,
     waiting_levels,
 )
+from httpdyno.reason import because
 
 _WORKERS = ("workers", "worker-processes", "processes", "num-workers", "instances", "cluster")
 _THREADS = ("threads", "num-threads", "worker-threads", "thread-pool-size")
@@ -35,14 +36,16 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         is_seen = n_workers > 0 and is_waited_for(offered, n_workers)
         levels = waiting_levels(offered) if is_seen else (n_cpus, 2 * n_cpus)
         most = max(levels) if is_seen else n_cpus
-        doing = ", asleep while requests waited," if is_seen else ","
         yield from proposals(
             offered,
             name,
             lambda found, most=most: 0 < (number(found) or 0) < most,  # type: ignore[misc]
             lambda found, levels=levels: above(found, levels),  # type: ignore[misc]
-            lambda found, doing=doing: (  # type: ignore[misc]
-                f"{found} on {n_cpus} cores{doing} for {connections} clients"
+            lambda found, is_seen=is_seen: because(  # type: ignore[misc]
+                "advice.processes_asleep" if is_seen else "advice.few_processes",
+                found=found,
+                n_cpus=n_cpus,
+                clients=connections,
             ),
             prior=LIKELY,
             is_seen=is_seen,
@@ -57,7 +60,7 @@ def threads(offered: Offered) -> Iterator[KnobProposal]:
             name,
             lambda found: found == 1 and offered.shape.connections > 1,
             lambda _: (4,),
-            lambda _: f"one at a time, for {offered.shape.connections} clients",
+            because("advice.one_thread", clients=offered.shape.connections),
         )
 
 
@@ -68,9 +71,8 @@ def pool(offered: Offered) -> Iterator[KnobProposal]:
         "UV_THREADPOOL_SIZE",
         lambda found: 0 < (number(found) or 0) <= min(_FEW_THREADS, offered.shape.connections - 1),
         lambda _: (_MORE_THREADS,),
-        lambda found: (
-            f"files, names and cryptography have {found} threads, for "
-            f"{offered.shape.connections} clients"
+        lambda found: because(
+            "advice.few_node_threads", found=found, clients=offered.shape.connections
         ),
         prior=POSSIBLE,
     )
@@ -85,7 +87,7 @@ def variables(offered: Offered) -> Iterator[KnobProposal]:
         "PHP_CLI_SERVER_WORKERS",
         lambda found: (number(found) or 0) < min(most, shape.connections),
         lambda _: (most // 2, most),
-        lambda _: f"one at a time for {shape.connections} clients; all others wait",
+        because("advice.one_php_worker", clients=shape.connections),
         prior=LIKELY,
         is_seen=is_waited_for(offered, number(offered.found("PHP_CLI_SERVER_WORKERS")) or 1),
     )
@@ -94,7 +96,7 @@ def variables(offered: Offered) -> Iterator[KnobProposal]:
         "NODE_ENV",
         lambda found: found in _NOT_PRODUCTION,
         lambda _: ("production",),
-        lambda _: "frameworks such as Express keep compiled templates only in production",
+        because("advice.templates_not_kept"),
         prior=POSSIBLE,
         expects="cpu",
     )
@@ -103,7 +105,7 @@ def variables(offered: Offered) -> Iterator[KnobProposal]:
         "GOGC",
         lambda found: number(found) == _GO_USUAL,
         lambda _: (4 * _GO_USUAL,),
-        lambda _: "a heap that grows further is collected less often",
+        because("advice.heap_collected"),
         prior=POSSIBLE,
         expects="cpu",
     )

@@ -19,6 +19,7 @@ from httpdyno.advice.proposal import (
     proposals,
     waiting_levels,
 )
+from httpdyno.reason import because
 
 _FEW_REQUESTS = 200
 _SEEN = 0.85
@@ -35,7 +36,9 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         "workers",
         lambda found: (number(found) or n_cpus) < n_cpus or _waits(offered, found),
         lambda found: above(found, (n_cpus, 2 * n_cpus + 1)),
-        lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
+        lambda found: because(
+            "advice.few_processes", found=found, n_cpus=n_cpus, clients=offered.shape.connections
+        ),
         prior=LIKELY,
     )
 
@@ -46,7 +49,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
     n_workers = number(offered.found("workers")) or 1
     if shape.burst is None or not is_waited_for(offered, n_workers):
         return
-    busy = f"{shape.burst.cpus_busy:.1f} of {shape.n_cpus} CPUs were busy"
+    busy, n_cpus = shape.burst.cpus_busy, shape.n_cpus
     levels = waiting_levels(offered)
     is_one_at_a_time = offered.found("worker_class") in _ONE_AT_A_TIME
     if is_one_at_a_time or leaves_unread(offered):
@@ -55,7 +58,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
             "workers",
             lambda found: (number(found) or max(levels)) < max(levels),
             lambda found: above(found, levels),
-            lambda found: f"all {found} were taken and connections waited, while {busy}",
+            lambda found: because("advice.all_taken", found=found, busy=busy, n_cpus=n_cpus),
             prior=_SEEN,
             is_seen=True,
         )
@@ -65,7 +68,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
             "threads",
             lambda found: (number(found) or shape.connections) < shape.connections,
             lambda found: above(found, (4 * int(number(found) or 1),)),
-            lambda found: f"{found} in each worker, and connections waited while {busy}",
+            lambda found: because("advice.few_threads", found=found, busy=busy, n_cpus=n_cpus),
             prior=LIKELY,
         )
 
@@ -82,7 +85,7 @@ def threads(offered: Offered) -> Iterator[KnobProposal]:
         "threads",
         lambda found: found == 1 and offered.found("worker_class") in _ONE_AT_A_TIME,
         lambda _: (4,),
-        lambda _: "while a request waits for anything its process does nothing else",
+        because("advice.one_at_a_time"),
         prior=POSSIBLE,
     )
 
@@ -95,7 +98,7 @@ def lives(offered: Offered) -> Iterator[KnobProposal]:
             name,
             lambda found: 0 < (number(found) or 0) < _FEW_REQUESTS,
             lambda _: (10_000,),
-            lambda found: f"requests that a process answers before it is replaced: {found}",
+            lambda found: because("advice.few_requests_of_life", found=found),
             prior=LIKELY,
             expects="cpu",
         )
@@ -111,7 +114,7 @@ def loops(offered: Offered) -> Iterator[KnobProposal]:
                 name,
                 lambda found: found in {"asyncio", "h11"},
                 lambda _, level=fast: (level,),  # type: ignore[misc]
-                lambda found: f"{found} is written in Python",
+                lambda found: because("advice.in_python", found=found),
                 expects="cpu",
             )
 
@@ -123,7 +126,7 @@ def logs(offered: Offered) -> Iterator[KnobProposal]:
         "access_log",
         lambda found: found is True,
         lambda _: (False,),
-        lambda _: "a line of log is made and written for each request, in Python",
+        because("advice.log_in_python"),
         expects="cpu",
     )
 
@@ -135,7 +138,7 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
         "preload_app",
         lambda found: found is False,
         lambda _: (True,),
-        lambda _: "saves memory and makes starts faster, seldom requests",
+        because("advice.saves_memory"),
         prior=WEAK,
         expects="memory",
     )

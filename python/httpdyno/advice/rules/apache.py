@@ -17,7 +17,7 @@ from httpdyno.advice.rules.workers import (
     workers_taken,
 )
 from httpdyno.model import Reading, Record
-from httpdyno.units import format_bytes, format_percent
+from httpdyno.reason import Reason, because
 
 # Rules for the way from a URL to a file in Apache: what it looks at in each folder of a path.
 
@@ -114,7 +114,7 @@ def _is_unclear(facts: Facts, name: str, root: Root) -> bool:
 
 @rule("overrides")
 def _overridden(facts: Facts) -> Iterator[Seen]:
-    cases: dict[tuple[str, int], list[str]] = {}
+    cases: dict[tuple[str, int], list[Reason]] = {}
     for root in roots(facts) if facts.is_whole else ():
         if _is_unclear(facts, "AllowOverride", root):
             continue
@@ -127,17 +127,18 @@ def _overridden(facts: Facts) -> Iterator[Seen]:
         n = sum(1 for folder in _down_to(root.path) if _is_allowed_in(applying, folder))
         cases.setdefault((root.path, n), []).append(where(reading))
     calls = facts.calls
-    counted = (calls.seen({"opens of a `.htaccess`": calls.htaccess_opens}),) if calls else ()
+    counted = (
+        (calls.seen(because("rules.overrides.opens", n=calls.htaccess_opens)),) if calls else ()
+    )
     for (path, n), places in cases.items():
         yield Seen(
-            what=f"for each request `.htaccess` is looked for in {_folders(n)} of the path to "
-            f"{path}, and in each deeper one",
+            what=because("rules.overrides.folders", n=n, path=path),
             evidence=(*counted, *places),
             proposes=_INLINED,
         )
     # What is seen needs no reading of the configuration.
     if calls is not None and calls.htaccess_opens and not cases:
-        yield Seen(what="each request looks for `.htaccess`", evidence=counted, proposes=_INLINED)
+        yield Seen(what=because("rules.overrides.seen"), evidence=counted, proposes=_INLINED)
 
 
 def _down_to(path: str) -> list[str]:
@@ -154,10 +155,6 @@ def _is_none(reading: Reading) -> bool:
     return reading.text.strip().strip('"').lower() == "none"
 
 
-def _folders(n: int) -> str:
-    return "1 folder" if n == 1 else f"{n} folders"
-
-
 @rule("link-checks")
 def _links(facts: Facts) -> Iterator[Seen]:
     for root in roots(facts) if facts.is_whole else ():
@@ -167,11 +164,15 @@ def _links(facts: Facts) -> Iterator[Seen]:
         if is_well or _is_unclear(facts, "Options", root):
             continue
         calls = facts.calls
-        counted = (calls.seen({"`lstat`": calls.lstats}),) if calls else ()
-        why = "`SymLinksIfOwnerMatch`" if _OWNER in found else "no `FollowSymLinks`"
+        counted = (
+            (calls.seen(because("rules.link-checks.lstats", n=calls.lstats)),) if calls else ()
+        )
         yield Seen(
-            what=f"{why} for {root.path}: each request looks whether one of the {depth(root.path)} "
-            "folders of the path, or what lies below, is a link",
+            what=because(
+                "rules.link-checks.owner" if _OWNER in found else "rules.link-checks.none",
+                path=root.path,
+                n=depth(root.path),
+            ),
             evidence=(*counted, *(where(reading) for reading, _ in applying[-2:])),
             proposes=(Proposed(knob="link_checks", value="followed"),),
         )
@@ -198,10 +199,13 @@ def _walked(facts: Facts) -> Iterator[Seen]:
     calls = facts.calls
     if calls is None or not calls.missing_file or not calls.stats + calls.lstats:
         return
-    counts = {"`stat`": calls.stats, "`lstat`": calls.lstats}
+    counted = calls.seen(
+        because("rules.walked-path.stats", n=calls.stats),
+        because("rules.link-checks.lstats", n=calls.lstats),
+    )
     yield Seen(
-        what=f"{calls.missing_file} is looked for in each request, and is not there",
-        evidence=(calls.seen(counts),),
+        what=because("rules.walked-path.missing", file=calls.missing_file),
+        evidence=(counted,),
     )
 
 
@@ -216,7 +220,7 @@ def _names(facts: Facts) -> tuple[str, str]:
     return f"MinSpare{what}", f"MaxSpare{what}"
 
 
-def _places(facts: Facts, *names: str) -> tuple[str, ...]:
+def _places(facts: Facts, *names: str) -> tuple[Reason, ...]:
     """Return where these are set, `NAME N, FILE:LINE`; those that nothing sets with their number.
 
     Args:
@@ -227,7 +231,8 @@ def _places(facts: Facts, *names: str) -> tuple[str, ...]:
     for name in names:
         reading = facts.reading(name)
         text = reading.text if reading else str(in_force(facts, name))
-        found.append(f"{name} {text}, {place(reading) if reading else 'compiled in'}")
+        at = place(reading) if reading else because("advice.compiled_in")
+        found.append(because("advice.set", name=name, text=text, place=at))
     return tuple(found)
 
 
@@ -249,8 +254,9 @@ def _inverted(facts: Facts) -> Iterator[Seen]:
     if most < taken:
         low, high = _names(facts)
         yield Seen(
-            what=f"`{high}` {most:,} is not above `{low}` {fewest:,} by a process: Apache takes "
-            f"{taken:,} without a word",
+            what=because(
+                "rules.inverted-spares", high=high, most=most, low=low, fewest=fewest, taken=taken
+            ),
             evidence=_places(facts, low, high),
             # Not `wide`: it forks half of all that may be, and whether memory holds these is not
             # known here.
@@ -267,15 +273,21 @@ def _start(facts: Facts) -> Iterator[Seen]:
     fewest, most, taken = band
     each = taken - fewest
     low, high = _names(facts)
-    unit = "" if each == 1 else f" × {each} threads"
     if n * each < fewest:
-        words = f"below `{low}` {fewest:,}: after a start processes are made once a second"
+        words = because("rules.start-outside-spares.below", low=low, n=fewest)
     elif n * each > max(most, taken):
-        words = f"above `{high}` {max(most, taken):,}: the idle ones are ended one a second"
+        words = because("rules.start-outside-spares.above", high=high, n=max(most, taken))
     else:
         return
     yield Seen(
-        what=f"`StartServers` {n:,}{unit} is {words}",
+        what=because(
+            "rules.start-outside-spares.processes"
+            if each == 1
+            else "rules.start-outside-spares.threads",
+            n=n,
+            each=each,
+            words=words,
+        ),
         evidence=_places(facts, "StartServers", low, high),
         proposes=(Proposed(knob="spare_servers", value="between"),),
     )
@@ -296,13 +308,20 @@ def _clipped(facts: Facts) -> Iterator[Seen]:
     if asked is None or processes * threads <= most:
         return
     names = ("ServerLimit", *(["ThreadsPerChild"] if threads > 1 else []))
-    unit = "" if threads == 1 else f" × {threads} threads"
     n_fit = facts.pool.n_fit if facts.pool else None
     yield Seen(
-        what=f"`MaxRequestWorkers` {asked:,} is cut to {most:,} by `ServerLimit` "
-        f"{most // threads:,}{unit}",
-        evidence=(f"MaxRequestWorkers {asked}, {place(reading)}", *_places(facts, *names)),
-        do=f"set `ServerLimit` to {processes:,} and restart, or ask for {most:,}",
+        what=because(
+            "rules.clipped-workers.processes" if threads == 1 else "rules.clipped-workers.threads",
+            asked=asked,
+            most=most,
+            n=most // threads,
+            threads=threads,
+        ),
+        evidence=(
+            because("advice.set", name="MaxRequestWorkers", text=str(asked), place=place(reading)),
+            *_places(facts, *names),
+        ),
+        do=because("rules.clipped-workers.fix", n=processes, most=most),
         # What is asked takes the limit along.
         proposes=(Proposed(knob="MaxRequestWorkers", value=processes * threads),)
         if n_fit is None or processes <= n_fit
@@ -323,10 +342,6 @@ HEAVY_BYTES = 8 << 20
 _MUCH, _MOSTLY = 0.25, 0.5
 """Of the workers' time."""
 _LITTLE = 0.05
-_BY_PROXY = (
-    "put a light proxy in front, which keeps clients' connections and takes answers off at once: "
-    "nginx, or Apache under `mpm_event`; behind it set `KeepAlive Off`"
-)
 
 
 @rule("kept-workers")
@@ -340,8 +355,9 @@ def _held(facts: Facts) -> Iterator[Seen]:
     if seconds is None or workers is None or seconds <= _COMPILED_TIMEOUT_S:
         return
     yield Seen(
-        what=f"under prefork a kept connection holds a worker for {seconds} s after its last "
-        f"answer: {workers:,} workers take {workers / seconds:,.1f} such visitors a second",
+        what=because(
+            "rules.kept-workers", seconds=seconds, workers=workers, per_s=workers / seconds
+        ),
         evidence=(where(timeout),),
         severity="bad" if seconds > _TOO_LONG_S and workers / seconds < 1 else None,
         proposes=where_said([timeout], "KeepAliveTimeout", _ENOUGH_S),
@@ -366,11 +382,18 @@ def _heavy(facts: Facts) -> Iterator[Seen]:
         what=_of_looks(kept, own_bytes) if kept and is_held else _of_size(facts, own_bytes),
         evidence=(
             *([_looks(kept)] if kept else []),
-            *([f"the largest of {pool.n_workers:,} workers"] if pool and own_bytes else []),
-            *(where(each) if each else "KeepAlive is On where nothing sets it" for each in places),
-            *(f"TLS at {each.address}" for each in secured),
+            *(
+                [because("rules.kept-heavy-workers.largest", n=pool.n_workers)]
+                if pool and own_bytes
+                else []
+            ),
+            *(
+                where(each) if each else because("rules.kept-heavy-workers.unset")
+                for each in places
+            ),
+            *(because("advice.tls_at", address=each.address) for each in secured),
         ),
-        do=_BY_PROXY if secured else "",
+        do=because("rules.kept-heavy-workers.proxy") if secured else None,
         severity=_severity(kept) if kept and is_held else "hint",
         # Each request would have a handshake of its own.
         proposes=()
@@ -398,30 +421,35 @@ def _kept_places(facts: Facts) -> list[Reading | None]:
     return found
 
 
-def _of_looks(kept: KeptWorkers, own_bytes: int) -> str:
-    own = f", each with up to {format_bytes(own_bytes)} of its own" if own_bytes else ""
-    none = ", and next to none was idle" if kept.n_idle < 1 else ""
-    return (
-        f"{format_percent(kept.kept_ratio)} of the workers' time goes into kept connections that "
-        f"ask for nothing: {kept.n_kept:.1f} of {kept.n_workers:.1f} workers{own}{none}"
+def _of_looks(kept: KeptWorkers, own_bytes: int) -> Reason:
+    found = because(
+        "rules.kept-heavy-workers.time_of_heavy" if own_bytes else "rules.kept-heavy-workers.time",
+        ratio=kept.kept_ratio,
+        kept=kept.n_kept,
+        workers=kept.n_workers,
+        each=own_bytes,
     )
+    return because("rules.kept-heavy-workers.none_idle", what=found) if kept.n_idle < 1 else found
 
 
-def _of_size(facts: Facts, own_bytes: int) -> str:
+def _of_size(facts: Facts, own_bytes: int) -> Reason:
     seconds = facts.number("KeepAliveTimeout")
     if facts.reading("KeepAliveTimeout") is None:
         seconds = _COMPILED_TIMEOUT_S
-    after = f" for {seconds} s after its last answer" if seconds is not None else ""
-    return (
-        f"under prefork each kept connection holds a process{after}, with up to "
-        f"{format_bytes(own_bytes)} of its own"
+    return because(
+        "rules.kept-heavy-workers.held" if seconds is None else "rules.kept-heavy-workers.held_for",
+        seconds=seconds,
+        each=own_bytes,
     )
 
 
-def _looks(kept: KeptWorkers) -> str:
-    return (
-        f"server-status, {kept.n_looks} looks: of {kept.n_workers:.1f} workers {kept.n_kept:.1f} "
-        f"in K, {kept.n_idle:.1f} idle"
+def _looks(kept: KeptWorkers) -> Reason:
+    return because(
+        "rules.kept-heavy-workers.looks",
+        n=kept.n_looks,
+        workers=kept.n_workers,
+        kept=kept.n_kept,
+        idle=kept.n_idle,
     )
 
 
@@ -438,8 +466,11 @@ def _closed(facts: Facts) -> Iterator[Seen]:
     if not any(each.scope == "" for each in said):
         return
     yield Seen(
-        what="each request makes a connection and a TLS handshake of its own: `KeepAlive` is off",
-        evidence=(*map(where, said), *(f"TLS at {each.address}" for each in secured)),
+        what=because("rules.closed-tls"),
+        evidence=(
+            *map(where, said),
+            *(because("advice.tls_at", address=each.address) for each in secured),
+        ),
         proposes=where_said(said, "KeepAlive", True),
     )
 
@@ -461,9 +492,11 @@ def _short(facts: Facts) -> Iterator[Seen]:
         return
     processes = max(1, workers // threads)
     yield Seen(
-        what=f"a process ends after {n:,} {'connection' if n == 1 else 'connections'}: where the "
-        f"parent replaces the dead once a second, {processes:,} processes take at most "
-        f"{processes * n:,} a second{found.what}",
+        what=found.costing(
+            because(
+                "rules.short-lives.connections", n=n, processes=processes, most_per_s=processes * n
+            )
+        ),
         evidence=(where(reading), found.evidence),
         severity=found.severity,
         do=found.do("MaxConnectionsPerChild"),
@@ -483,8 +516,11 @@ def _looked_up(facts: Facts) -> Iterator[Seen]:
     found = [r for r in facts.said("HostnameLookups") if r.text.lower() in _ASKING]
     if found:
         yield Seen(
-            what="the name server is asked for the name of each client, and the client waits"
-            + (" twice" if any(r.text.lower() == "double" for r in found) else ""),
+            what=because(
+                "rules.name-lookups.twice"
+                if any(r.text.lower() == "double" for r in found)
+                else "rules.name-lookups.once"
+            ),
             evidence=(*_asked(facts), *map(where, found)),
             proposes=where_said(found, "HostnameLookups", "Off"),
         )
@@ -496,18 +532,19 @@ def _by_name(facts: Facts) -> Iterator[Seen]:
     found += [r for r in facts.said("Require") if _is_host(r)]
     if found:
         yield Seen(
-            what="who may ask is told by names of hosts: the name server is asked twice for each "
-            "client, though `HostnameLookups` is off",
+            what=because("rules.access-by-name"),
             evidence=(*_asked(facts), *map(where, found)),
         )
 
 
-def _asked(facts: Facts) -> Iterator[str]:
+def _asked(facts: Facts) -> Iterator[Reason]:
     """Yield whom requests were seen to ask for names, besides what else the server asks for."""
     calls = facts.calls
     if calls is not None:
-        counts = {"opens of /etc/hosts": calls.hosts_opens}
-        yield calls.seen({**counts, "connections to name servers": calls.name_servers})
+        yield calls.seen(
+            because("rules.name-lookups.hosts", n=calls.hosts_opens),
+            because("rules.name-lookups.servers", n=calls.name_servers),
+        )
 
 
 def _has_name(reading: Reading) -> bool:
@@ -524,22 +561,24 @@ def _is_host(reading: Reading) -> bool:
 
 # Directives that Apache 2.4 does not have, or reads otherwise than they look.
 
-REMOVED: Mapping[str, str] = {
-    "CacheSize": "went with the disk cache of 1.3: clean it with `htcacheclean`",
-    "CacheGcInterval": "went with the disk cache of 1.3: clean it with `htcacheclean`",
-    "AcceptMutex": "is `Mutex` since 2.4",
-    "LockFile": "is `Mutex` since 2.4",
-    "SSLMutex": "is `Mutex` since 2.4",
-    "RewriteLog": "is `LogLevel rewrite:traceN` since 2.4",
-    "RewriteLogLevel": "is `LogLevel rewrite:traceN` since 2.4",
-    "ServerType": "went with 1.3",
-    "BindAddress": "is `Listen` since 2.0",
-    "Port": "is `Listen` since 2.0",
-    "ClearModuleList": "went with 1.3",
-    "AddModule": "went with 1.3",
+REMOVED: Mapping[str, Reason] = {
+    "CacheSize": because("rules.removed-directives.went_with_cache"),
+    "CacheGcInterval": because("rules.removed-directives.went_with_cache"),
+    "AcceptMutex": because("rules.removed-directives.is_mutex"),
+    "LockFile": because("rules.removed-directives.is_mutex"),
+    "SSLMutex": because("rules.removed-directives.is_mutex"),
+    "RewriteLog": because("rules.removed-directives.is_trace"),
+    "RewriteLogLevel": because("rules.removed-directives.is_trace"),
+    "ServerType": because("rules.removed-directives.went_with_1_3"),
+    "BindAddress": because("rules.removed-directives.is_listen"),
+    "Port": because("rules.removed-directives.is_listen"),
+    "ClearModuleList": because("rules.removed-directives.went_with_1_3"),
+    "AddModule": because("rules.removed-directives.went_with_1_3"),
 }
 """Source: httpd.apache.org/docs/2.4/upgrading.html, /docs/2.2/upgrading.html, /docs/2.0/."""
-IGNORED: Mapping[str, str] = {"NameVirtualHost": "does nothing since 2.4"}
+IGNORED: Mapping[str, Reason] = {
+    "NameVirtualHost": because("rules.removed-directives.does_nothing")
+}
 _LONGEST_CACHE_PATH = 20
 """Characters of a hash that are folders: mod_cache_disk.h, CACHEFILE_LEN."""
 _DEFAULTS = (2, 2)
@@ -551,9 +590,9 @@ def _unknown(facts: Facts) -> Iterator[Seen]:
         found = facts.said(name)
         if found:
             yield Seen(
-                what=f"`{name}` {why}",
+                what=because("rules.removed-directives.directive", name=name, why=why),
                 evidence=tuple(map(where, found)),
-                do="take it out" if name in IGNORED else "",
+                do=because("rules.removed-directives.ignored") if name in IGNORED else None,
                 severity="hint" if name in IGNORED else None,
             )
 
@@ -563,7 +602,7 @@ def _order(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("Order") if len(words(each.text)) > 1]
     if found:
         yield Seen(
-            what="`Order` takes one word: with a space behind the comma Apache refuses it",
+            what=because("rules.order-with-space"),
             evidence=tuple(map(where, found)),
         )
 
@@ -578,8 +617,13 @@ def _cache_path(facts: Facts) -> Iterator[Seen]:
         if levels is None or length is None or levels * length <= _LONGEST_CACHE_PATH:
             continue
         yield Seen(
-            what=f"`CacheDirLevels` {levels} × `CacheDirLength` {length} is {levels * length}: "
-            f"Apache refuses more than {_LONGEST_CACHE_PATH}",
+            what=because(
+                "rules.long-cache-path",
+                levels=levels,
+                length=length,
+                n=levels * length,
+                most=_LONGEST_CACHE_PATH,
+            ),
             evidence=tuple(where(each) for each in found if each),
         )
 
@@ -594,8 +638,7 @@ def _threads_of_php(facts: Facts) -> Iterator[Seen]:
     if mpm(facts) in ("", PREFORK) or not facts.has_module(*_MOD_PHP):
         return
     yield Seen(
-        what=f"mod_php runs beside mpm_{mpm(facts)}: threads share a process, and many of PHP's "
-        "extensions cannot",
+        what=because("rules.php-in-threads", mpm=mpm(facts)),
         evidence=tuple(m for m in facts.survey.modules if m.startswith(("php", "mpm_"))),
     )
 
@@ -610,6 +653,6 @@ def _alone(facts: Facts) -> Iterator[Seen]:
     found = _ONE_PROCESS.search(joined)
     if found:
         yield Seen(
-            what=f"one process answers one request at a time: `{found[0]}` is for debugging",
-            evidence=("its command line",),
+            what=because("rules.one-process", flag=found[0]),
+            evidence=(because("advice.command_line"),),
         )

@@ -8,6 +8,7 @@ from httpdyno.advice.rules.apache import folder_of, roots
 from httpdyno.advice.rules.declaration import Proposed, Seen, rule
 from httpdyno.advice.rules.facts import Facts, is_compressed, is_said, where, words
 from httpdyno.model import Reading
+from httpdyno.reason import Reason, because
 
 # What makes a module of Apache's do something: directives, or words that name it.
 #
@@ -205,24 +206,24 @@ def is_told_elsewhere(facts: Facts) -> bool:
 def _unused(facts: Facts) -> Iterator[Seen]:
     if is_told_elsewhere(facts):
         return
-    found = [
-        (module, f"nothing has the handler `{handler}`")
+    found: list[tuple[str, Reason | None]] = [
+        (module, because("rules.unused-modules.handler", handler=handler))
         for module, handler in _BY_HANDLER.items()
         if facts.has_module(module) and not _has_handler(facts, handler)
     ]
     is_off = all(words(r.text)[:1] == ["disabled"] for r in facts.said("UserDir"))
     if facts.has_module("userdir_module") and is_off:
-        found.append(("userdir_module", "no `UserDir` is set"))
+        found.append(("userdir_module", because("rules.unused-modules.userdir")))
     if facts.has_module("autoindex_module") and not has_option(facts, "indexes"):
-        found.append(("autoindex_module", "no folder has `Options Indexes`"))
+        found.append(("autoindex_module", because("rules.unused-modules.indexes")))
     is_asked = has_option(facts, "multiviews") or _has_handler(facts, "type-map")
     if facts.has_module("negotiation_module") and not is_asked:
-        found.append(("negotiation_module", "no `MultiViews`, and no handler `type-map`"))
-    found += [(name, "") for name in _never_named(facts)]
+        found.append(("negotiation_module", because("rules.unused-modules.negotiation")))
+    found += [(name, None) for name in _never_named(facts)]
     if found:
         names = [name for name, _ in found]
         yield Seen(
-            what=f"loaded, and used by nothing here: {', '.join(names)}",
+            what=because("rules.unused-modules.loaded", names=names),
             evidence=tuple(_told(facts, name, why, names) for name, why in found),
         )
 
@@ -256,13 +257,15 @@ def _short(module: str) -> str:
     return module.removesuffix("_module")
 
 
-def _told(facts: Facts, module: str, why: str, names: Sequence[str]) -> str:
+def _told(facts: Facts, module: str, why: Reason | None, names: Sequence[str]) -> str | Reason:
     """Return a module's line, and why it is told where that is more than that nothing names it.
 
     Where one alone is told, its name is not told again.
     """
     at = ", ".join(word for word in (module * (len(names) > 1), facts.loading(module)) if word)
-    return ": ".join(word for word in (at, why) if word)
+    if why is None:
+        return at
+    return because("rules.unused-modules.at", at=at, why=why) if at else why
 
 
 @rule("unseen-status")
@@ -272,8 +275,7 @@ def _unseen_status(facts: Facts) -> Iterator[Seen]:
         return
     if not is_told_elsewhere(facts) and not _has_handler(facts, _STATUS):
         yield Seen(
-            what="`ExtendedStatus` is on, and nothing shows it: no place has the handler "
-            f"`{_STATUS}`",
+            what=because("rules.unseen-status", handler=_STATUS),
             evidence=(where(reading),),
             proposes=(Proposed(knob="ExtendedStatus", value=False),),
         )
@@ -293,9 +295,10 @@ def _packed(facts: Facts) -> Iterator[Seen]:
         if given and FILTER.fullmatch(given[0]):
             found += [(kind, reading) for kind in given[1:] if is_compressed(kind)]
     if found:
-        kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
         yield Seen(
-            what=f"compressed again, though they are compressed: {kinds}",
+            what=because(
+                "rules.compressed-twice", kinds=list(dict.fromkeys(kind for kind, _ in found))
+            ),
             evidence=tuple(where(reading) for _, reading in found),
         )
 
@@ -312,7 +315,7 @@ def _everything(facts: Facts) -> Iterator[Seen]:
     if not found or any(_is_guard(each) for each in _guards(facts)):
         return
     yield Seen(
-        what="all answers are compressed, images and archives too: nothing excepts them",
+        what=because("rules.compressed-everything"),
         evidence=tuple(map(where, found)),
     )
 
@@ -341,7 +344,7 @@ def _forced(facts: Facts) -> Iterator[Seen]:
     ]
     if is_on and found:
         yield Seen(
-            what="`force-gzip` is set: answers are compressed whatever a client takes",
+            what=because("rules.forced-compression"),
             evidence=tuple(map(where, found)),
         )
 
@@ -370,13 +373,12 @@ def _plain(facts: Facts) -> Iterator[Seen]:
     if not served or _is_html_compressed(facts) or _is_by_program(facts) or _by_hand(facts):
         return
     loaded = [each for each in _COMPRESSORS if facts.has_module(each)]
-    why = (
-        f"{' and '.join(loaded)} loaded, and no filter of it is set for text/html"
-        if loaded
-        else "neither mod_deflate nor mod_brotli is loaded"
+    why = because(
+        "rules.uncompressed-text.unset" if loaded else "rules.uncompressed-text.none_loaded",
+        names=loaded,
     )
     yield Seen(
-        what="HTML is sent as it is: nothing compresses it",
+        what=because("rules.uncompressed-text.plain"),
         evidence=(why, *(where(each.reading) for each in served)),
     )
 
@@ -454,12 +456,11 @@ def _unvaried(facts: Facts) -> Iterator[Seen]:
     is_filtered = _is_filtered(facts)
     if taken and (chosen or is_filtered):
         yield Seen(
-            what="answers are compressed, and `Vary` is taken out of them",
+            what=because("rules.no-vary.taken"),
             evidence=tuple(map(where, taken)),
         )
     elif chosen and not added and not is_filtered:
         yield Seen(
-            what="compressed files are chosen by hand, and nothing says `Vary: Accept-Encoding` to "
-            "who takes no compression",
+            what=because("rules.no-vary.unsaid"),
             evidence=tuple(map(where, chosen)),
         )

@@ -17,7 +17,7 @@ from httpdyno.advice.rules.facts import (
     words,
 )
 from httpdyno.model import Reading, Record
-from httpdyno.units import format_bytes
+from httpdyno.reason import Reason, because
 
 # Perl that stands in an Apache's configuration, and what that runs at the start.
 
@@ -30,7 +30,7 @@ _POD_ENDS = "=cut"
 _REST_IS_DATA = re.compile(r"__(?:END|DATA)__\s*")
 
 
-def perl_lines(facts: Facts) -> Iterator[tuple[str, str]]:
+def perl_lines(facts: Facts) -> Iterator[tuple[str, str | Reason]]:
     """Yield each line of Perl with its place: of `<Perl>` sections, then of files run at the start.
 
     Comments and what is documentation are left out. What such a file loads is not followed.
@@ -68,7 +68,7 @@ def uses_asp(facts: Facts) -> bool:
     return any(named_in_perl(facts, _ASP))
 
 
-def named_in_perl(facts: Facts, name: re.Pattern[str]) -> Iterator[str]:
+def named_in_perl(facts: Facts, name: re.Pattern[str]) -> Iterator[Reason]:
     """Yield the places of an Apache with mod_perl whose directives or lines of Perl have a name."""
     if not facts.has_module(MODULE):
         return
@@ -78,7 +78,7 @@ def named_in_perl(facts: Facts, name: re.Pattern[str]) -> Iterator[str]:
             yield where(reading)
     for line, at in perl_lines(facts):
         if name.search(line):
-            yield f"{line}, {at}"
+            yield because("advice.line_at", line=line, at=at)
 
 
 def ends_by_size(facts: Facts) -> bool:
@@ -120,8 +120,9 @@ def _twice(facts: Facts) -> Iterator[Seen]:
             is_both = folder == same and address != other and reading.scope == script.scope
             if is_both and not _is_perl(facts, other):
                 yield Seen(
-                    what=f"{folder} is served at {address} and, as CGI, at {other}: there each "
-                    "request starts a process and compiles its script",
+                    what=because(
+                        "rules.scripts-twice", folder=folder, address=address, other=other
+                    ),
                     evidence=(where(reading), where(script)),
                 )
 
@@ -153,8 +154,7 @@ def _linked(facts: Facts) -> Iterator[Seen]:
         place = facts.real_paths.get(folder, "")
         if place and folder != same and facts.real_paths.get(same) == place:
             yield Seen(
-                what=f"{address} and {other} are one folder, {place}: each process compiles and "
-                "keeps a script once for each of the two that it was asked for at",
+                what=because("rules.scripts-kept-twice", address=address, other=other, place=place),
                 evidence=(where(reading), where(second)),
             )
 
@@ -173,7 +173,7 @@ class State(Record, frozen=True):
 
     folder: str
     whose: str
-    seen: str
+    seen: Reason
     """Where the configuration says so."""
 
 
@@ -215,25 +215,24 @@ def _of_sessions(facts: Facts) -> Iterator[State]:
     if any(_SESSION_FILE.search(line) for line, _ in lines):
         for line, at in lines:
             for folder in _DIRECTORY.findall(line):
-                yield _session_state(folder, f"{line}, {at}")
+                yield _session_state(folder, because("advice.line_at", line=line, at=at))
 
 
-def _session_state(folder: str, seen: str) -> State:
+def _session_state(folder: str, seen: Reason) -> State:
     return State(folder=posixpath.normpath(folder), whose="Apache::Session", seen=seen)
 
 
 @rule("perl-state-on-disk")
 def _on_disk(facts: Facts) -> Iterator[Seen]:
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], list[Reason]] = {}
     for state in states(facts):
         found.setdefault((state.folder, state.whose), []).append(state.seen)
     for (folder, whose), places in found.items():
         kind = facts.filesystems.get(folder, "")
         if kind and kind not in MEMORY:
             yield Seen(
-                what=f"each request with a session of {whose} locks, reads and writes files of "
-                f"{kind}",
-                evidence=(f"{folder} is {kind}", *places),
+                what=because("rules.perl-state-on-disk", whose=whose, kind=kind),
+                evidence=(because("advice.folder_is", folder=folder, kind=kind), *places),
                 severity="doubtful" if kind in NETWORK else None,
             )
 
@@ -256,20 +255,20 @@ def _debugging(facts: Facts) -> Iterator[Seen]:
         is_logged = any(level < 0 for level, _ in on)
         is_shown = any(abs(level) >= _SHOWN for level, _ in on)
         does = (
-            *(["writes all that it does into the error log"] if is_logged else []),
-            *(["shows visitors what was found wrong, with the script"] if is_shown else []),
+            *([because("rules.asp-debugging.logs")] if is_logged else []),
+            *([because("rules.asp-debugging.shows")] if is_shown else []),
         )
         yield Seen(
-            what=f"Apache::ASP {' and '.join(does)}: `Debug` is on",
+            what=because("rules.asp-debugging.debug", does=does),
             evidence=tuple(where(each) for _, each in on),
             severity="bad" if is_shown else None,
         )
     reloading = [each for name, value, each in found if name == "StatINC" and value not in _NO]
     if reloading:
         yield Seen(
-            what="Apache::ASP asks for the time of change of each loaded module, for each request",
+            what=because("rules.asp-debugging.reloads"),
             evidence=tuple(map(where, reloading)),
-            do="set `PerlSetVar StatINC 0`, or name the few modules that change in `StatINCMatch`",
+            do=because("rules.asp-debugging.fix"),
         )
 
 
@@ -296,12 +295,11 @@ def _by_statm(facts: Facts) -> Iterator[Seen]:
         has_smaps = False
     if not places or has_smaps:
         return
-    unknown = "" if has_smaps is False else ", unless Linux::Smaps is there, which is not known"
+    is_sure = has_smaps is False
     sizes = facts.pool.sizes if facts.pool and facts.pool.is_uniform else ()
     if not sizes:
         yield Seen(
-            what="`Apache2::SizeLimit` counts what the parent has loaded as each process's own"
-            f"{unknown}",
+            what=_unless_smaps(because("rules.size-limit-by-statm.counts"), is_sure=is_sure),
             evidence=tuple(places),
         )
         return
@@ -311,25 +309,38 @@ def _by_statm(facts: Facts) -> Iterator[Seen]:
         return
     limit_kb = _limit_kb(lines)
     over = [] if limit_kb is None else [each for each in sizes if _is_taken(each, limit_kb)]
-    ended = (
-        f"; {len(over):,} of {len(sizes):,} are over its limit of {format_bytes(limit_kb * _KB)} "
-        "by that count, and not by what is their own"
-        if over and limit_kb is not None
-        else ""
+    what = _unless_smaps(
+        because(
+            "rules.size-limit-by-statm.counted",
+            statm=largest.statm_bytes,
+            pid=largest.pid,
+            own=largest.own_bytes,
+        ),
+        is_sure=is_sure,
     )
+    if over and limit_kb is not None:
+        what = because(
+            "rules.size-limit-by-statm.ended",
+            what=what,
+            n=len(over),
+            of=len(sizes),
+            limit=limit_kb * _KB,
+        )
     yield Seen(
-        what=f"`Apache2::SizeLimit` counts {format_bytes(largest.statm_bytes)} of process "
-        f"{largest.pid} as unshared, and {format_bytes(largest.own_bytes)} are its own"
-        f"{unknown}{ended}",
+        what=what,
         evidence=(
             *places[:2],
-            f"/proc/{largest.pid}/statm and smaps_rollup, the largest of {len(sizes):,}",
+            because("rules.size-limit-by-statm.largest", pid=largest.pid, n=len(sizes)),
         ),
         severity="bad" if over and has_smaps is False else None,
     )
 
 
-def _limit_kb(lines: list[tuple[str, str]]) -> int | None:
+def _unless_smaps(what: Reason, *, is_sure: bool) -> Reason:
+    return what if is_sure else because("rules.size-limit-by-statm.unless", what=what)
+
+
+def _limit_kb(lines: list[tuple[str, str | Reason]]) -> int | None:
     """Return the limit that is set last; None where none is, or it is no plain number."""
     found = [match[1] for line, _ in lines for match in _LIMIT.finditer(line)]
     return int(found[-1].replace("_", "")) if found else None
@@ -348,6 +359,6 @@ def _reloads(facts: Facts) -> Iterator[Seen]:
     found = [r for name in _PERL for r in facts.said(name) if _PERL_RELOAD.search(r.text)]
     if found:
         yield Seen(
-            what="each request looks whether modules were changed, or runs under a debugger",
+            what=because("rules.perl-reload"),
             evidence=tuple(map(where, found)),
         )

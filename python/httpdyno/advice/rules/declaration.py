@@ -5,6 +5,7 @@ from typing import Literal
 
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Level, Reading, Record
+from httpdyno.reason import Reason, because
 
 Severity = Literal["bad", "doubtful", "hint"]
 """`bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
@@ -36,12 +37,12 @@ class Proposes(Record, frozen=True):
 class Seen(Record, frozen=True):
     """A rule's case in one server, with its numbers."""
 
-    what: str
-    """A sentence without its full stop."""
-    evidence: tuple[str, ...] = ()
+    what: Reason
+    """Of the rule's own words (`says`), mostly."""
+    evidence: tuple[str | Reason, ...] = ()
     """Where it is seen: a file and a line, processes, the kernel."""
-    do: str = ""
-    """What to do about this very case; empty: what the rule says."""
+    do: Reason | None = None
+    """What to do about this very case; None: what the rule says."""
     severity: Severity | None = None
     """Where it is not the rule's own."""
     proposes: tuple[Proposed, ...] = ()
@@ -64,6 +65,9 @@ class Rule(Record, frozen=True):
     """What it checks, a sentence; the heading of its paragraph."""
     why: str
     """Why it matters."""
+    says: str | dict[str, str]
+    """What its findings say, as templates (`report/shared/message.py`): of `rules.NAME`, or by
+    what follows that: of `rules.NAME.CASE`."""
     fix: str
     """What to do, in an imperative without a full stop."""
     risks: str
@@ -103,12 +107,11 @@ class Finding(Record, frozen=True):
 
     name: str
     severity: Severity
-    what: str
-    evidence: str
-    do: str
-    risk: str
-    wrong_when: str
-    source: str
+    what: Reason
+    evidence: tuple[str | Reason, ...]
+    """The first places; then how many more there are."""
+    do: Reason | None
+    """None: what the rule says."""
     proposes: tuple[Proposed, ...] = ()
 
 
@@ -143,15 +146,11 @@ def _finding(rule: Rule, seen: Seen) -> Finding:
         severity=seen.severity or rule.severity,
         what=seen.what,
         evidence=_evidence(tuple(dict.fromkeys(seen.evidence))),
-        do=seen.do or rule.fix,
-        risk=rule.risks,
-        wrong_when=rule.unless,
-        source=rule.source,
+        do=seen.do,
         proposes=tuple(dict.fromkeys(seen.proposes)),
     )
 
 
-def _evidence(places: tuple[str, ...]) -> str:
+def _evidence(places: tuple[str | Reason, ...]) -> tuple[str | Reason, ...]:
     more = len(places) - _N_EVIDENCE
-    named = "; ".join(places[:_N_EVIDENCE])
-    return f"{named}; and {more:,} more" if more > 0 else named
+    return (*places[:_N_EVIDENCE], because("advice.more", n=more)) if more > 0 else places

@@ -1,11 +1,11 @@
 """What is known of a server when rules look at it. Pure."""
 
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.model import Member, Reading, Record, Respawn, Survey
+from httpdyno.reason import Reason, because
 
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs"})
 MEMORY = frozenset({"tmpfs", "ramfs"})
@@ -101,10 +101,9 @@ class CallFacts(Record, frozen=True):
     missing_file: str = ""
     """The path that the URL was made into, where it was looked for and nothing was there."""
 
-    def seen(self, counts: Mapping[str, float]) -> str:
+    def seen(self, *counts: Reason) -> Reason:
         """Return as evidence how many of some things there are in a request."""
-        said = " and ".join(f"{n:.3g} {what}" for what, n in counts.items())
-        return f"{said} in each request of {self.url}"
+        return because("advice.in_each_request", counts=counts, url=self.url)
 
 
 class KeptWorkers(Record, frozen=True):
@@ -257,18 +256,23 @@ def words(text: str) -> list[str]:
     return [quoted or single or bare for quoted, single, bare in _WORD.findall(text)]
 
 
-def place(reading: Reading) -> str:
+def place(reading: Reading) -> str | Reason:
     """Return where a reading stands: `/etc/nginx/nginx.conf:12`."""
     origin = reading.origin
     if origin is not None:
         return f"{origin.file}:{origin.line}" if origin.line else origin.file
-    return "its command line" if is_said(reading) else "compiled in"
+    return because("advice.command_line" if is_said(reading) else "advice.compiled_in")
 
 
-def where(reading: Reading) -> str:
+def where(reading: Reading) -> Reason:
     """Return what is set, and where: `KeepAlive Off, /etc/apache2/apache2.conf:98`."""
-    within = f" in {reading.scope}" if reading.scope else ""
-    return f"{reading.name} {reading.text}{within}, {place(reading)}"
+    return because(
+        "advice.set_within" if reading.scope else "advice.set",
+        name=reading.name,
+        text=reading.text,
+        scope=reading.scope,
+        place=place(reading),
+    )
 
 
 def is_compressed(kind: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from httpdyno.advice.rules.declaration import Seen, rule, where_said
 from httpdyno.advice.rules.facts import Facts, is_compressed, is_said, number, place, where, words
+from httpdyno.reason import Reason, because
 
 _DEAR_LEVEL = 6
 """zlib's own default."""
@@ -22,7 +23,7 @@ def _one_worker(facts: Facts) -> Iterator[Seen]:
     if reading is None or facts.n_cpus is None or number(reading.text) != 1 or facts.n_cpus == 1:
         return
     yield Seen(
-        what=f"one worker, and {facts.n_cpus} CPUs that it may run on: it computes on one of them",
+        what=because("rules.nginx-one-worker", n=facts.n_cpus),
         evidence=(where(reading),),
         proposes=where_said([reading], "worker_processes", facts.n_cpus),
     )
@@ -31,16 +32,19 @@ def _one_worker(facts: Facts) -> Iterator[Seen]:
 @rule("nginx-open-files")
 def _connections(facts: Facts) -> Iterator[Seen]:
     asked, raised = facts.reading("worker_connections"), facts.reading("worker_rlimit_nofile")
-    limit, source = facts.open_files_limit, "of the running process"
+    limit: int | None = facts.open_files_limit
+    source: str | Reason = because("rules.nginx-open-files.running")
     if raised is not None and is_said(raised):
         limit, source = number(raised.text), place(raised)
     n = None if asked is None else number(asked.text)
     if asked is None or n is None or limit is None or n <= limit:
         return
     yield Seen(
-        what=f"`worker_connections` {n:,} needs as many open files, and a worker may have "
-        f"{limit:,}: beyond, connections are refused",
-        evidence=(where(asked), f"open files {limit:,}, {source}"),
+        what=because("rules.nginx-open-files.needs", n=n, limit=limit),
+        evidence=(
+            where(asked),
+            because("rules.nginx-open-files.limit", n=limit, source=source),
+        ),
     )
 
 
@@ -50,8 +54,7 @@ def _level(facts: Facts) -> Iterator[Seen]:
         level = number(reading.text)
         if level is not None and level > _DEAR_LEVEL:
             yield Seen(
-                what=f"answers are compressed at level {level}: more CPU than level {_DEAR_LEVEL} "
-                "takes, for hardly fewer bytes",
+                what=because("rules.nginx-dear-compression", level=level, usual=_DEAR_LEVEL),
                 evidence=(where(reading),),
                 proposes=where_said([reading], "gzip_comp_level", _CHEAP_LEVEL),
             )
@@ -70,9 +73,12 @@ def _packed(facts: Facts) -> Iterator[Seen]:
         kinds = [k for k in words(reading.text) if k == "*" or is_compressed(k)]
         found += [(kind, reading) for kind in kinds]
     if found:
-        kinds = list(dict.fromkeys("all types" if k == "*" else k for k, _ in found))
+        every = because("rules.nginx-compressed-twice.all")
+        compressed: list[str | Reason] = [every if k == "*" else k for k, _ in found]
         yield Seen(
-            what=f"compressed again, though they are compressed: {', '.join(kinds)}",
+            what=because(
+                "rules.nginx-compressed-twice.kinds", kinds=list(dict.fromkeys(compressed))
+            ),
             evidence=tuple(where(reading) for _, reading in found),
         )
 
@@ -87,8 +93,8 @@ def _plain(facts: Facts) -> Iterator[Seen]:
         return
     written = [each for each in said if is_said(each)]
     yield Seen(
-        what="text is sent as it is: `gzip` is off everywhere",
-        evidence=tuple(map(where, written)) or ("`gzip` is off where nothing turns it on",),
+        what=because("rules.nginx-uncompressed.off"),
+        evidence=tuple(map(where, written)) or (because("rules.nginx-uncompressed.unset"),),
     )
 
 
@@ -98,7 +104,7 @@ def _vary(facts: Facts) -> Iterator[Seen]:
     found += [each for each in facts.said("gzip_static") if each.text == "on"]
     if found and not any(each.text == "on" for each in facts.all_of("gzip_vary")):
         yield Seen(
-            what="answers are compressed and do not say `Vary: Accept-Encoding`",
+            what=because("rules.nginx-no-vary"),
             evidence=tuple(map(where, found)),
         )
 
@@ -108,7 +114,7 @@ def _copied(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("sendfile") if each.text.split("+")[0] == "off"]
     if found:
         yield Seen(
-            what="files are copied through nginx's memory: `sendfile` is off",
+            what=because("rules.nginx-no-sendfile"),
             evidence=tuple(map(where, found)),
             proposes=where_said(found, "sendfile", "on"),
         )
@@ -124,9 +130,13 @@ def _opened(facts: Facts) -> Iterator[Seen]:
     for reading in found:
         to = reading.scope or ", ".join(dict.fromkeys(each.to for each in backends))
         yield Seen(
-            what=f"each request opens a connection to {to} and closes it",
+            what=because("rules.nginx-closed-upstream.opens", to=to),
             evidence=tuple(
-                f"{each.to}, {each.origin.file}:{each.origin.line}"
+                because(
+                    "rules.nginx-closed-upstream.at",
+                    to=each.to,
+                    place=f"{each.origin.file}:{each.origin.line}",
+                )
                 for each in backends
                 if each.origin and reading.scope in ("", each.to)
             ),
@@ -139,7 +149,7 @@ def _logged(facts: Facts) -> Iterator[Seen]:
     reading = facts.reading("access_log_buffer")
     if reading is not None and reading.text == "none":
         yield Seen(
-            what="each request writes its line of the access log by a system call of its own",
-            evidence=(f"no `buffer=`, {place(reading)}",),
+            what=because("rules.nginx-unbuffered-log.writes"),
+            evidence=(because("rules.nginx-unbuffered-log.at", place=place(reading)),),
             proposes=where_said([reading], "access_log_buffer", _BUFFER),
         )

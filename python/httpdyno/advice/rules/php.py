@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from httpdyno.advice.rules.declaration import Seen, rule, where_said
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 from httpdyno.advice.rules.workers import short
+from httpdyno.reason import because
 
 _MANY = 5000
 _OFF = frozenset({"0", "off", "no", "false", ""})
@@ -31,16 +32,16 @@ def _band(facts: Facts) -> Iterator[Seen]:
         if low is None or high is None:
             continue
         if low > high:
-            words = f"`{_MAX}` {high} is below `{_MIN}` {low}"
+            what = because("rules.php-inverted-spares.below", high=high, low=low)
         elif most is not None and high > most:
-            words = f"`{_MAX}` {high} is above `pm.max_children` {most}"
+            what = because("rules.php-inverted-spares.above", high=high, most=most)
         elif start is not None and not low <= start <= high:
-            words = f"`{_START}` {start} is not between `{_MIN}` {low} and `{_MAX}` {high}"
+            what = because("rules.php-inverted-spares.start", start=start, low=low, high=high)
         else:
             continue
         readings = (facts.reading(n, scope) for n in (_MIN, _MAX, _START, "pm.max_children"))
         yield Seen(
-            what=f"{words}: php-fpm refuses that",
+            what=what,
             evidence=tuple(where(each) for each in readings if each and is_said(each)),
         )
 
@@ -53,8 +54,9 @@ def _not_read(facts: Facts) -> Iterator[Seen]:
         found = [each for name in names if (each := facts.reading(name, scope)) and is_said(each)]
         if pm and found:
             yield Seen(
-                what=f"with `pm = {pm.text}` these count for nothing: "
-                f"{', '.join(each.name for each in found)}",
+                what=because(
+                    "rules.php-unread-spares", pm=pm.text, names=[each.name for each in found]
+                ),
                 evidence=(where(pm), *map(where, found)),
             )
 
@@ -66,10 +68,14 @@ def _short(facts: Facts) -> Iterator[Seen]:
         found = short(facts, n)
         if n is None or found is None:
             continue
-        of = f", of {children:,} that may run," if children else ""
         yield Seen(
-            what=f"a child ends after {n:,} {'request' if n == 1 else 'requests'}{of} and the "
-            f"next one begins with a fork{found.what}",
+            what=found.costing(
+                because(
+                    "rules.php-short-lives.of" if children else "rules.php-short-lives.child",
+                    n=n,
+                    children=children,
+                )
+            ),
             evidence=(where(reading), found.evidence),
             severity=found.severity,
             do=found.do("pm.max_requests"),
@@ -82,7 +88,7 @@ def _uncompiled(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("opcache.enable") if each.text.lower() in _OFF]
     if found:
         yield Seen(
-            what="each request compiles all of its scripts anew: OPcache is off",
+            what=because("rules.opcache-off"),
             evidence=tuple(map(where, found)),
             proposes=where_said(found, "opcache.enable", True),
         )
@@ -97,7 +103,7 @@ def _debugging(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("display_errors") if each.text.lower() in _TRUE]
     if found:
         yield Seen(
-            what="visitors see the errors of scripts, with paths: `display_errors` is on",
+            what=because("rules.php-debugging.shown"),
             evidence=tuple(map(where, found)),
             severity="bad",
         )
@@ -107,7 +113,7 @@ def _debugging(facts: Facts) -> Iterator[Seen]:
     is_off = is_off or "XDEBUG_MODE" in (facts.environment_names or ())
     if facts.has_module(_XDEBUG) and not is_off:
         yield Seen(
-            what="xdebug is loaded: it hooks into each call of a function, and keeps the JIT off",
-            evidence=tuple(map(where, mode)) or ("its extension is in the ini files",),
-            do="take its ini file away (`phpdismod xdebug` on Debian), or set `xdebug.mode=off`",
+            what=because("rules.php-debugging.xdebug"),
+            evidence=tuple(map(where, mode)) or (because("rules.php-debugging.extension"),),
+            do=because("rules.php-debugging.fix"),
         )

@@ -8,7 +8,7 @@ from httpdyno.advice.rules.declaration import Proposed, Seen, rule
 from httpdyno.advice.rules.facts import MEMORY, NETWORK, Facts, is_said, number, where, words
 from httpdyno.advice.rules.workers import is_told, short
 from httpdyno.model import Reading
-from httpdyno.units import format_bytes
+from httpdyno.reason import Reason, because
 
 # Rules for gunicorn and uvicorn: workers, kept connections, switches for development.
 
@@ -20,13 +20,14 @@ _LARGE_BYTES = 32 << 20
 """Of its own that an application has in each worker, where preloading is worth a thought."""
 
 
-def _n_workers(facts: Facts) -> tuple[int | None, str]:
+def _n_workers(facts: Facts) -> tuple[int | None, Reason | None]:
     """Return how many workers there are, and how that is known; None where it is not."""
     if facts.pool is not None:
-        return facts.pool.n_workers, f"{facts.pool.n_workers:,} below its first process"
+        n = facts.pool.n_workers
+        return n, because("advice.below_first", n=n)
     reading = facts.reading("workers")
     if reading is None or not is_said(reading):
-        return None, ""
+        return None, None
     return number(reading.text), where(reading)
 
 
@@ -35,10 +36,17 @@ def _one(facts: Facts) -> Iterator[Seen]:
     n, how = _n_workers(facts)
     kind, threads = facts.reading("worker_class"), facts.number("threads")
     n_cpus = facts.n_cpus
-    if n != 1 or kind is None or kind.text != "sync" or threads != 1 or not is_told(facts):
+    if (
+        n != 1
+        or how is None
+        or kind is None
+        or kind.text != "sync"
+        or threads != 1
+        or not is_told(facts)
+    ):
         return
     yield Seen(
-        what="one sync worker: one request at a time, and all others wait for it",
+        what=because("rules.one-sync-worker"),
         evidence=(how, where(kind)),
         proposes=(
             *([] if n_cpus is None else [Proposed(knob="workers", value=2 * n_cpus + 1)]),
@@ -52,7 +60,7 @@ def _patient(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("timeout") if number(each.text) == 0]
     if found:
         yield Seen(
-            what="a worker that hangs is never given up: `timeout` is 0",
+            what=because("rules.no-timeout"),
             evidence=tuple(map(where, found)),
         )
 
@@ -64,8 +72,7 @@ def _short(facts: Facts) -> Iterator[Seen]:
         found = short(facts, n)
         if n is not None and found is not None:
             yield Seen(
-                what=f"a worker ends after {n:,} {'request' if n == 1 else 'requests'}, and the "
-                f"next one begins with a fork and mostly with all imports{found.what}",
+                what=found.costing(because("rules.gunicorn-short-lives", n=n)),
                 evidence=(where(reading), found.evidence),
                 severity=found.severity,
                 do=found.do("max_requests"),
@@ -80,13 +87,12 @@ def _together(facts: Facts) -> Iterator[Seen]:
     if reading is None or not is_said(reading) or jitter is None or not is_told(facts):
         return
     requests = number(reading.text) or 0
-    if requests > 0 and number(jitter.text) == 0 and n is not None and n > 1:
+    if requests > 0 and number(jitter.text) == 0 and n is not None and how and n > 1:
         tenth = max(1, requests // 10)
         yield Seen(
-            what=f"{n:,} workers that began together end together, after {reading.text} requests "
-            "each: nothing spreads their ends",
+            what=because("rules.no-jitter.together", n=n, requests=reading.text),
             evidence=(where(reading), how),
-            do=f"set `max_requests_jitter` to a tenth: {tenth}",
+            do=because("rules.no-jitter.fix", n=tenth),
             proposes=(Proposed(knob="max_requests_jitter", value=tenth),),
         )
 
@@ -98,8 +104,7 @@ def _apart(facts: Facts) -> Iterator[Seen]:
         return
     if pool.n_workers > 1 and pool.is_uniform and pool.each_bytes >= _LARGE_BYTES:
         yield Seen(
-            what=f"{pool.n_workers:,} workers load the application each for itself: the largest "
-            f"has {format_bytes(pool.each_bytes)} of its own",
+            what=because("rules.no-preload", n=pool.n_workers, each=pool.each_bytes),
             evidence=(where(reading),),
             proposes=(Proposed(knob="preload_app", value=True),),
         )
@@ -137,10 +142,10 @@ def _unread(facts: Facts) -> Iterator[Seen]:
     threads, most = facts.reading("threads"), facts.reading("worker_connections")
     if keepalive is None or kind is None or not is_said(keepalive) or not number(keepalive.text):
         return
-    runs, said = _class(facts), f"`keepalive` {keepalive.text} s counts for nothing"
+    runs = _class(facts)
     if runs in _SYNC:
         yield Seen(
-            what=f"{said}: sync workers close each connection after its answer",
+            what=because("rules.gunicorn-unread-keepalive.sync", seconds=keepalive.text),
             evidence=(where(keepalive), where(kind)),
             proposes=(Proposed(knob="threads", value=_THREADS),),
         )
@@ -148,10 +153,14 @@ def _unread(facts: Facts) -> Iterator[Seen]:
         n_threads, n_most = number(threads.text), number(most.text)
         if n_threads is not None and n_most is not None and n_most <= n_threads:
             yield Seen(
-                what=f"{said}: `worker_connections` {n_most:,} leaves no place for an idle one "
-                f"beside {n_threads:,} threads",
+                what=because(
+                    "rules.gunicorn-unread-keepalive.threads",
+                    seconds=keepalive.text,
+                    n=n_most,
+                    threads=n_threads,
+                ),
                 evidence=(where(keepalive), where(most), where(threads)),
-                do="set `worker_connections` well above `threads`, or take `keepalive` away",
+                do=because("rules.gunicorn-unread-keepalive.fix"),
             )
 
 
@@ -166,12 +175,16 @@ def _closes_first(facts: Facts) -> Iterator[Seen]:
         if own_s <= front.idle_s:
             longer = int(front.idle_s) + _BEYOND_S
             yield Seen(
-                what=f"gunicorn closes a connection that is idle for {own_s} s, and {front.name} "
-                f"keeps it for {front.idle_s:g} s: what {front.name} sends at that "
-                "moment is lost, and a POST gets a 502",
+                what=because(
+                    "rules.gunicorn-closes-first.lost",
+                    own=own_s,
+                    front=front.name,
+                    seconds=front.idle_s,
+                ),
                 evidence=(where(keepalive), where(front.idle)),
-                do=f"set `keepalive` to {longer}, or `keepalive_timeout` of {front.name}'s "
-                f"upstream below {own_s} s",
+                do=because(
+                    "rules.gunicorn-closes-first.fix", longer=longer, front=front.name, own=own_s
+                ),
             )
 
 
@@ -184,8 +197,8 @@ def _reloads(facts: Facts) -> Iterator[Seen]:
     is_flag = "--reload" in facts.command
     if is_flag or said:
         yield Seen(
-            what="it watches its source files and restarts when one changes: `--reload`",
-            evidence=("its command line",) if is_flag else tuple(map(where, said)),
+            what=because("rules.reloading"),
+            evidence=(because("advice.command_line"),) if is_flag else tuple(map(where, said)),
         )
 
 
@@ -194,9 +207,13 @@ def _variables(facts: Facts) -> Iterator[Seen]:
     found = [name for name in _VARIABLES if name in (facts.environment_names or ())]
     if found:
         yield Seen(
-            what=f"{' and '.join(f'`{name}`' for name in found)} "
-            f"{'is' if len(found) == 1 else 'are'} set: checks and traces of the interpreter",
-            evidence=("names of its environment",),
+            what=because(
+                "rules.python-debugging.one"
+                if len(found) == 1
+                else "rules.python-debugging.several",
+                names=[f"`{name}`" for name in found],
+            ),
+            evidence=(because("advice.environment_names"),),
         )
 
 
@@ -222,15 +239,16 @@ def _logs(facts: Facts) -> Iterator[Seen]:
     if facts.kind == "nginx" and not facts.has_module(_NGINX_DEBUG):
         return
     found = [each for each in facts.said(_LEVELS[facts.kind]) if _is_loud(each, facts.kind)]
-    places = tuple(map(where, found))
+    places: tuple[Reason, ...] = tuple(map(where, found))
     flag = facts.flag("--log-level") if facts.kind in _PYTHON else ""
     if flag:
         # It counts before the file.
-        places = (f"--log-level {flag}, its command line",) if _LOUD.fullmatch(flag) else ()
+        given = because("rules.debug-log.flag", level=flag)
+        places = (given,) if _LOUD.fullmatch(flag) else ()
     if places:
         calm = _CALM.get(facts.kind)
         yield Seen(
-            what="each request writes lines for debugging into the error log",
+            what=because("rules.debug-log.writes"),
             evidence=places,
             proposes=(Proposed(knob=_LEVELS[facts.kind], value=calm),) if calm else (),
         )
@@ -250,9 +268,8 @@ def _node(facts: Facts) -> Iterator[Seen]:
         return
     if "NODE_ENV" not in names and not any("NODE_ENV" in word for word in facts.command):
         yield Seen(
-            what="`NODE_ENV` is not set: Express and others then keep no compiled views, and show "
-            "traces of errors to visitors",
-            evidence=(f"names of its environment: {len(names):,}, and it is none of them",),
+            what=because("rules.node-environment.unset"),
+            evidence=(because("rules.node-environment.names", n=len(names)),),
         )
 
 
@@ -303,8 +320,11 @@ def _sessions(facts: Facts) -> Iterator[Seen]:
         kind = facts.filesystems.get(_folder(reading), "")
         if kind in NETWORK and all(each == _FILES for each in handlers):
             yield Seen(
-                what=f"each request with a session locks, reads and writes a file of {kind}",
-                evidence=(where(reading), f"{_folder(reading)} is {kind}"),
+                what=because("rules.sessions-on-network", kind=kind),
+                evidence=(
+                    where(reading),
+                    because("advice.folder_is", folder=_folder(reading), kind=kind),
+                ),
             )
 
 
@@ -316,8 +336,10 @@ def _heartbeat(facts: Facts) -> Iterator[Seen]:
     kind = facts.filesystems.get(_folder(reading), "")
     if kind and kind not in MEMORY:
         yield Seen(
-            what=f"workers touch their heartbeat on {kind}: while that is busy they are taken for "
-            "dead",
-            evidence=(where(reading), f"{_folder(reading)} is {kind}"),
+            what=because("rules.heartbeat-on-disk", kind=kind),
+            evidence=(
+                where(reading),
+                because("advice.folder_is", folder=_folder(reading), kind=kind),
+            ),
             severity="doubtful" if kind in NETWORK else None,
         )

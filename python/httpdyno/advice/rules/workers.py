@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from httpdyno.advice.curve import MOST_LOST_RATIO, Growth, LifeRow, joint_life, shortest_life
 from httpdyno.advice.rules.apache_perl import ends_by_size
 from httpdyno.advice.rules.declaration import Proposed, Seen, Severity, rule, where_said
-from httpdyno.advice.rules.facts import Facts, PoolFacts, is_said, number, where
+from httpdyno.advice.rules.facts import Facts, is_said, number, where
 from httpdyno.model import Reading, Record
-from httpdyno.units import format_bytes, format_duration, format_percent
+from httpdyno.reason import Reason, because
 
 # How many workers settings allow, how long each lives, and what births cost. Pure.
 
@@ -214,18 +214,24 @@ _MOST = 0.5
 class Short(Record, frozen=True):
     """A life that costs more births than it is worth."""
 
-    what: str
-    """What they cost, to follow the length of life; empty where that is not known."""
-    evidence: str
+    lost_ratio: float | None
+    """Of the rate, that births take; None where that is not known."""
+    evidence: Reason
     severity: Severity | None
     """Where it is not the rule's own."""
     n_requests: int | None
     """The shortest life that costs little; None where that is not known."""
 
-    def do(self, setting: str) -> str:
-        """Return what to do about it; empty where what the rule says is all there is."""
+    def costing(self, what: Reason) -> Reason:
+        """Return what was found with what births cost, where that is known."""
+        if self.lost_ratio is None:
+            return what
+        return because("rules.short-lives.lost", what=what, ratio=self.lost_ratio)
+
+    def do(self, setting: str) -> Reason | None:
+        """Return what to do about it; None where what the rule says is all there is."""
         n = self.n_requests
-        return f"set `{setting}` to {n:,} or more, or to 0 where nothing leaks" if n else ""
+        return because("rules.short-lives.fix", setting=setting, n=n) if n else None
 
 
 def short(facts: Facts, n: int | None) -> Short | None:
@@ -237,9 +243,8 @@ def short(facts: Facts, n: int | None) -> Short | None:
         if n >= FEW:
             return None
         return Short(
-            what="",
-            evidence=f"what a birth costs is not known here (`--respawn`): less than {FEW} is "
-            "taken for few",
+            lost_ratio=None,
+            evidence=because("rules.short-lives.unknown", n=FEW),
             severity="bad" if n < _VERY_FEW else None,
             n_requests=None,
         )
@@ -247,9 +252,8 @@ def short(facts: Facts, n: int | None) -> Short | None:
     if lost <= MOST_LOST_RATIO:
         return None
     return Short(
-        what=f", and births take {format_percent(lost)} of the rate",
-        evidence=f"a birth takes {format_duration(cost.spawn_s)} of the server's time and a "
-        f"request {format_duration(cost.serve_s)}, by the rates of `--respawn`",
+        lost_ratio=lost,
+        evidence=because("rules.short-lives.costs", spawn=cost.spawn_s, serve=cost.serve_s),
         severity="bad" if lost > _MOST else None,
         n_requests=shortest_life(cost),
     )
@@ -271,27 +275,33 @@ def _over(facts: Facts) -> Iterator[Seen]:
     if not able.readings and not able.is_static:
         return
     yield Seen(
-        what=f"{able.processes:,} processes are allowed, and memory holds {fit.n:,}{fit.words}, of "
-        f"{format_bytes(pool.available_bytes)} ({pool.limited_by})",
+        what=because(
+            "rules.workers-over-memory.allowed",
+            allowed=able.processes,
+            n=fit.n,
+            size=fit.size,
+            available=pool.available_bytes,
+            limited_by=pool.limited_by,
+        ),
         evidence=(
-            *(map(where, able.readings) if able.readings else (_running(pool),)),
+            *(
+                map(where, able.readings)
+                if able.readings
+                else (because("advice.run_below_first", n=pool.n_workers),)
+            ),
             *fit.evidence,
         ),
         proposes=able.proposed(fit.n),
     )
 
 
-def _running(pool: PoolFacts) -> str:
-    return f"{pool.n_workers:,} run below its first process"
-
-
 class _Fit(Record, frozen=True):
     """How many workers memory holds."""
 
     n: int
-    words: str
+    size: Reason
     """How large each is, and when."""
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Reason, ...] = ()
 
 
 def _fit(facts: Facts) -> _Fit | None:
@@ -299,7 +309,9 @@ def _fit(facts: Facts) -> _Fit | None:
     pool, row = facts.pool, last_of(facts)
     if pool is None or pool.n_fit is None or not pool.is_uniform:
         return None
-    now = _Fit(n=pool.n_fit, words=f": the largest has {format_bytes(pool.each_bytes)} of its own")
+    now = _Fit(
+        n=pool.n_fit, size=because("rules.workers-over-memory.largest", each=pool.each_bytes)
+    )
     if row is None or row.n_workers is None or row.each_bytes is None:
         return now
     if row.n_workers > pool.n_fit:
@@ -307,17 +319,25 @@ def _fit(facts: Facts) -> _Fit | None:
         # or by what visitors ask besides: their end is not known.
         return now
     n = row.n_requests
-    age = "when they are grown, since nothing ends them" if n is None else f"after {n:,} requests"
     _, reading = life(facts)
     return _Fit(
         n=row.n_workers,
-        words=f" at the end of their lives ({age}; as they are now {pool.n_fit:,}): each then has "
-        f"{format_bytes(row.each_bytes)} with the kernel's part",
+        size=because(
+            "rules.workers-over-memory.grown" if n is None else "rules.workers-over-memory.at_end",
+            n=n,
+            now=pool.n_fit,
+            each=row.each_bytes,
+        ),
         evidence=(
             *([where(reading)] if reading and is_said(reading) else []),
-            *([f"{facts.growth.n_workers} workers under load"] if facts.growth else []),
+            *_under_load(facts),
         ),
     )
+
+
+def _under_load(facts: Facts) -> Iterator[Reason]:
+    if facts.growth:
+        yield because("advice.workers_under_load", n=facts.growth.n_workers)
 
 
 @rule("workers-below-memory")
@@ -329,11 +349,13 @@ def _below(facts: Facts) -> Iterator[Seen]:
     is_full = pool.n_workers >= able.processes
     if able.readings and is_full and waiting and fit.n >= _FAR * able.processes:
         yield Seen(
-            what=f"all {able.processes:,} processes run and connections wait, while memory "
-            f"holds {fit.n:,}",
+            what=because("rules.workers-below-memory", processes=able.processes, n=fit.n),
             evidence=(
                 *map(where, able.readings),
-                *(f"{each.waiting:,} waiting at {each.address}" for each in waiting),
+                *(
+                    because("advice.waiting_at", n=each.waiting, address=each.address)
+                    for each in waiting
+                ),
                 *fit.evidence,
             ),
             proposes=able.proposed(_MORE * able.processes),
@@ -360,16 +382,29 @@ def _apart(facts: Facts) -> Iterator[Seen]:
     ):
         return
     yield Seen(
-        what=f"{able.processes:,} workers that live {_long(row)} {_comes_to(row)}; of {workers:,} "
-        f"that live {_long(joint)} all fit, {_size(joint)} each at the end, and births take "
-        f"{_lost(joint)}",
+        what=because(
+            "rules.workers-and-lives.pair",
+            processes=able.processes,
+            life=_long(row),
+            grown=_grown(row),
+            lost=_lost(row),
+            n=workers,
+            joint_life=_long(joint),
+            each=joint.each_bytes,
+            joint_lost=_lost(joint),
+        ),
         evidence=(
             *(where(each) for each in able.readings if is_said(each)),
             *([where(reading)] if reading and is_said(reading) else []),
-            *([f"{facts.growth.n_workers} workers under load"] if facts.growth else []),
+            *_under_load(facts),
         ),
-        do=f"set `{able.knob}` to {workers * able.each:,} and `{LIFE_SETTINGS[facts.kind]}` to "
-        f"{joint.n_requests or 0:,} together",
+        do=because(
+            "rules.workers-and-lives.fix",
+            knob=able.knob,
+            n=workers * able.each,
+            setting=LIFE_SETTINGS[facts.kind],
+            n_requests=joint.n_requests or 0,
+        ),
         proposes=(
             *(able.proposed(workers) if workers != able.processes else ()),
             Proposed(knob=knob_of(facts, reading), value=joint.n_requests or 0),
@@ -389,25 +424,27 @@ def _fits(row: LifeRow, n_allowed: int) -> bool:
     return row.each_bytes is not None if row.n_workers is None else row.n_workers >= n_allowed
 
 
-def _long(row: LifeRow) -> str:
-    return "for good" if row.n_requests is None else f"for {row.n_requests:,} requests"
+def _long(row: LifeRow) -> Reason:
+    return because(
+        "rules.workers-and-lives.for_good"
+        if row.n_requests is None
+        else "rules.workers-and-lives.for_requests",
+        n=row.n_requests,
+    )
 
 
-def _comes_to(row: LifeRow) -> str:
+def _grown(row: LifeRow) -> Reason:
     if row.n_workers is None:
-        grown = "outgrow any memory, since they leak"
-    else:
-        grown = f"are {_size(row)} each at the end, of which memory holds {row.n_workers:,}"
-    return f"{grown}, and births take {_lost(row)}"
+        return because("rules.workers-and-lives.leak")
+    return because("rules.workers-and-lives.grown", each=row.each_bytes, n=row.n_workers)
 
 
-def _size(row: LifeRow) -> str:
-    return "–" if row.each_bytes is None else format_bytes(row.each_bytes)
-
-
-def _lost(row: LifeRow) -> str:
+def _lost(row: LifeRow) -> Reason:
     lost = 1 - (row.kept_ratio or 0.0)
-    return f"{format_percent(lost)} of the rate" if lost > 0 else "nothing of the rate"
+    return because(
+        "rules.workers-and-lives.lost" if lost > 0 else "rules.workers-and-lives.nothing_lost",
+        ratio=lost,
+    )
 
 
 # How long a worker lives beside what each request leaves in it, as load has shown.
@@ -433,19 +470,29 @@ def _outgrown(facts: Facts) -> Iterator[Seen]:
     n = _down(left_bytes / most)
     name = LIFE_SETTINGS[facts.kind]
     unit = "connections" if facts.kind == "apache" else "requests"
-    lives = f"for {n_life:,} {unit}" if n_life else "for good"
-    place = where(reading) if reading and is_said(reading) else f"{name} is 0 where nothing sets it"
+    place = (
+        where(reading)
+        if reading and is_said(reading)
+        else because("rules.long-lives.unset", name=name)
+    )
     yield Seen(
-        what=f"each request leaves {format_bytes(least)} … {format_bytes(most)} in its worker, "
-        f"which lives {lives}: {able.processes:,} workers have room to grow by "
-        f"{format_bytes(left_bytes)} each, which is taken after {n:,} to "
-        f"{_down(left_bytes / least):,} requests",
+        what=because(
+            "rules.long-lives.limited" if n_life else "rules.long-lives.for_good",
+            least=least,
+            most=most,
+            n_life=n_life,
+            unit=unit,
+            processes=able.processes,
+            left=left_bytes,
+            soonest=n,
+            latest=_down(left_bytes / least),
+        ),
         evidence=(
-            f"95 % over {growth.n_workers} workers under load",
+            because("rules.long-lives.confidence", n=growth.n_workers),
             place,
             *(where(each) for each in able.readings if is_said(each)),
         ),
-        do=f"set `{name}` to {n:,} at most, until the leak is found" if n else "",
+        do=because("rules.long-lives.fix", name=name, n=n) if n else None,
         proposes=(Proposed(knob=knob_of(facts, reading), value=n),) if n else (),
     )
 
@@ -492,11 +539,14 @@ def _clipped(facts: Facts) -> Iterator[Seen]:
     if found and not opened:
         most = max(asked for asked, _ in found)
         yield Seen(
-            what=f"{most:,} connections are to wait at most, and the kernel gives {given:,}",
+            what=because("rules.clipped-backlog.asked", most=most, given=given),
             evidence=(
                 *(where(reading) for _, reading in found),
-                f"net.core.somaxconn {given:,}",
-                *(f"{each.backlog:,} at {each.address} now" for each in facts.queues),
+                because("advice.somaxconn", n=given),
+                *(
+                    because("rules.clipped-backlog.now", n=each.backlog, address=each.address)
+                    for each in facts.queues
+                ),
             ),
         )
 
@@ -511,11 +561,17 @@ def _full(facts: Facts) -> Iterator[Seen]:
     if fullest.backlog >= given:
         return
     yield Seen(
-        what=f"{fullest.waiting:,} connections wait where {fullest.backlog:,} may, and those that "
-        f"come besides are dropped; the kernel gives {given:,}",
+        what=because(
+            "rules.full-queue", waiting=fullest.waiting, backlog=fullest.backlog, given=given
+        ),
         evidence=(
-            *(f"{each.waiting:,} of {each.backlog:,} waiting at {each.address}" for each in full),
-            f"net.core.somaxconn {given:,}",
+            *(
+                because(
+                    "advice.waiting_of", n=each.waiting, most=each.backlog, address=each.address
+                )
+                for each in full
+            ),
+            because("advice.somaxconn", n=given),
         ),
         proposes=_longer(facts, min(given, max(_LONG, 2 * fullest.backlog))),
     )

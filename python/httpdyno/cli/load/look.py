@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
-from httpdyno.advice.bottleneck import bottleneck, of_the_server
+from httpdyno.advice.bottleneck.verdict import bottleneck, of_the_server
 from httpdyno.cli.behind_now import behind_now
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import HttpdynoError
 from httpdyno.experiment.running_look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import LoadOutcome
-from httpdyno.servers.source.answering import answering
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.discover.inspection import answering
+from httpdyno.servers.discover.machine import this_machine
 
 
 def with_look(

@@ -29,8 +29,7 @@ from httpdyno.host.foreign_files import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import HostFacts, LoadOutcome
-from httpdyno.report.load.address import where_text
-from httpdyno.report.load.headline import verdict_line
+from httpdyno.report.load.verdict import verdict_line, where_text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.telemetry.host import host_facts, known_card

@@ -21,7 +21,7 @@ from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers
 from httpdyno.model import Replay, RequestSpec, Workload
-from httpdyno.servers.address import connected, host_header
+from httpdyno.servers.network.address import connected, host_header
 
 MOST_OF_LOG = 50
 """Requests of a replayed log that are asked: a log may hold many thousands."""

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from httpdyno.model.header_words import FIRST_WORD, LONGEST_WORD
-from httpdyno.servers.network import within
+from httpdyno.servers.network.address import within
 
 _LONGEST_HEAD_BYTES = 1 << 17
 _PIECE_BYTES = 1 << 16

@@ -26,8 +26,10 @@ from httpdyno.experiment.answer.ask import (
 from httpdyno.experiment.answer.likeness import Likeness
 from httpdyno.experiment.answer.reading import Reading, readings
 from httpdyno.experiment.answer.rehearsed import WAY_OUT, UnlikeRehearsalError, rehearsed_of
+from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S, Arm
 from httpdyno.model import Configuration, RequestSpec, Study
+from httpdyno.reason import because
 from httpdyno.servers.adapter import NotRunning, Running
 
 _LIMIT_S = 10.0
@@ -36,9 +38,6 @@ _AGAIN_S = 2.0
 """The same where its configuration was found alike before: time is for measuring."""
 _AT_ONCE = 16
 _SAFE = ("GET", "HEAD")
-_WAY_OUT = (
-    '\nif that may differ, say so: `may_differ = ["PATTERN"]` in [workload] of the study file'
-)
 
 Spawn = Callable[[Configuration], Running | NotRunning]
 """Another start of a configuration, for whoever asked to end."""
@@ -141,7 +140,7 @@ class Sameness:
             words = self._known.difference(found, moved)
             if words and each.arm.is_up:
                 when = "after its load " if is_loaded else ""
-                each.arm.fail("unlike", f"{when}{words}{_WAY_OUT}")
+                each.arm.fail("unlike", *said(f"{when}{words}"), because("experiment.may_differ"))
 
     def _compare_with_rehearsal(
         self,
@@ -180,7 +179,7 @@ class Sameness:
                 told = self._rehearsed.words(self._study, f"{when}{words}")
                 if not self._is_as_rehearsed:
                     raise UnlikeRehearsalError(told, hint=WAY_OUT)
-                each.arm.fail("unlike", f"{told}\n{WAY_OUT}")
+                each.arm.fail("unlike", *said(told), *said(WAY_OUT))
         self._is_as_rehearsed |= any(
             each.arm.is_up for each, control in zip(up, is_own, strict=True) if control
         )

@@ -19,7 +19,7 @@ from httpdyno.advice.rules.facts import (
 )
 from httpdyno.servers.apache_site.perl import PerlFiles
 from httpdyno.servers.apache_site.survey import is_whole
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.syscalls.count import Census
 

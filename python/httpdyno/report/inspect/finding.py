@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from msgspec import structs
-
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.declaration import Proposed, findings_of
 from httpdyno.advice.rules.facts import Facts, Measured
@@ -17,15 +15,16 @@ from httpdyno.report.inspect.facts import (
     Surroundings,
     facts_of,
 )
+from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
 Severity = Literal["bad", "warning", "doubtful", "note", "hint"]
 _SEVERITIES: tuple[Severity, ...] = ("bad", "warning", "doubtful", "note", "hint")
 """The worst first."""
 RULE_SEVERITIES: frozenset[Severity] = frozenset({"bad", "doubtful", "hint"})
-"""Of what a rule of `docs/rules.md` says."""
+"""Of what a rule of `docs/reference/rules.md` says."""
 _N_NAMED = 3
 """So many files are named; of more, how many."""
 
@@ -83,7 +82,9 @@ def findings(
 
 
 def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Finding]:
-    for each in findings_of(facts, all_rules()) if facts else ():
+    rules = {each.name: each for each in all_rules()}
+    for each in findings_of(facts, rules.values()) if facts else ():
+        rule = rules[each.name]
         possible = tuple(
             proposed
             for proposed in each.proposes
@@ -91,7 +92,17 @@ def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Fi
             and info.default != proposed.value
             and not info.complaint(proposed.value)
         )
-        yield Finding(**structs.asdict(structs.replace(each, proposes=possible)))
+        yield Finding(
+            name=each.name,
+            severity=each.severity,
+            what=message.text(each.what),
+            evidence=message.joined(each.evidence),
+            do=message.text(each.do) if each.do else rule.fix,
+            risk=rule.risks,
+            wrong_when=rule.unless,
+            source=rule.source,
+            proposes=possible,
+        )
 
 
 def _of_files(seen: Inspected) -> Iterator[Finding]:

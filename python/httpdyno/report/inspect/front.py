@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from httpdyno.advice.rules.facts import Front
 from httpdyno.model import Backend
+from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.nginx.quantity import time_s
 from httpdyno.servers.nginx.upstream_knob import IDLE
-from httpdyno.servers.source.find import Found
-from httpdyno.servers.source.inspection import Inspected
 
 
 def fronts_of(

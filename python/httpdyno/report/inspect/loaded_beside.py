@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.report.shared.behind_text import behind_text
+from httpdyno.report.shared.bottleneck import behind_text
 from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_bytes, format_duration

@@ -10,7 +10,7 @@ from httpdyno.advice.rules.facts import KeptWorkers, Measured
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.report.inspect.loaded import Loaded
-from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
 

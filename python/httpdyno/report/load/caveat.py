@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from httpdyno.load.entrance import entrance_trouble
-from httpdyno.model import Caveat, LoadOutcome, Measurement, Replay
-from httpdyno.report.load.precision import no_interval_text, unsteady_text
+from httpdyno.model import LoadOutcome, Measurement, Replay
+from httpdyno.report.load.tables import no_interval_text, unsteady_text
+from httpdyno.report.shared.caveat import Caveat
 from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.units import format_duration, format_percent

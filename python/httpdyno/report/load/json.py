@@ -7,12 +7,9 @@ from msgspec import structs
 from httpdyno.load.entrance import n_entered
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.course import readable
-from httpdyno.report.load.headline import n_after_end
-from httpdyno.report.load.limit import verdict_text
-from httpdyno.report.load.precision import summary_of
-from httpdyno.report.load.tables import portion_censored, request_names
+from httpdyno.report.load.tables import portion_censored, readable, request_names, summary_of
 from httpdyno.report.load.threshold import judgements
+from httpdyno.report.load.verdict import n_after_end, verdict_text
 from httpdyno.report.shared.distribution import censored_service_time, figures
 from httpdyno.report.shared.published import KEYS, SCHEMA_VERSION, published
 from httpdyno.report.shared.workload_text import latency_label, model_name

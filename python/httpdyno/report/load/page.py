@@ -1,38 +1,51 @@
-"""What a load test's page shows, as plain values for its template; no markup of its own."""
+"""One load test as an HTML file that needs no network and no script."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load import chart
-from httpdyno.report.load.address import where_text
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.course import course, tail_name
-from httpdyno.report.load.headline import is_good, offer_text, verdict_line
-from httpdyno.report.load.limit import evidence_rows, server_rows, verdict_text, who
-from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
+from httpdyno.report.load.json import load_json
 from httpdyno.report.load.tables import (
     PHASES,
     Grid,
     censored_note,
     client_text,
     conservation_grid,
+    course,
+    half_width_text,
+    interval_grid,
     latency_grid,
     phase_means_s,
     phases_grid,
     portions_grid,
+    tail_name,
     traffic_rows,
+    warm_up_text,
 )
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
-from httpdyno.report.shared import latency_curve
+from httpdyno.report.load.verdict import (
+    evidence_rows,
+    is_good,
+    offer_text,
+    server_rows,
+    verdict_line,
+    verdict_text,
+    where_text,
+    who,
+)
 from httpdyno.report.shared.distribution import figure, missing_percentiles, time_text
-from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.template import Drawn
+from httpdyno.report.shared.svg import AFTER, BEFORE, NARROW, WIDE, percentiles_svg
+from httpdyno.report.shared.template import glued, rendered
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+
+# What a load test's page shows, as plain values for its template; no markup of its own.
 
 _MODELS = {
     "closed loop": "Each connection sent its next request when the last one was answered, so a "
@@ -50,7 +63,7 @@ _BOUNDS = (
 )
 
 
-def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
+def page(outcome: LoadOutcome) -> dict[str, Any]:
     """Return the template's values."""
     return {
         "outcome": outcome,
@@ -59,11 +72,11 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
         "hero": _hero(outcome),
         "tiles": _tiles(outcome),
         "thresholds": _thresholds(outcome),
-        "throughput": _throughput(outcome, drawn),
-        "latency_over_time": _latency_over_time(outcome, drawn),
-        "percentiles": _percentiles(outcome, drawn),
-        "distribution": _distribution(outcome, drawn),
-        "phases": _phases(outcome, drawn),
+        "throughput": _throughput(outcome),
+        "latency_over_time": _latency_over_time(outcome),
+        "percentiles": _percentiles(outcome),
+        "distribution": _distribution(outcome),
+        "phases": _phases(outcome),
         "intervals": _intervals(outcome),
         "portions": _table(portions_grid(outcome, is_whole=True)),
         "limits": _limits(outcome),
@@ -148,7 +161,7 @@ def _thresholds(outcome: LoadOutcome) -> list[dict[str, str]]:
 
 
 def _figure(
-    title: str, caption: str, draw: Callable[[int], str], grid: Grid | None, drawn: Drawn
+    title: str, caption: str, draw: Callable[[int], str], grid: Grid | None
 ) -> dict[str, Any] | None:
     wide = draw(WIDE)
     if not wide:
@@ -156,8 +169,8 @@ def _figure(
     return {
         "title": title,
         "caption": caption,
-        "wide": drawn(wide),
-        "narrow": drawn(draw(NARROW)),
+        "wide": wide,
+        "narrow": draw(NARROW),
         "table": _table(grid),
     }
 
@@ -168,7 +181,7 @@ def _table(grid: Grid | None) -> dict[str, Any] | None:
     return {"head": grid.head, "rows": grid.rows, "text_columns": 1}
 
 
-def _throughput(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _throughput(outcome: LoadOutcome) -> dict[str, Any] | None:
     caption = "Right answers in each interval"
     if outcome.workload.is_open_loop:
         caption += ", and how many requests were due in it"
@@ -177,7 +190,6 @@ def _throughput(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
         f"{caption}.",
         lambda width: chart.throughput_svg(outcome, width=width),
         _course_grid(outcome),
-        drawn,
     )
 
 
@@ -199,18 +211,17 @@ def _course_grid(outcome: LoadOutcome) -> Grid:
     )
 
 
-def _latency_over_time(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _latency_over_time(outcome: LoadOutcome) -> dict[str, Any] | None:
     caption = "Of the requests that ended in each interval, by two significant digits."
     return _figure(
         "Latency",
         caption,
         lambda width: chart.latency_svg(outcome, width=width),
         None,
-        drawn,
     )
 
 
-def _percentiles(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _percentiles(outcome: LoadOutcome) -> dict[str, Any] | None:
     measurement = outcome.measurement
     curves, colours = [("latency", measurement.latency)], [AFTER]
     if outcome.workload.is_open_loop:
@@ -224,23 +235,21 @@ def _percentiles(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "By percentile",
         " ".join(parts),
-        lambda width: latency_curve.percentiles_svg(curves, width=width, colours=colours),
+        lambda width: percentiles_svg(curves, width=width, colours=colours),
         latency_grid(outcome),
-        drawn,
     )
 
 
-def _distribution(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _distribution(outcome: LoadOutcome) -> dict[str, Any] | None:
     return _figure(
         "How many took how long",
         "Each bar is a range of latencies; all are equally wide on this scale.",
         lambda width: chart.distribution_svg(outcome.measurement.latency, width=width),
         None,
-        drawn,
     )
 
 
-def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+def _phases(outcome: LoadOutcome) -> dict[str, Any] | None:
     caption = (
         "The mean time of completed requests: waiting in this client, opening a connection, until "
         "the first byte of the answer, and until its last. The five add up."
@@ -250,7 +259,6 @@ def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
         caption,
         lambda width: chart.phases_svg(outcome, width=width),
         phases_grid(outcome, is_whole=True),
-        drawn,
     )
     means_s = phase_means_s(outcome.measurement)
     legend = [
@@ -304,3 +312,23 @@ def _provenance(outcome: LoadOutcome) -> list[tuple[str, str]]:
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
     return [(name, value) for name, value in facts if value]
+
+
+# One load test as an HTML file that needs no network and no script.
+
+
+def load_html(outcome: LoadOutcome) -> str:
+    """Return the report as one self-contained file."""
+    return rendered(
+        "load.html.j2",
+        page(outcome),
+        load_json(outcome),
+        css=("page.css", "load.css"),
+        filters={"ticked": _ticked},
+    )
+
+
+def _ticked(escaped: str) -> str:
+    """Return escaped text with what stands in backticks as code, and the rest glued."""
+    parts = re.split(r"`([^`]+)`", escaped)
+    return "".join(f"<code>{part}</code>" if n % 2 else glued(part) for n, part in enumerate(parts))

@@ -1,11 +1,12 @@
-"""The tables of a load test's summary, as names and cells: text and page show the same ones."""
+"""The tables and the course of a load test: text, page and JSON show the same ones."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from httpdyno.load.entrance import n_entered
-from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion, Workload
+from httpdyno.model import Batches, HistogramData, LoadOutcome, Measurement, Portion, Workload
 from httpdyno.report.shared.distribution import (
     FIGURE_NAMES,
     MIN,
@@ -15,8 +16,106 @@ from httpdyno.report.shared.distribution import (
     time_text,
 )
 from httpdyno.report.shared.phrase import NOTHING, plural
-from httpdyno.stats.histogram import count, mean_s
-from httpdyno.units import format_bytes, format_duration, format_percent
+from httpdyno.stats.estimation import Estimate
+from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, mean_s, merge
+from httpdyno.stats.summary import Summary, summarise
+from httpdyno.units import (
+    Format,
+    format_bounds,
+    format_bytes,
+    format_duration,
+    format_percent,
+    format_rate,
+)
+
+# The course of a load test: the engine's intervals, merged until they say something.
+
+_FEWEST = 50
+"""Fewer points show no course."""
+_WANTED = 100 * MIN_TAIL_COUNT
+"""Requests in a usual interval, so that it carries a p99."""
+_SHORT = 0.5
+"""A last interval that is cut to less than this part of the others says little of a rate."""
+_TAILS = ("p99", "p90")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Point:
+    """One interval of the course."""
+
+    t_s: float
+    """Its middle, from the start of the measured part."""
+    offered_per_s: float
+    completed_per_s: float
+    errors_per_s: float
+    figures_s: dict[str, float]
+    """Those that its requests carry."""
+
+
+def course(measurement: Measurement) -> list[Point]:
+    """Return the intervals as rates and latencies; a last one that is cut short is left out."""
+    batches = readable(measurement.batches)
+    points = []
+    for i, data in enumerate(batches.latency):
+        begins_s = i * batches.interval_s
+        length_s = min(batches.interval_s, measurement.measured_s - begins_s)
+        if length_s < batches.interval_s * _SHORT:
+            break
+        seen = {name: each.value_s for name, each in figures(data).items()}
+        points.append(
+            Point(
+                t_s=begins_s + length_s / 2,
+                offered_per_s=batches.offered[i] / length_s,
+                completed_per_s=batches.completed[i] / length_s,
+                errors_per_s=batches.errors[i] / length_s,
+                figures_s={name: value for name, value in seen.items() if value is not None},
+            )
+        )
+    return points
+
+
+def tail_name(points: Sequence[Point]) -> str:
+    """Return the furthest percentile that most intervals carry; empty when none does."""
+    for name in _TAILS:
+        if 2 * sum(name in point.figures_s for point in points) > len(points):
+            return name
+    return ""
+
+
+def readable(batches: Batches) -> Batches:
+    """Return the intervals, pairs merged until a usual one carries a p99 or few are left."""
+    while len(batches.latency) >= 2 * _FEWEST and _usual_count(batches) < _WANTED:
+        batches = halved(batches)
+    return batches
+
+
+def halved(batches: Batches) -> Batches:
+    """Return half as many intervals, each twice as long; the last may be shorter."""
+    return Batches(
+        interval_s=batches.interval_s * 2,
+        offered=_summed(batches.offered),
+        completed=_summed(batches.completed),
+        errors=_summed(batches.errors),
+        latency=tuple(
+            _merged(batches.latency[i : i + 2]) for i in range(0, len(batches.latency), 2)
+        ),
+    )
+
+
+def _usual_count(batches: Batches) -> int:
+    sizes = sorted(count(data) for data in batches.latency)
+    return sizes[len(sizes) // 2]
+
+
+def _summed(counts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sum(counts[i : i + 2]) for i in range(0, len(counts), 2))
+
+
+def _merged(pair: tuple[HistogramData, ...]) -> HistogramData:
+    return pair[0] if len(pair) == 1 else merge(pair)
+
+
+# The tables of a load test's summary, as names and cells: text and page show the same ones.
 
 PHASES = {
     "client_queue": "queue",
@@ -265,3 +364,90 @@ def client_text(outcome: LoadOutcome) -> str:
     ratio = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
     text = f"{format_duration(measurement.client_cpu_s)} CPU, {format_percent(ratio)} of one core"
     return f"{text} of {outcome.host.n_cpus}"
+
+
+# How far the figures of a load test may be off, and where its warm-up ended.
+
+
+def summary_of(outcome: LoadOutcome) -> Summary:
+    """Return the figures with their intervals, or the reasons why there are none."""
+    measurement = outcome.measurement
+    return _summary(
+        measurement.batches, measurement.measured_s, measurement.latency, measurement.censored
+    )
+
+
+@lru_cache(maxsize=8)
+def _summary(
+    batches: Batches, measured_s: float, latency: HistogramData, censored: HistogramData
+) -> Summary:
+    """Return it once for all reports of a test: it takes a tenth of a second."""
+    return summarise(batches, measured_s=measured_s, latency=latency, censored=censored)
+
+
+def half_width_text(outcome: LoadOutcome) -> str:
+    """Return how far the throughput may be off, such as `9.1/s`; empty where nobody knows.
+
+    It is that of the whole measured part; where a warm-up was cut, `warm_up_text` has the rest's.
+    """
+    summary = summary_of(outcome)
+    rate = summary.throughput_per_s
+    if rate.low is None or rate.high is None or summary.warm_up.n_cut:
+        return ""
+    return format_rate((rate.high - rate.low) / 2, toward="up")
+
+
+def no_interval_text(outcome: LoadOutcome) -> str:
+    """Return why the throughput has no interval; empty where it has one, or no value."""
+    rate = summary_of(outcome).throughput_per_s
+    return rate.reason if rate.low is None and rate.value else ""
+
+
+def warm_up_text(outcome: LoadOutcome) -> str:
+    """Return what the test shows without its warm-up; empty where none, or nothing else, is."""
+    summary = summary_of(outcome)
+    if not summary.warm_up.n_cut or not summary.throughput_per_s.value:
+        return ""
+    cut = format_duration(summary.warm_up.cut_s)
+    figures = [_estimate_text(summary.throughput_per_s, format_rate)]
+    figures += [
+        f"{name} {format_duration(each.value)}"
+        for name, each in summary.latency_s.items()
+        if name in {"p50", "p99"} and each.value is not None
+    ]
+    return f"the first {cut} are unlike the rest; without them {', '.join(figures)}"
+
+
+def unsteady_text(outcome: LoadOutcome) -> str:
+    """Return why no part of the test is steady; empty where one is."""
+    return summary_of(outcome).warm_up.reason
+
+
+def interval_grid(outcome: LoadOutcome) -> Grid:
+    """Return each figure with its interval, or the reason why there is none."""
+    summary = summary_of(outcome)
+    confidence = f"{summary.throughput_per_s.confidence * 100:g} % interval"
+    rows = [_row("throughput", summary.throughput_per_s, format_rate)]
+    rows += [_row(name, each, format_duration) for name, each in summary.latency_s.items()]
+    return Grid(head=("", "value", confidence), rows=tuple(rows), note=summary.warm_up.test)
+
+
+def _row(name: str, estimate: Estimate, text: Format) -> tuple[str, ...]:
+    if estimate.value is None:
+        return (name, NOTHING, f"none: {estimate.reason}")
+    mark = "≥ " if estimate.is_lower_bound else ""
+    interval = _bounds(estimate, text) or f"none: {estimate.reason}"
+    return (name, f"{mark}{text(estimate.value)}", interval)
+
+
+def _estimate_text(estimate: Estimate, text: Format) -> str:
+    if estimate.value is None:
+        return NOTHING
+    bounds = _bounds(estimate, text)
+    return f"{text(estimate.value)} ({bounds})" if bounds else text(estimate.value)
+
+
+def _bounds(estimate: Estimate, text: Format) -> str:
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return format_bounds(estimate.low, estimate.high, text)

@@ -1,13 +1,25 @@
 """What limited a server, in words: the same in studies, in load tests and where it is inspected."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from httpdyno.advice.bottleneck import Difference
 from httpdyno.advice.bottleneck.facts import Facts
-from httpdyno.model import AnswerTime, Bottleneck, Look
+from httpdyno.model import AnswerTime, Behind, Bottleneck, Look
 from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import plural
 from httpdyno.units import format_about, format_bytes, format_duration, format_percent
+
+# Which servers a figure of another one is without, in words.
+
+
+def behind_text(behind: Sequence[Behind]) -> str:
+    """Return which servers behind it are no part of its processes; empty: none is known."""
+    return ", ".join(
+        f"{each.by} ({each.to})" if each.by else f"what answers at {each.to}" for each in behind
+    )
+
+
+# What limited a server, in words: the same in studies, in load tests and where it is inspected.
 
 LIMIT_WORDS = {
     "cpu": "CPU",

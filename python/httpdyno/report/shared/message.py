@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 
+from httpdyno.errors import HttpdynoError
 from httpdyno.metrics import named
 from httpdyno.reason import Param, Reason
 from httpdyno.report.shared.phrase import oxford, plural
@@ -41,25 +42,38 @@ def text(reason: Reason) -> str:
     return _Formatter().vformat(rows()[reason.code], (), reason.params)
 
 
-def joined(reasons: Sequence[Reason]) -> str:
+def joined(reasons: Sequence[str | Reason]) -> str:
     """Return the sentences of a verdict's reasons as one."""
     return "; ".join(texts(reasons))
 
 
-def texts(reasons: Sequence[Reason]) -> tuple[str, ...]:
-    """Return the sentence of each."""
-    return tuple(text(each) for each in reasons)
+def error_text(error: HttpdynoError) -> str:
+    """Return what an error says, with its causes."""
+    return f"{error}: {joined(error.why)}" if error.why else str(error)
+
+
+def texts(reasons: Sequence[str | Reason]) -> tuple[str, ...]:
+    """Return the sentence of each; what others said stays as it is."""
+    return tuple(each if isinstance(each, str) else text(each) for each in reasons)
 
 
 @cache
 def rows() -> dict[str, str]:
-    """Return all templates by their codes."""
-    return {
+    """Return all templates by their codes; what findings of rules say stands with the rules."""
+    found = {
         f"{file.name.removesuffix('.toml')}.{name}": template
         for file in (resources.files("httpdyno.report") / "messages").iterdir()
         if file.name.endswith(".toml")
         for name, template in tomllib.loads(file.read_text(encoding="utf-8")).items()
     }
+    rules = resources.files("httpdyno.advice.rules") / "rules.toml"
+    for name, rule in tomllib.loads(rules.read_text(encoding="utf-8")).items():
+        says = rule["says"]
+        if isinstance(says, str):
+            found[f"rules.{name}"] = says
+        else:
+            found |= {f"rules.{name}.{case}": template for case, template in says.items()}
+    return found
 
 
 def fields(template: str) -> set[str]:
@@ -79,9 +93,9 @@ STATUSES: dict[str, str] = {
 
 
 _FORMATS: dict[str, Format] = {
-    "about": format_about,
     "bytes": format_bytes,
     "change": lambda ratio, **_: format_change(ratio),
+    "about": format_about,
     "down": lambda ratio, **_: format_number(ratio, 2, toward="down"),
     "duration": format_duration,
     "guess": lambda seconds, **_: format_guess(seconds),

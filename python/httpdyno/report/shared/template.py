@@ -9,9 +9,6 @@ import msgspec
 
 from httpdyno.report.shared.prose import held
 
-Drawn = Callable[[str], Any]
-"""Marks a drawing as markup, so that the template does not escape it."""
-
 _JOINER = "\N{WORD JOINER}"
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 

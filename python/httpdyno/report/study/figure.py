@@ -1,7 +1,7 @@
-"""The figures of the dyno sheet: two drawings, a caption, and the same as a table."""
+"""The figures of a study's page, and a card of evidence for each comparison."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from httpdyno.metrics import named, of_ratio
@@ -10,37 +10,51 @@ from httpdyno.model import (
     ArmSummary,
     Comparison,
     Factorial,
+    LadderStep,
     Level,
     Outcome,
     Sweep,
     SweepPoint,
     level_text,
 )
-from httpdyno.report.shared import latency_curve
-from httpdyno.report.shared.drawing import NARROW, WIDE
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.template import Drawn
-from httpdyno.report.study import chart, factorial_chart, sweep_chart
-from httpdyno.report.study.arms_text import latency_text
-from httpdyno.report.study.finding import reference_name, row_name, versus_note
-from httpdyno.report.study.http_answers import errors_text
+from httpdyno.report.shared.svg import NARROW, WIDE, percentiles_svg
+from httpdyno.report.study import chart
+from httpdyno.report.study.arms import answers_text, errors_text, latency_text, worker_change
+from httpdyno.report.study.finding import final_label, reference_name, row_name, versus_note
 from httpdyno.report.study.json import book_ratios
-from httpdyno.report.study.second_text import mark, marks_text
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.limit import limit_words
+from httpdyno.report.study.verdict import (
+    also_clauses,
     bounds_text,
+    confidences_text,
+    decider,
+    deciding,
     has_run,
     interval_ratio_text,
     is_telling,
+    mark,
+    marks_text,
+    needed_text,
     of_best_text,
     of_objective,
     point_bounds_text,
+    ratio_bounds_text,
     ratio_text,
+    said_ratios,
+    second_clause,
     shown_ratios,
     status_badge,
+    step_name,
     taken_word,
+    verdict_badge,
     verdict_words,
+    words_without_figure,
 )
-from httpdyno.units import format_duration, format_rate
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+
+# The figures of the page: two drawings, a caption, and the same as a table.
 
 _BOOK_DIAMOND = "Open diamonds are the published figures that the study measures again."
 
@@ -50,7 +64,6 @@ def _figure(
     caption: str,
     draw: Callable[[int], str],
     table: dict[str, Any] | None,
-    drawn: Drawn,
 ) -> dict[str, Any] | None:
     wide = draw(WIDE)
     if not wide:
@@ -59,18 +72,18 @@ def _figure(
     return {
         "title": title,
         "caption": caption,
-        "wide": drawn(wide),
-        "narrow": drawn(narrow),
+        "wide": wide,
+        "narrow": narrow,
         "table": table,
     }
 
 
-def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+def main_figure(outcome: Outcome) -> dict[str, Any] | None:
     """Return the ladder, the sweep's curve, or effects; None when nothing was measured."""
     if outcome.sweep is not None and outcome.sweep.points:
-        return _sweep_figure(outcome, drawn)
+        return _sweep_figure(outcome)
     if outcome.factorial is not None:
-        return _effects_figure(outcome.factorial, drawn)
+        return _effects_figure(outcome.factorial)
     if not any(of_objective(step.comparison) for step in outcome.steps):
         return None
     title = "The ladder"
@@ -97,7 +110,6 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         caption,
         lambda width: chart.ladder_svg(outcome, width=width),
         _ladder_table(outcome),
-        drawn,
     )
 
 
@@ -156,7 +168,7 @@ def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
     return [mark(comparison, name) + interval_ratio_text(ratios.get(name)) for name in names]
 
 
-def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+def _sweep_figure(outcome: Outcome) -> dict[str, Any] | None:
     sweep = outcome.sweep
     if sweep is None:
         return None
@@ -178,9 +190,8 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "The levels" if sweep.is_of_words else "The curve",
         caption,
-        lambda width: sweep_chart.sweep_svg(sweep, book, width=width),
+        lambda width: chart.sweep_svg(sweep, book, width=width),
         {"head": [sweep.knob, "status", *heads], "rows": rows, "text_columns": 2},
-        drawn,
     )
 
 
@@ -202,7 +213,7 @@ def _level_cells(sweep: Sweep, point: SweepPoint, book: Mapping[Level, float]) -
     }
 
 
-def _effects_figure(found: Factorial, drawn: Drawn) -> dict[str, Any] | None:
+def _effects_figure(found: Factorial) -> dict[str, Any] | None:
     caption = (
         "Each dot is what a change does on the mean over the others, the line through it its "
         "interval; of two knobs it is by what the one does more with the other than without it. "
@@ -212,13 +223,12 @@ def _effects_figure(found: Factorial, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "Effects and interactions",
         caption,
-        lambda width: factorial_chart.effects_svg(found, width=width),
+        lambda width: chart.effects_svg(found, width=width),
         None,
-        drawn,
     )
 
 
-def cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+def cost_figure(outcome: Outcome) -> dict[str, Any] | None:
     """Return what a sweep's levels cost besides; None for other studies."""
     sweep = outcome.sweep
     if sweep is None:
@@ -228,13 +238,12 @@ def cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "What it costs",
         caption,
-        lambda width: sweep_chart.cost_svg(sweep, width=width),
+        lambda width: chart.cost_svg(sweep, width=width),
         None,
-        drawn,
     )
 
 
-def latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+def latency_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
     """Return both arms' percentile curves; None when neither has a sample."""
     names = ("mean", "p50", "p90", "p99", "p999", "max")
     table = {
@@ -251,13 +260,12 @@ def latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str
     return _figure(
         "Latency",
         caption,
-        lambda width: latency_curve.arm_percentiles_svg(arms, width=width),
+        lambda width: percentiles_svg([(name, arm.latency) for name, arm in arms], width=width),
         table,
-        drawn,
     )
 
 
-def starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+def starts_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
     """Return each start's throughput in both arms; None when there was none."""
     n_starts = max((len(arm.start_throughputs_per_s) for _, arm in arms), default=0)
     table = {
@@ -269,6 +277,162 @@ def starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str,
         "text_columns": 1,
     }
     caption = "Each dot is one life of the server's processes, from start to stop."
-    return _figure(
-        "Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table, drawn
-    )
+    return _figure("Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table)
+
+
+# The evidence of each comparison as a card of the sheet, and what was not kept.
+
+_FACTS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99", *CALL_RATIOS)
+
+
+def evidence(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return a card for each comparison, the final one last."""
+    margin_ratio = outcome.plan.study.objective.margin_ratio
+    is_ladder = outcome.plan.reference is None
+    limits = limit_words(outcome)
+    cards = [
+        _step_card(step, limits, margin_ratio=margin_ratio, is_ladder=is_ladder)
+        for step in outcome.steps
+    ]
+    if outcome.final is not None:
+        is_all_at_once = outcome.plan.study.method.is_all_at_once
+        is_ladder = outcome.plan.command != "compare" and not is_all_at_once
+        line = "all kept changes together" if is_ladder else "two configurations"
+        cards.append(
+            {
+                "knob": final_label(outcome),
+                "title": "",
+                "before": line,
+                "after": "",
+                **_card(outcome.final, limits, margin_ratio=margin_ratio),
+            }
+        )
+    return cards
+
+
+def drawn_confidence(outcome: Outcome) -> str:
+    """Return `96 %`: of the intervals that the cards draw; `97.5 % or 96 %` where they differ.
+
+    They do where a tie breaker has a say in the steps but not in the final claim.
+    """
+    compared = [step.comparison for step in outcome.steps]
+    if outcome.final is not None:
+        compared.append(outcome.final)
+    drawn = [interval.confidence for each in compared if (interval := of_objective(each))]
+    objective = outcome.plan.study.objective
+    known = drawn or [objective.confidence_of(objective.metric)]
+    return confidences_text(known)
+
+
+def _step_card(
+    step: LadderStep,
+    limits: Mapping[str, str],
+    *,
+    margin_ratio: float,
+    is_ladder: bool,
+) -> dict[str, Any]:
+    return {
+        "knob": step_name(step),
+        "title": step.title,
+        "before": ", ".join(step.change_lines) if step.candidate else level_text(step.before),
+        "after": "" if step.candidate else level_text(step.after),
+        **_card(
+            step.comparison,
+            limits,
+            margin_ratio=margin_ratio,
+            kept=step.kept if is_ladder else None,
+            book_ratio=step.book_ratio,
+        ),
+    }
+
+
+def _card(
+    comparison: Comparison,
+    limits: Mapping[str, str],
+    *,
+    margin_ratio: float,
+    kept: bool | None = None,
+    book_ratio: float | None = None,
+) -> dict[str, Any]:
+    interval, said = of_objective(comparison), said_ratios(comparison)
+    name = named(decider(comparison)).label
+    figure = f"{name} {ratio_bounds_text(deciding(comparison))}" if interval else ""
+    if comparison.decided_by:
+        figure += f"; {named(comparison.metric).label} {ratio_bounds_text(interval)}"
+    failed = words_without_figure(comparison) if comparison.verdict == "failed" else ""
+    kept_words = {True: "kept", False: "not kept", None: ""}[kept]
+    why = "" if failed else joined(comparison.reasons)
+    told = (second_clause(comparison), *also_clauses(comparison))
+    parts = (figure, why, needed_text(comparison), *told, kept_words)
+    facts = [
+        (of_ratio(name).label, ratio_bounds_text(shown_ratios(comparison)[name]))
+        for name in _FACTS
+        if name not in said and is_telling(shown_ratios(comparison).get(name))
+    ]
+    facts += _before_and_after(comparison, limits)
+    if book_ratio is not None:
+        facts.append(("published", f"{ratio_text(book_ratio)} ×"))
+    if "between_starts" in comparison.noise:
+        spread = format_percent(comparison.noise["between_starts"])
+        facts.append(("starts differ by", f"±{spread}"))
+    return {
+        "verdict": comparison.verdict,
+        "badge": verdict_badge(comparison),
+        "svg": chart.strip_svg(comparison, margin_ratio) if interval else "",
+        "drawn": f"drawn: {named(comparison.metric).label}" if comparison.decided_by else "",
+        "sentence": "; ".join(part for part in parts if part),
+        "words": failed,
+        "answers": _failed_answers(comparison),
+        "facts": facts,
+    }
+
+
+def _before_and_after(
+    comparison: Comparison, limits: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what limited both servers, and their memory: of a change that was not kept, too."""
+    a, b = comparison.a, comparison.b
+    words = (limits.get(a.configuration.label()), limits.get(b.configuration.label()))
+    if words[0] and words[1]:
+        yield "limited by", _from_to(words[0], words[1])
+    is_code = a.calls is not None or b.calls is not None
+    if a.pss_bytes is not None and b.pss_bytes is not None and not is_code:
+        yield "memory", _from_to(format_bytes(a.pss_bytes), format_bytes(b.pss_bytes))
+        if worker := worker_change(a, b):
+            yield "a worker", worker
+
+
+def _from_to(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+def _failed_answers(comparison: Comparison) -> list[str]:
+    """Return both arms' answers where requests failed in one of them."""
+    if not comparison.a.errors and not comparison.b.errors:
+        return []
+    arms = (("before", comparison.a), ("after", comparison.b))
+    return [f"{name}: {answers_text(arm)}" for name, arm in arms]
+
+
+def skipped(outcome: Outcome) -> list[dict[str, str]]:
+    """Return what was not kept or not tried, in a few words each: the cards have the evidence."""
+    tried = [
+        {
+            "verdict": step.comparison.verdict,
+            "badge": verdict_badge(step.comparison),
+            "change": step.change,
+            "why": needed_text(step.comparison),
+        }
+        for step in outcome.steps
+        if not step.kept
+    ]
+    left = [
+        {
+            "verdict": "not_measured",
+            "badge": "not tried",
+            "change": step.label,
+            "why": "",
+        }
+        for step in outcome.not_tried
+    ]
+    return [*tried, *left]

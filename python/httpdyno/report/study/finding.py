@@ -1,20 +1,33 @@
-"""What a study found, in sentences: the headline, the changes, the doubts."""
+"""What a study found, in sentences: the headline, the changes, the doubts, effects."""
 
 from collections import Counter
 
-from msgspec import structs
-
-from httpdyno.metrics.table import named
-from httpdyno.model import Caveat, Comparison, Factorial, LadderStep, Outcome, level_text
+from httpdyno.metrics import named
+from httpdyno.model import (
+    ArmSummary,
+    Comparison,
+    Effect,
+    Factorial,
+    LadderStep,
+    Outcome,
+    ResultWarning,
+    SimpleEffect,
+    Verdict,
+    level_text,
+)
+from httpdyno.reason import Reason
+from httpdyno.report.shared.caveat import Caveat, caveats
+from httpdyno.report.shared.message import joined, text
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.factorial_words import effects_headline
-from httpdyno.report.study.second_text import confidences_text, differing_clause
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.verdict import (
     at_text,
     bounds_text,
+    confidences_text,
     decider,
     deciding,
+    differing_clause,
     evidence_text,
+    failed_line,
     failure_text,
     interval_ratio_text,
     needed_text,
@@ -24,13 +37,142 @@ from httpdyno.report.study.verdict_text import (
 )
 from httpdyno.units import format_guess
 
+# What a factorial says, in words: its effects, and where they do not add up.
+
+_PAIR_WORDS: dict[Verdict, str] = {
+    "better": "more together",
+    "worse": "less together",
+    "equivalent": "independent",
+}
+_PAIR = 2
+
+
+def effect_name(found: Factorial, effect: Effect) -> str:
+    """Return `mpm → event`, or of an interaction both knobs."""
+    if len(effect.knobs) == 1:
+        return change_words(found, effect.knobs[0])
+    return " × ".join(effect.knobs)
+
+
+def given_words(found: Factorial, simple: SimpleEffect) -> str:
+    """Return `alone`, `without mpm → event` or `with mpm → event`."""
+    change = change_words(found, simple.given)
+    if simple.is_given_changed:
+        return f"with {change}"
+    return "alone" if len(found.levels) == _PAIR else f"without {change}"
+
+
+def effect_word(effect: Effect) -> str:
+    """Return the verdict; of an interaction by what both together are more than each alone."""
+    if effect.verdict == "not_measured":
+        return "cannot be told"
+    if len(effect.knobs) > 1 and effect.verdict in _PAIR_WORDS:
+        return _PAIR_WORDS[effect.verdict]
+    if effect.decided_by:
+        return f"{effect.verdict} by {named(effect.decided_by).short}"
+    return effect.verdict
+
+
+def effects_note(found: Factorial) -> str:
+    """Return what the ratios are of."""
+    name = named(found.metric).label
+    text = (
+        f"{name} with a change over {name} without it, on the mean over all combinations of the "
+        "others; × : by what the one's ratio is larger with the other than without it; all "
+        "intervals hold together"
+    )
+    if found.tie_breaker:
+        tie = named(found.tie_breaker).label
+        text += f"; where {name} is proven to lose little and shows no difference, {tie} decides"
+    return f"nothing is claimed: {joined(found.unclaimed)}; {text}" if found.unclaimed else text
+
+
+def interaction_sentences(found: Factorial) -> list[str]:
+    """Return what proven interactions mean, two sentences for each: one from either side."""
+    sentences = []
+    for each in found.effects:
+        if len(each.knobs) > 1 and each.verdict in {"better", "worse"}:
+            one, other = each.knobs
+            sentences += [_sentence(found, one, other), _sentence(found, other, one)]
+    return sentences
+
+
+def _sentence(found: Factorial, knob: str, given: str) -> str:
+    """Return `keep_alive → on: 1.20 × (…) alone, 1.02 × (…) with mpm → event`."""
+    both = simple_effects(found, knob, given)
+    told = ", ".join(f"{ratio_bounds_text(e.ratio)} {given_words(found, e)}" for e in both)
+    return f"{change_words(found, knob)}: {named(found.metric).label} {told}"
+
+
+def simple_effects(found: Factorial, knob: str, given: str) -> tuple[SimpleEffect, ...]:
+    """Return what a knob brings without and with another one, in this order."""
+    both = [each for each in found.simple if (each.knob, each.given) == (knob, given)]
+    return tuple(sorted(both, key=lambda each: each.is_given_changed))
+
+
+def partial_lines(found: Factorial) -> list[str]:
+    """Return what is told of fewer combinations than all, or not at all, and why."""
+    return [
+        f"{effect_name(found, each)}: {joined(each.reasons)}"
+        for each in found.effects
+        if each.reasons
+    ]
+
+
+def unfit_lines(found: Factorial) -> list[str]:
+    """Return which combinations do not run, and which break a limit: those are in all effects."""
+    return [
+        f"{name} {failed_line(arm)}" + ("; no effect has it" if number in found.gone else "")
+        for number, (name, arm) in enumerate(factorial_arms(found))
+        if arm.status != "complete"
+    ]
+
+
+def factorial_arms(found: Factorial) -> list[tuple[str, ArmSummary]]:
+    """Return each combination, by what it changes, with what it did."""
+    return [(_arm_name(found, number), arm) for number, arm in enumerate(found.arms)]
+
+
+def _arm_name(found: Factorial, number: int) -> str:
+    changed = [knob for place, knob in enumerate(found.levels) if number >> place & 1]
+    return ", ".join(change_words(found, knob) for knob in changed) or "start"
+
+
+def effects_headline(found: Factorial) -> str:
+    """Return which effects are proven, and how many interactions."""
+    single = [each for each in found.effects if len(each.knobs) == 1]
+    proven = [each for each in single if each.verdict in {"better", "worse"}]
+    n_pairs = len(found.effects) - len(single)
+    n_proven = sum(e.verdict in {"better", "worse"} for e in found.effects) - len(proven)
+    told = ", ".join(f"{effect_name(found, e)} {_decided_text(e)}" for e in proven)
+    effects = f"{len(proven)} of {len(single)} effects proven"
+    pairs = f"{n_proven} of {n_pairs} interactions"
+    gone = [name for number, (name, _) in enumerate(factorial_arms(found)) if number in found.gone]
+    lost = f"; without {' and without '.join(gone)}, which did not run" if gone else ""
+    return f"{effects}{f' ({told})' if told else ''}, {pairs}{lost}"
+
+
+def _decided_text(effect: Effect) -> str:
+    """Return the ratio that the verdict rests on, and of what where that is the tie breaker."""
+    if not effect.decided_by:
+        return ratio_bounds_text(effect.ratio)
+    return f"{named(effect.decided_by).label} {ratio_bounds_text(effect.tie)}"
+
+
+def change_words(found: Factorial, knob: str) -> str:
+    """Return `knob → level` of its other level."""
+    return f"{knob} → {level_text(found.levels[knob][1])}"
+
+
+# What a study found, in sentences: the headline, the changes, the doubts.
+
 
 def headline(outcome: Outcome) -> str:
     """Return what a study found, in one line."""
     if outcome.status == "failed":
-        return f"failed: {outcome.message or 'no reason was recorded'}"
-    if outcome.withdrawn:
-        return _withdrawn_headline(outcome)
+        return f"failed: {joined(outcome.ended_by) or 'no reason was recorded'}"
+    if outcome.withdrawn is not None:
+        return _withdrawn_headline(outcome, outcome.withdrawn)
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
     if outcome.factorial is not None:
@@ -119,13 +261,13 @@ def _final_headline(outcome: Outcome, final: Comparison) -> str:
     return f"{'' if outcome.status == 'complete' else f'{outcome.status}; '}{text}{late}"
 
 
-def _withdrawn_headline(outcome: Outcome) -> str:
+def _withdrawn_headline(outcome: Outcome, why: Reason) -> str:
     """Return why the start stays, and the figure that says so."""
     interval = deciding(outcome.final) if outcome.final else None
     figure = f": {ratio_bounds_text(interval)}" if interval else ""
     second = differing_clause(outcome.final) if outcome.final else ""
     late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
-    return f"{outcome.withdrawn}{figure}{second}{late}"
+    return f"{text(why)}{figure}{second}{late}"
 
 
 def not_tried_text(outcome: Outcome) -> str:
@@ -144,14 +286,14 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
     """Return the verdict first, then the number it rests on, then what else is proven."""
     interval, verdict = deciding(comparison), comparison.verdict
     if verdict == "failed":
-        return f"{candidate} {failure_text(comparison.b, comparison.reason)}"
+        return f"{candidate} {failure_text(comparison.b)}"
     words = verdict_badge(comparison)
     if candidate == "b":
         subject = {"equivalent": "a and b are ", "better": "b is ", "worse": "b is "}
         words = f"{subject.get(verdict, '')}{words}"
     second = differing_clause(comparison)
     if interval is None:
-        return f"{words}: {comparison.reason}{second}"
+        return f"{words}: {joined(comparison.reasons)}{second}"
     if comparison.decided_by:
         return f"{words} {evidence_text(comparison, is_brief=True)}"
     reference = "" if candidate == "b" else " of the start"
@@ -283,23 +425,21 @@ def changes_title(outcome: Outcome) -> str:
     return "proven changes" if outcome.final.verdict == "better" else "changes kept, not confirmed"
 
 
-def outcome_caveats(outcome: Outcome) -> list[Caveat]:
-    """Return the caveats of the whole, then those of its parts, each once and saying of which."""
+def outcome_caveats(outcome: Outcome) -> tuple[Caveat, ...]:
+    """Return the warnings of the whole, then those of its parts, each once and saying of which."""
     parts = [(step.label, step.comparison) for step in outcome.steps]
     if outcome.final is not None:
         parts.append(("final", outcome.final))
-    names: dict[Caveat, list[str]] = {}
+    names: dict[Reason, list[str]] = {}
     for name, comparison in parts:
-        for caveat in comparison.caveats:
-            if caveat not in outcome.caveats:
-                names.setdefault(caveat, []).append(name)
+        for each in comparison.warnings:
+            if each not in outcome.warnings:
+                names.setdefault(each.reason, []).append(name)
     of_parts = [
-        structs.replace(caveat, message=f"{', '.join(of)}: {caveat.message}")
-        if len(parts) > 1
-        else caveat
-        for caveat, of in names.items()
+        ResultWarning(reason=reason, within=tuple(of) if len(parts) > 1 else ())
+        for reason, of in names.items()
     ]
     # What the headline says already is not said again.
-    known = {"steps_not_tried"} if outcome.not_tried else set()
-    own = [caveat for caveat in outcome.caveats if caveat.kind not in known]
-    return [*dict.fromkeys(own), *of_parts]
+    known = {"experiment.steps_not_tried"} if outcome.not_tried else set()
+    own = [each for each in outcome.warnings if each.code not in known]
+    return caveats(dict.fromkeys([*own, *of_parts]))

@@ -4,10 +4,9 @@ from typing import Any
 
 from httpdyno.model import Comparison, Factorial, LadderStep, Level, Outcome, Plan
 from httpdyno.report.shared.published import SCHEMA_VERSION, Beside, published
-from httpdyno.report.study.factorial_words import interaction_sentences
-from httpdyno.report.study.finding import headline
-from httpdyno.report.study.settling_text import settling_json
-from httpdyno.report.study.verdict_text import shown_ratios
+from httpdyno.report.study.finding import headline, interaction_sentences
+from httpdyno.report.study.phases import settling_json
+from httpdyno.report.study.verdict import shown_ratios
 
 _STUDY = ("title", "objective", "method", "fragments", "book_figure", "book_ratio")
 """What is published of a study; the rest is its file's."""

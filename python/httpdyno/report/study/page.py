@@ -1,4 +1,4 @@
-"""What the dyno sheet shows, as plain values for its template; no markup of its own."""
+"""A study's outcome as one HTML file that needs no network and no script."""
 
 import re
 from collections.abc import Sequence
@@ -7,25 +7,30 @@ from typing import Any
 from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING, plural
-from httpdyno.report.shared.template import Drawn
-from httpdyno.report.study.age_text import ages_page
-from httpdyno.report.study.also_text import also_clauses
-from httpdyno.report.study.arms_text import (
+from httpdyno.report.shared.template import rendered
+from httpdyno.report.study.arms import (
+    answers_table,
     figure_text,
     full_handshakes_text,
+    header_line,
+    header_name,
+    header_sentences,
     latency_text,
+    offered_text,
     rows_page,
+    tiles_of,
+    words_text,
 )
-from httpdyno.report.study.brief_limit import brief_limits
-from httpdyno.report.study.calls_text import offered_text, tiles_of
-from httpdyno.report.study.effective import effective_table
-from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
-from httpdyno.report.study.factorial_text import factorial_page
+from httpdyno.report.study.factorial import factorial_page
 from httpdyno.report.study.figure import (
     cost_figure,
+    drawn_confidence,
+    evidence,
     latency_figure,
     main_figure,
+    skipped,
     starts_figure,
 )
 from httpdyno.report.study.finding import (
@@ -41,20 +46,28 @@ from httpdyno.report.study.finding import (
     reference_name,
     row_name,
 )
-from httpdyno.report.study.header_text import header_line, header_name, header_sentences, words_text
-from httpdyno.report.study.http_answers import answers_table
-from httpdyno.report.study.limit import limit_rows, looked_text
-from httpdyno.report.study.method_text import method_sentences
-from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
-from httpdyno.report.study.phase_text import phases_page
-from httpdyno.report.study.pool_text import pool_text
-from httpdyno.report.study.provenance import provenance
-from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.limit import (
+    LOG_NOTE,
+    LOG_TITLE,
+    brief_limits,
+    limit_rows,
+    log_rows,
+    looked_text,
+    shown_rows,
+)
+from httpdyno.report.study.method import effective_table, method_sentences, provenance
+from httpdyno.report.study.phases import ages_page, phases_page
+from httpdyno.report.study.sweep import pool_text
+from httpdyno.report.study.verdict import (
+    also_clauses,
     bounds_text,
+    brief_clause,
     confidence_text,
     decider,
     deciding,
+    detail_text,
+    differing_clause,
     evidence_text,
     has_figure,
     interval_ratio_text,
@@ -63,15 +76,12 @@ from httpdyno.report.study.verdict_text import (
     proven_bound_text,
     ratio_bounds_text,
     ratio_text,
+    second_clause,
     verdict_badge,
 )
-from httpdyno.units import (
-    format_bytes,
-    format_count,
-    format_duration,
-    format_percent,
-    format_rate,
-)
+from httpdyno.units import format_bytes, format_count, format_duration, format_percent, format_rate
+
+# What the page shows, as plain values for its template; no markup of its own.
 
 _STAND_INS = {
     "RUN": "the folder that each start had for itself",
@@ -80,7 +90,7 @@ _STAND_INS = {
 }
 
 
-def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
+def sheet(outcome: Outcome) -> dict[str, Any]:
     """Return the template's values."""
     arms = _arms(outcome)
     logged, more_logged = shown_rows(log_rows(outcome))
@@ -94,8 +104,8 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "subtitle": _subtitle(outcome),
         "hero": _hero(outcome),
         "tiles": _tiles(outcome.final),
-        "main_figure": main_figure(outcome, drawn),
-        "cost": cost_figure(outcome, drawn),
+        "main_figure": main_figure(outcome),
+        "cost": cost_figure(outcome),
         "rows": rows_page(outcome),
         "phases": phases_page(outcome),
         "ages": ages_page(outcome),
@@ -107,13 +117,13 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "before_after_title": "a and b side by side"
         if _is_compare(outcome)
         else "Before and after",
-        "latency": latency_figure(measured, drawn),
-        "starts": starts_figure(measured, drawn),
+        "latency": latency_figure(measured),
+        "starts": starts_figure(measured),
         "answers": answers_table(arms),
         "evidence_title": _evidence_title(outcome),
         "confidence": drawn_confidence(outcome),
         "dot": "process that called both" if is_code else "start of both servers side by side",
-        "steps": evidence(outcome, drawn),
+        "steps": evidence(outcome),
         "limits": limit_rows(outcome),
         "brief_limits": brief_limits(outcome),
         "looked": _capital(looked_text(outcome)),
@@ -164,7 +174,7 @@ def _hero(outcome: Outcome) -> dict[str, Any]:
             has_figure = deciding(outcome.final) is not None
             return (_final_hero if has_figure else _wordy_hero)(outcome, outcome.final)
     figure, unit = _plain_figure(outcome)
-    lines = [outcome.message] if outcome.message and outcome.status != "failed" else []
+    lines = [joined(outcome.ended_by)] if outcome.ended_by and outcome.status != "failed" else []
     return {
         "figure": figure,
         "unit": unit,
@@ -196,7 +206,7 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
 def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     """Return a hero without a figure: the candidate failed, or nothing could be measured."""
     # The claim has the first line of a server's words, and the whole of a reason.
-    detail = final.b.detail if final.b.status != "complete" else ""
+    detail = detail_text(final.b) if final.b.status != "complete" else ""
     return {
         "figure": verdict_badge(final),
         "unit": "",
@@ -222,9 +232,11 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         side = "at least" if more_is_better else "at most"
         lines.insert(0, f"proven: {side} {bound} ×")
     else:
-        lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
+        lines.append(
+            "; ".join(text for text in (joined(final.reasons), needed_text(final)) if text)
+        )
     if outcome.status != "complete":
-        lines.insert(0, outcome.message or outcome.status)
+        lines.insert(0, joined(outcome.ended_by) or outcome.status)
     if final.decided_by:
         tied = f"{named(final.metric).label} {ratio_bounds_text(of_objective(final))}"
         lines.append(f"{tied}, so {name} decided")
@@ -400,3 +412,11 @@ def _diff_kind(line: str) -> str:
     if line.startswith(("+++", "---", "@@")):
         return "meta"
     return {"+": "add", "-": "del"}.get(line[:1], "same")
+
+
+# The page: a study's outcome as one HTML file that needs no network and no script.
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """Return the sheet as one self-contained file."""
+    return rendered("study.html.j2", sheet(outcome), outcome_json(outcome), css=("page.css",))

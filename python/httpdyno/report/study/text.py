@@ -3,26 +3,33 @@
 Everything here returns something that rich can print; nothing here prints.
 """
 
-from rich.console import Group, RenderableType
+from collections.abc import Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.metrics import METRICS, named
-from httpdyno.model import (
-    Caveat,
-    Comparison,
-    LadderStep,
-    Outcome,
-    SecondClaim,
-)
+from httpdyno.metrics import METRICS, named, of_ratio
+from httpdyno.metrics.table import CALL_RATIOS
+from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, SecondClaim
+from httpdyno.report.shared.caveat import Caveat
+from httpdyno.report.shared.message import joined
+from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.age_text import age_lines
-from httpdyno.report.study.also_text import also_claims, also_words, said_ratios
-from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
-from httpdyno.report.study.calls_text import has_figures
-from httpdyno.report.study.dropped import dropped_line
-from httpdyno.report.study.factorial_text import factorial_lines
+from httpdyno.report.study.arms import (
+    ROWS_NOTE,
+    answers_lines,
+    answers_text,
+    arms_table,
+    dropped_line,
+    has_figures,
+    header_notes,
+    more_of,
+    row_arms,
+)
+from httpdyno.report.study.factorial import factorial_lines
 from httpdyno.report.study.finding import (
     arm_names,
     changes_title,
@@ -36,33 +43,194 @@ from httpdyno.report.study.finding import (
     undecided_text,
     versus_note,
 )
-from httpdyno.report.study.header_text import header_notes
-from httpdyno.report.study.http_answers import answers_lines, answers_text
-from httpdyno.report.study.ladder_text import ladder_table
-from httpdyno.report.study.limit_text import limit_lines
-from httpdyno.report.study.own_log_text import own_log_lines
-from httpdyno.report.study.phase_text import phase_lines
-from httpdyno.report.study.second_text import (
-    brief_clause,
-    second_claim,
-    second_figure,
-)
-from httpdyno.report.study.sweep_text import sweep_chart
+from httpdyno.report.study.limit import limit_lines, own_log_lines
+from httpdyno.report.study.phases import age_lines, phase_lines
+from httpdyno.report.study.sweep import sweep_chart
 from httpdyno.report.study.their_files import proven_cells, their_lines
-from httpdyno.report.study.verdict_style import VERDICT_STYLES, verdict_text
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.verdict import (
+    VERDICT_STYLES,
+    also_claims,
+    also_words,
+    bounds_text,
+    brief_clause,
     decider,
     evidence_text,
     has_figure,
+    interval_ratio_text,
     is_telling,
+    mark,
+    marks_text,
     needed_text,
+    of_objective,
     ratio_bounds_text,
     ratio_text,
+    said_ratios,
+    second_claim,
+    second_figure,
     shown_ratios,
     step_name,
+    styled_verdict,
     words_without_figure,
 )
-from httpdyno.units import format_duration
+from httpdyno.units import format_bytes, format_duration
+
+# The ladder on a terminal: a change to a row, and what memory the server with it had.
+
+_KNOB_WIDTH = 22
+_ANY_WIDTH = 1_000
+
+
+def ladder_table(
+    steps: Sequence[LadderStep], *, against: str = "", is_explained: bool = True
+) -> RenderableType:
+    """Return the ladder: one change to a row, against the best so far.
+
+    Or, where all are compared with the same, one to a row, `against` that.
+    """
+    bare = _table(steps, against, has_memory=False, is_explained=is_explained)
+    memory = "" if against else _memory_line(steps)
+    if not memory:
+        return bare
+    whole = _table(steps, against, has_memory=True, is_explained=is_explained)
+    return _Ladder(whole, bare, memory)
+
+
+class _Ladder:
+    """A ladder that has what memory each server had as a column, or below where that has no room.
+
+    Of all columns it is the one that yields: it is no ratio, and its figures say all in a line too.
+    """
+
+    def __init__(self, whole: Table, bare: Table, memory: str) -> None:
+        self._whole = whole
+        self._narrow = Group(bare, Prose(Text(memory)))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = Measurement.get(console, options.update(width=_ANY_WIDTH), self._whole).maximum
+        yield self._whole if width <= options.max_width else self._narrow
+
+
+def _table(
+    steps: Sequence[LadderStep], against: str, *, has_memory: bool, is_explained: bool
+) -> Table:
+    is_ladder = not against
+    has_book = any(step.book_ratio is not None for step in steps)
+    key = named(steps[0].comparison.metric).ratio
+    others = _other_ratios(key)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
+    table.add_column("change", width=_KNOB_WIDTH, overflow="fold")
+    table.add_column("ratio", justify="right")
+    table.add_column("interval")
+    table.add_column("verdict")
+    if is_ladder:
+        table.add_column("total", justify="right")
+    for name in others:
+        table.add_column(of_ratio(name).short, justify="right")
+    if has_book:
+        table.add_column("book", justify="right")
+    if has_memory:
+        table.add_column("memory", justify="right")
+    for step in steps:
+        cells = _ladder_row(step, others, has_book=has_book, is_ladder=is_ladder)
+        table.add_row(*cells, *([_memory(step.comparison.b) or NOTHING] * has_memory))
+    explained = ", ".join(f"{of_ratio(name).short}: {of_ratio(name).label}" for name in others)
+    marks = marks_text([step.comparison for step in steps], others)
+    of = "the best so far; total: the kept ones multiplied" if is_ladder else against
+    if is_explained:
+        words = [f"{explained}, as ratios", *([marks] if marks else [])]
+        words += ["book: the published figure"] if has_book else []
+    else:
+        of = of.partition(";")[0]
+        words = [marks] if marks else []
+    words += [f"memory: with the change, {_at_first(steps)}"] if has_memory else []
+    table.caption = Text(
+        "; ".join([f"ratio: {of_ratio(key).label} over that of {of}", *words]), "dim"
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _memory_line(steps: Sequence[LadderStep]) -> str:
+    """Return what memory each server had; empty where none is known.
+
+    `memory: 58.7 MiB at the start; state_dir 31.2 MiB, workers 80.4 MiB`.
+    """
+    first = _memory(steps[0].comparison.a)
+    # Of a knob with several levels a name alone would say nothing.
+    is_one_each = len({*map(step_name, steps)}) == len(steps)
+    names = [step_name(step) if is_one_each else f"{step.label}:" for step in steps]
+    told = [(name, _memory(step.comparison.b)) for name, step in zip(names, steps, strict=True)]
+    if not any(text for _, text in told):
+        return ""
+    if all(text == first for _, text in told):
+        return f"memory: {first} at the start, and with each change"
+    each = ", ".join(f"{name} {text}" for name, text in told if text)
+    return f"memory: {_at_first(steps)}; {each}"
+
+
+def _at_first(steps: Sequence[LadderStep]) -> str:
+    return f"{_memory(steps[0].comparison.a) or NOTHING} at the start"
+
+
+def _memory(arm: ArmSummary) -> str:
+    """Return an arm's memory; empty where it is not known, and of code without a server."""
+    return "" if arm.pss_bytes is None or arm.calls is not None else format_bytes(arm.pss_bytes)
+
+
+def _other_ratios(key: str) -> list[str]:
+    """Return the two ratios shown beside the deciding one."""
+    if key in CALL_RATIOS:
+        return [name for name in CALL_RATIOS if name != key]
+    order = ("cpu_per_request", "latency_p99", "throughput")
+    return [name for name in order if name != key][:2]
+
+
+def _ladder_row(
+    step: LadderStep, others: Sequence[str], *, has_book: bool, is_ladder: bool
+) -> list[RenderableType]:
+    compared = step.comparison
+    interval = of_objective(compared)
+    change = Text(_in_lines(step_name(step)))
+    for line in step.change_lines:
+        fits = len(line) + 2 <= _KNOB_WIDTH
+        broken = line if fits else line.replace(" → ", "\n  → ")
+        change.append(f"\n  {broken}", "dim")
+    cells: list[RenderableType] = [
+        change,
+        interval_ratio_text(interval),
+        bounds_text(interval),
+        _decided_text(compared),
+        *([ratio_text(step.running_ratio)] * is_ladder),
+        *(mark(compared, name) + ratio_text(_middle(compared, name)) for name in others),
+    ]
+    if has_book:
+        cells.append(ratio_text(step.book_ratio))
+    return cells
+
+
+def _in_lines(name: str) -> str:
+    """Return a name in lines that fit, broken behind a member and before a scope."""
+    if len(name) <= _KNOB_WIDTH:
+        return name
+    member, colon, rest = name.rpartition(":")
+    knob, at, scope = rest.partition("@")
+    return "\n".join(part for part in (member + colon, knob, at + scope) if part)
+
+
+def _decided_text(compared: Comparison) -> Text:
+    """Return the verdict, and the tie breaker where that decided."""
+    text = styled_verdict(compared)
+    if compared.decided_by:
+        text.append(f"\nby {named(compared.decided_by).short}", "dim")
+    return text
+
+
+def _middle(comparison: Comparison, name: str) -> float | None:
+    interval = shown_ratios(comparison).get(name)
+    return interval.ratio if interval is not None and is_telling(interval) else None
+
+
+# A study's outcome for a terminal: reads well in 80 columns, without colour.
 
 _SIZES = frozenset({"memory", "uss_per_process", "bytes_per_request"})
 _INDENT = (0, 0, 0, 2)
@@ -78,8 +246,8 @@ def outcome_text(
         is_verbose: Whether all is told that limited a ladder's steps, and what its columns are.
     """
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
-    if outcome.message and outcome.status != "failed":
-        parts.append(Text(outcome.message))
+    if outcome.ended_by and outcome.status != "failed":
+        parts.append(Text(joined(outcome.ended_by)))
     changes = _change_lines(outcome) + their_lines(outcome, is_whole=is_verbose)
     is_ladder = bool(outcome.steps) and outcome.plan.reference is None
     if is_ladder:
@@ -165,7 +333,7 @@ def comparison_lines(
 
 def _without_figure(comparison: Comparison) -> Text:
     """Return why there is no figure: the server's own words in full, or what to do."""
-    verdict = verdict_text(comparison)
+    verdict = styled_verdict(comparison)
     words = words_without_figure(comparison)
     return verdict.append(f": {words}" if words else "", "default")
 
@@ -174,7 +342,7 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     """Return why the verdict is what it is, and the figures that did not decide."""
     said = said_ratios(comparison)
     name = named(decider(comparison)).label
-    why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
+    why = Text.assemble(f"{name}: ", styled_verdict(comparison), f", {joined(comparison.reasons)}")
     needed = needed_text(comparison)
     if needed:
         why.append(f"; {needed}")
@@ -285,7 +453,7 @@ def claim_text(comparison: Comparison) -> Text:
     """Return the verdict and the ratio that decided, and what else is proven, for progress."""
     gap = " " if comparison.decided_by else "  "
     second = brief_clause(comparison)
-    return Text.assemble(verdict_text(comparison), gap, evidence_text(comparison), second)
+    return Text.assemble(styled_verdict(comparison), gap, evidence_text(comparison), second)
 
 
 def step_line(step: LadderStep, number: int, n_steps: int, *, is_of_ladder: bool = True) -> Text:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from httpdyno.host.foreign_text import readable
 from httpdyno.model import LadderStep, Outcome
-from httpdyno.report.study.verdict_text import (
+from httpdyno.report.study.verdict import (
     bounds_text,
     interval_ratio_text,
     of_objective,

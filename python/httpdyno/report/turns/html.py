@@ -4,9 +4,26 @@ from typing import Any
 
 from httpdyno.metrics.table import named
 from httpdyno.model import TurnsOutcome
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.svg import (
+    AFTER,
+    BEFORE,
+    BETTER,
+    BOOK,
+    NARROW,
+    SOFT,
+    WIDE,
+    WORSE,
+    Axis,
+    Plot,
+    drawing,
+    nice_ticks,
+    padded,
+    percentiles_svg,
+)
 from httpdyno.report.shared.template import rendered
-from httpdyno.report.turns.json import turns_json
 from httpdyno.report.turns.words import (
     claim_words,
     confidence_text,
@@ -14,6 +31,7 @@ from httpdyno.report.turns.words import (
     limit_rows,
     measured_text,
     ratio_rows,
+    turns_json,
     without_lines,
 )
 
@@ -22,18 +40,18 @@ _METHOD = (
     "connections that stood the whole time; the others waited meanwhile. A period is the unit: its "
     "turns lie side by side in time, so that what else happened to the machine hit all of them."
 )
+_COLOURS = (BEFORE, AFTER, BOOK, BETTER, WORSE, SOFT)
+_HEIGHT = 220
 
 
 def turns_html(outcome: TurnsOutcome) -> str:
     """Return the report as one self-contained file."""
-    from markupsafe import Markup  # noqa: PLC0415 - heavy
-
     names = [instance.url for instance in outcome.instances]
     claims = [
         {
             "words": claim_words(outcome, claim),
             "verdict": claim.verdict,
-            "reason": claim.reason,
+            "reason": joined(claim.reasons),
         }
         for claim in outcome.claims
     ]
@@ -43,12 +61,13 @@ def turns_html(outcome: TurnsOutcome) -> str:
         "measured": measured_text(outcome),
         "confidence": confidence_text(outcome),
         "claims": claims,
+        "caveats": caveats(outcome.warnings),
         "instances": _instances(outcome),
         "without": without_lines(outcome),
         "limits": limit_rows(outcome),
         "ratios": _ratios(outcome),
-        "periods": _periods(outcome, Markup),
-        "percentiles": _percentiles(outcome, Markup),
+        "periods": _periods(outcome),
+        "percentiles": _percentiles(outcome),
         "method": _METHOD,
     }
     return rendered("turns.html.j2", values, turns_json(outcome), css=("page.css", "load.css"))
@@ -76,32 +95,61 @@ def _ratios(outcome: TurnsOutcome) -> dict[str, Any] | None:
     return {"head": ["", *names], "rows": rows, "text_columns": 1}
 
 
-def _periods(outcome: TurnsOutcome, drawn: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a markup
-    from httpdyno.report.turns.chart import periods_svg  # noqa: PLC0415 - imports altair
-
-    wide, narrow = periods_svg(outcome), periods_svg(outcome, is_narrow=True)
+def _periods(outcome: TurnsOutcome) -> dict[str, Any] | None:
+    wide = periods_svg(outcome)
     if not wide:
         return None
     caption = (
         f"Each point is a period: {named(outcome.metric).label} over that of "
         f"{outcome.instances[0].url}, on a log scale."
     )
-    return {"wide": drawn(wide), "narrow": drawn(narrow), "caption": caption, "table": None}
+    narrow = periods_svg(outcome, width=NARROW)
+    return {"wide": wide, "narrow": narrow, "caption": caption, "table": None}
 
 
-def _percentiles(outcome: TurnsOutcome, drawn: Any) -> dict[str, Any] | None:  # noqa: ANN401
-    from httpdyno.report.shared.drawing import NARROW  # noqa: PLC0415 - imports altair
-    from httpdyno.report.shared.latency_curve import percentiles_svg  # noqa: PLC0415
-    from httpdyno.report.turns.chart import colours_of  # noqa: PLC0415
+def periods_svg(outcome: TurnsOutcome, *, width: int = WIDE) -> str:
+    """Return the ratios of all claims, period by period; empty where there are none."""
+    ratios = [ratio for claim in outcome.claims for ratio in claim.per_period_ratio]
+    if not ratios:
+        return ""
+    low, high = padded(ratios)
+    n_periods = max(len(claim.per_period_ratio) for claim in outcome.claims)
+    x = Axis(
+        low=0,
+        high=n_periods + 1,
+        title="period",
+        ticks=nice_ticks(0, n_periods, 8 if width >= WIDE else 5),
+        has_grid=False,
+    )
+    plot = Plot(x=x, y=Axis.ratios(low, high, "ratio"), width=width, height=_HEIGHT)
+    plot.rule(y=1.0)
+    colours = _colours(len(outcome.instances))
+    for number, claim in enumerate(outcome.claims):
+        url = outcome.instances[claim.candidate].url
+        for period, ratio in enumerate(claim.per_period_ratio, start=1):
+            title = f"{url}, period {period}: {ratio:.4g} ×"
+            plot.dot(period, ratio, colours[claim.candidate], radius=3, opacity=0.8, title=title)
+        if len(outcome.claims) > 1:
+            place = (plot.width, -14.0 + 15 * number)
+            colour = colours[claim.candidate]
+            plot.text(url, px=place, anchor="end", colour=colour, is_bold=True, has_halo=True)
+    return drawing(f"ratio of each period to {outcome.instances[0].url}", plot)
 
+
+def _percentiles(outcome: TurnsOutcome) -> dict[str, Any] | None:
     curves = [(each.url, each.summary.latency) for each in outcome.instances]
-    colours = colours_of(len(curves))
+    colours = _colours(len(curves))
     wide = percentiles_svg(curves, colours=colours)
     if not wide:
         return None
     return {
-        "wide": drawn(wide),
-        "narrow": drawn(percentiles_svg(curves, colours=colours, width=NARROW)),
+        "wide": wide,
+        "narrow": percentiles_svg(curves, colours=colours, width=NARROW),
         "caption": "Up to where ten requests still lie beyond.",
         "table": None,
     }
+
+
+def _colours(n: int) -> list[str]:
+    """Return a colour for each instance, the reference first."""
+    return [_COLOURS[each % len(_COLOURS)] for each in range(n)]

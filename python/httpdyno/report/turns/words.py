@@ -1,20 +1,27 @@
-"""The words and figures of turns that text and HTML share."""
+"""The words, figures and JSON of turns that text and HTML share."""
 
 import math
+from typing import Any
+
+from msgspec.structs import replace
 
 from httpdyno.advice.bottleneck import differences
 from httpdyno.metrics.table import named, of_ratio
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
-from httpdyno.report.shared.behind_text import behind_text
 from httpdyno.report.shared.bottleneck import (
     RUN_QUEUE,
+    behind_text,
     difference_text,
     run_queue_text,
     verdict_rows,
 )
 from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.published import SCHEMA_VERSION, published
 from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.secret import workload_without_values
 from httpdyno.units import Toward, format_duration, format_number, format_percent, format_rate
+
+# The words and figures of turns that text and HTML share.
 
 _MOST_DECIMALS = 4
 LATENCIES = ("p50", "p90", "p99", "p999")
@@ -136,3 +143,20 @@ def _end(value: float, toward: Toward) -> str:
         if float(text.replace(",", "")) != 1.0 or value == 1.0:
             return text
     return _number(value, toward, _MOST_DECIMALS)
+
+
+# Turns as JSON: the record, published, without the values of headers.
+
+_OF_STUDIES = frozenset({"configuration", "effective", "n_starts", "status", "detail"})
+
+
+def turns_json(outcome: TurnsOutcome) -> dict[str, Any]:
+    """Return the whole; an instance's summary stands flat among what else is known of it."""
+    workload = workload_without_values(outcome.workload)
+    plain: dict[str, Any] = published(replace(outcome, workload=workload))
+    for instance, told in zip(plain["instances"], outcome.instances, strict=True):
+        del instance["summary"]
+        summary = published(told.summary, without=_OF_STUDIES)
+        summary["period_throughputs_per_s"] = summary.pop("start_throughputs_per_s")
+        instance.update(summary)
+    return {"schema_version": SCHEMA_VERSION, "headline": headline(outcome), **plain}

@@ -9,7 +9,7 @@ from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.shared.log_text import log_json
 from httpdyno.report.shared.published import published
 from httpdyno.report.watch.phrase import hidden_words
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.pool import PoolChange, Turnover
 from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched
 from httpdyno.telemetry.worker import Worker

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from httpdyno.model import Behind
-from httpdyno.report.shared.behind_text import behind_text
+from httpdyno.report.shared.bottleneck import behind_text
 from httpdyno.report.shared.phrase import plural
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.pool import Pool
 from httpdyno.telemetry.status import Status
 from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from httpdyno.model import ArmUnderWay, RunUnderWay, StartUnderWay
 from httpdyno.report.shared.phrase import NOTHING, plural
-from httpdyno.report.study.under_way import under_way_text
-from httpdyno.report.study.under_way_arms import arm_labels, cores_text
+from httpdyno.report.study.running import arm_labels, cores_text, under_way_text
 from httpdyno.telemetry.watched import Roots, ServerSeen
 from httpdyno.units import format_rate
 

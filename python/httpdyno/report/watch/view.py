@@ -31,7 +31,7 @@ from httpdyno.report.watch.phrase import (
     workers_text,
     zombie_text,
 )
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.pool import size
 from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker

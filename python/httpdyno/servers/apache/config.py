@@ -8,7 +8,7 @@ from httpdyno.servers.apache.in_force import PREFORK
 from httpdyno.servers.apache.installation import Installation
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.render import Variables, render_file
-from httpdyno.servers.user_namespace import acting_user
+from httpdyno.servers.sandbox.user_namespace import acting_user
 
 CONFIG = "httpd.conf"
 BASE = "base.conf"

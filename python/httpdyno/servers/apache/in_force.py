@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from httpdyno.model import Effective
 from httpdyno.servers.apache.knob import KNOBS, MPM
-from httpdyno.servers.status_page import FOR_PROGRAMS
+from httpdyno.servers.network.probe import FOR_PROGRAMS
 
 _ADJUSTED = re.compile(
     r"(?:WARNING|AH\d{5}): (\w+) of (-?\d+) .*?"

@@ -11,8 +11,8 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import is_there
 from httpdyno.host.runnable import NotOursError, own_program, said_by
+from httpdyno.servers.sandbox.user_namespace import acting_user
 from httpdyno.servers.staging import clean_environment
-from httpdyno.servers.user_namespace import acting_user
 
 _BINARIES = ("apache2", "httpd")
 _PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/usr/bin")

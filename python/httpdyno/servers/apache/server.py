@@ -25,21 +25,16 @@ from httpdyno.servers.apache.config import (
     multi_processing,
     wanted_modules,
 )
-from httpdyno.servers.apache.installation import (
-    find_binary,
-    found,
-    missing_modules,
-    server_user,
-)
+from httpdyno.servers.apache.installation import find_binary, found, missing_modules, server_user
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.apache.loaded import interpreters
 from httpdyno.servers.instance import Asked
 from httpdyno.servers.log_file import log_text
+from httpdyno.servers.network.probe import HttpStatusPage, StatusPage
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, rendered_configuration
 from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import last_lines
-from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 
 _DUMP = "dump.txt"
 _DUMP_BYTES = 1 << 24

@@ -9,21 +9,16 @@ from httpdyno.host.sock_diag import listening_sockets
 from httpdyno.model import Effective, KnobInfo, Level, Survey, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import in_force as study
-from httpdyno.servers.apache_site.in_force import (
-    backlogs,
-    knob_values,
-    said_values,
-    with_backlog,
-)
+from httpdyno.servers.apache_site.in_force import backlogs, knob_values, said_values, with_backlog
 from httpdyno.servers.apache_site.setting import is_threaded, number_of
-from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.log_file import log_text
-from httpdyno.servers.network import network_of
+from httpdyno.servers.network.address import network_of
+from httpdyno.servers.network.probe import HttpStatusPage, StatusPage
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run.live_process import child_pids
 from httpdyno.servers.site.adapter import Seat
 from httpdyno.servers.site.listener import reached_at
 from httpdyno.servers.staging import last_lines
-from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 
 DUMP = "apache-dump.txt"
 _DUMP_BYTES = 1 << 25

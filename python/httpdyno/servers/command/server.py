@@ -21,12 +21,12 @@ from httpdyno.servers.command.program import found_program, interpreter, lacking
 from httpdyno.servers.command.reach import Reach, reaches
 from httpdyno.servers.command.seen import process_texts, seen
 from httpdyno.servers.instance import Asked
-from httpdyno.servers.listening import listening
+from httpdyno.servers.network.listening import listening
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, render_argument, rendered_configuration
+from httpdyno.servers.sandbox.user_namespace import acting_user
 from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import clean_environment, last_lines
-from httpdyno.servers.user_namespace import acting_user
 
 COMMAND_LINE = "command line"
 """What it is called among the files of a rendered configuration: an argument to a line."""

@@ -29,15 +29,10 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.foreground import in_foreground
 from httpdyno.servers.command.program import interpreter, parts_of
 from httpdyno.servers.command.seen import SOURCE, process_texts
-from httpdyno.servers.command.site_knob import (
-    NODE,
-    VARIABLES,
-    changes_of,
-    knobs_of,
-    readings_of,
-)
+from httpdyno.servers.command.site_knob import NODE, VARIABLES, changes_of, knobs_of, readings_of
 from httpdyno.servers.command.variable import named_variables
-from httpdyno.servers.listening import Listening, listening
+from httpdyno.servers.discover.program import package_version, plain_member
+from httpdyno.servers.network.listening import Listening, listening
 from httpdyno.servers.option_words import (
     is_tls_address,
     listening_address,
@@ -49,8 +44,6 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.environment import set_variables
 from httpdyno.servers.site.knob_name import variable_of
-from httpdyno.servers.source.package import package_version
-from httpdyno.servers.source.program import plain_member
 from httpdyno.servers.staging import clean_environment, last_lines
 
 PORT = "8080"

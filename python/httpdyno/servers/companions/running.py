@@ -10,9 +10,8 @@ from httpdyno.host.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
 from httpdyno.servers.adapter import Acting, Limited, Logged, NotRunning, Prepared, Running
 from httpdyno.servers.companions.names import SEPARATOR, SERVER
-from httpdyno.servers.limit_group import LimitGroups
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.status_page import StatusPage, status_pages_of
+from httpdyno.servers.limits.limit_group import LimitGroups
+from httpdyno.servers.network.probe import Patience, StatusPage, status_pages_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,7 +27,7 @@ from httpdyno.servers.companions.names import (
 )
 from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.render import peer_placeholder
-from httpdyno.servers.run_folder import made, remove_place
+from httpdyno.servers.run.folder import made, remove_place
 
 _READY_S = 20.0
 """As long as any server may take to come up."""
@@ -59,7 +59,7 @@ class WithCompanions:
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed for any of them."""
         of_all = [self._adapter.missing(spec)]
-        of_all += [self._others[each.name].missing(each.spec) for each in spec.companions]
+        of_all += [self._others[each.name].missing(each) for each in spec.companions]
         return tuple(dict.fromkeys(what for found in of_all for what in found))
 
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
@@ -74,7 +74,7 @@ class WithCompanions:
         lines = [self._adapter.version(spec, study_folder)]
         if spec is not None:
             lines += [
-                f"{each.name}: {self._others[each.name].version(each.spec, study_folder)}"
+                f"{each.name}: {self._others[each.name].version(each, study_folder)}"
                 for each in spec.companions
             ]
         return ", ".join(lines)
@@ -177,10 +177,10 @@ class WithCompanions:
             return name, adapter, known, values
 
         for each in _on(there, "behind"):
-            yield part(each.name, self._others[each.name], each.spec)
+            yield part(each.name, self._others[each.name], each)
         yield part(SERVER, self._adapter, spec)
         for each in _on(there, "front"):
-            yield part(each.name, self._others[each.name], each.spec)
+            yield part(each.name, self._others[each.name], each)
 
 
 def _read_by(rendered: Rendered) -> str:

@@ -20,7 +20,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.procfs import process_clock, stat_of
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.staging import last_lines
 
 PATIENCE_S = 30.0

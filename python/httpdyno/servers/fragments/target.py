@@ -11,7 +11,7 @@ from httpdyno.servers.command import Command
 from httpdyno.servers.command.server import COMMAND_LINE, command_line, own_user
 from httpdyno.servers.fragments.program import Program
 from httpdyno.servers.render import Variables, rendered_configuration
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.staging import environment, stage
 
 NAME = "fragments"

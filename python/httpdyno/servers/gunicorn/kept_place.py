@@ -23,7 +23,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.servers.adapter import Accompanied, Running
 from httpdyno.servers.gunicorn.statsd import heard, place_to_hear, sending
-from httpdyno.servers.network import network_of
+from httpdyno.servers.network.address import network_of
 
 _NAME = b"gunicorn"
 _MOST_BYTES = 1 << 16

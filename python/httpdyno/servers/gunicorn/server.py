@@ -37,7 +37,7 @@ from httpdyno.servers.render import (
     render_text,
     rendered_configuration,
 )
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.spawn import Launch, spawned
 
 _CONFIG = "gunicorn.conf.py"

@@ -28,17 +28,17 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.site import recognised, started_with
+from httpdyno.servers.discover.program import python_version
 from httpdyno.servers.gunicorn.config_text import Assigned, assignments
 from httpdyno.servers.gunicorn.insight import GunicornInsight
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.overlay import FLAGS, SWITCHES, flags, overlay
 from httpdyno.servers.option_words import listening_address, option, options, with_values
-from httpdyno.servers.own_folder import write_own
+from httpdyno.servers.run.folder import write_own
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.environment import readable_variables
 from httpdyno.servers.site.own_folder import own_folder
 from httpdyno.servers.site.their_files import TheirFiles
-from httpdyno.servers.source.package import python_version
 
 _KIND = "gunicorn"
 _USUAL = "gunicorn.conf.py"

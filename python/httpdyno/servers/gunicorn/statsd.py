@@ -17,8 +17,8 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.host.foreign_text import reason
-from httpdyno.servers.listening import address_text, socket_inodes
-from httpdyno.servers.network import network_of, within
+from httpdyno.servers.network.address import network_of, within
+from httpdyno.servers.network.listening import address_text, socket_inodes
 
 _TABLES = ("udp", "udp6")
 _BUFFER_BYTES = 4 << 20
@@ -70,7 +70,7 @@ def sending(pid: int) -> tuple[UdpSocket, ...]:
             hint="those of other users' processes are told to root only: `sudo` shows them",
         ) from error
     known = _known(pid)
-    return tuple(known[inode] for inode in socket_inodes(pid) if inode in known)
+    return tuple(known[inode] for inode in socket_inodes(pid) or () if inode in known)
 
 
 def place_to_hear(pid: int, peer: str) -> socket.socket:

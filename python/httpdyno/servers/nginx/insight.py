@@ -17,7 +17,8 @@ from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.link import seen_file
 from httpdyno.servers.log_file import foreign_log_end
-from httpdyno.servers.network import network_of
+from httpdyno.servers.network.address import network_of
+from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.nginx.include import files_of
@@ -30,7 +31,6 @@ from httpdyno.servers.nginx.upstream import name_for
 from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.staging import last_lines
-from httpdyno.servers.status_page import StatusPage
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")

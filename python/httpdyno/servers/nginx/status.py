@@ -5,10 +5,10 @@ Source: nginx.org/en/docs/http/ngx_http_stub_status_module.html
 
 from collections.abc import Iterator
 
+from httpdyno.servers.network.probe import HttpStatusPage
 from httpdyno.servers.nginx.listen import listens
 from httpdyno.servers.nginx.scope import Conf, Scope
 from httpdyno.servers.site.listener import reached_at
-from httpdyno.servers.status_page import HttpStatusPage
 
 _EXACT = ("=", "^~")
 

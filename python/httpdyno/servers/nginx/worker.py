@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.run.live_process import child_pids
 
 _TITLE = b"nginx: worker process"
 _LEAVING = b"is shutting down"

@@ -6,20 +6,153 @@ of a person's own site, and so do those who ask whether a server is ready. Nothi
 every address is one of its loopback's. It ends with its last process, whatever ended httpdyno.
 """
 
+import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Configuration, KnobInfo, ServerSpec, level_text
-from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running, ServerAdapter
-from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.host.interruption import cleaning
+from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, level_text
+from httpdyno.servers.adapter import (
+    Accompanied,
+    Acting,
+    Limited,
+    Logged,
+    NotRunning,
+    Place,
+    Prepared,
+    Rendered,
+    Running,
+    ServerAdapter,
+    Timed,
+)
 from httpdyno.servers.companions.names import network_knobs
-from httpdyno.servers.own_network.opened import open_network
-from httpdyno.servers.own_network.running import InNetwork
-from httpdyno.servers.own_network.text import NetworkTexts, network_texts
+from httpdyno.servers.limits.limit_group import LimitGroups
+from httpdyno.servers.network.probe import StatusPage, status_pages_of
+from httpdyno.servers.own_network.network import (
+    NetworkTexts,
+    OpenNetwork,
+    network_texts,
+    open_network,
+)
+from httpdyno.servers.sandbox.available import cell_complaint
+
+
+class InNetwork:
+    """All of a server, and its network; owns both."""
+
+    def __init__(self, running: Running, network: OpenNetwork, shape: Mapping[str, str]) -> None:
+        """Take both, and the knobs that say what the network is: they are in force with it."""
+        self._running = running
+        self._network = network
+        self._shape = dict(shape)
+        self._lock = threading.Lock()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens, in its network."""
+        return self._running.addresses
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each address."""
+        return self._running.networks
+
+    @property
+    def root_pids(self) -> tuple[int, ...]:
+        """Its root processes; the resolver is none of the server's."""
+        return self._running.root_pids
+
+    @property
+    def keeper_pids(self) -> tuple[int, ...]:
+        """The keeper of each root process."""
+        return self._running.keeper_pids
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """Its control groups."""
+        return self._running.groups
+
+    @property
+    def limits(self) -> tuple[LimitGroups, ...]:
+        """What limits its servers; nothing limits the resolver."""
+        return self._running.limits if isinstance(self._running, Limited) else ()
+
+    def limit_hit(self) -> str:
+        """Return in words how it ran into its memory limit; empty where it did not."""
+        return self._running.limit_hit() if isinstance(self._running, Limited) else ""
+
+    @property
+    def prepare_s(self) -> float:
+        """What the study's commands before it took."""
+        return self._running.prepare_s if isinstance(self._running, Prepared) else 0.0
+
+    @property
+    def ready_s(self) -> float | None:
+        """How long it took to be ready; None before."""
+        return self._running.ready_s if isinstance(self._running, Timed) else None
+
+    def await_ready(self, timeout_s: float) -> NotRunning | Effective:
+        """Wait until it answers, and read back what is in force."""
+        found = self._running.await_ready(timeout_s)
+        # Whatever came of it, that was why.
+        if words := self.network_trouble():
+            return NotRunning(status="unstable", detail=words)
+        if isinstance(found, NotRunning):
+            return found
+        return structs.replace(
+            found,
+            values={**self._shape, **found.values},
+            asked={**self._shape, **found.asked},
+        )
+
+    def n_lookups(self) -> int | None:
+        """Return how many questions its resolver was asked so far; None where it has none."""
+        return self._network.n_lookups()
+
+    def network_trouble(self) -> str:
+        """Return in words which processes of its network ended by themselves."""
+        return self._network.trouble()
+
+    def act(self, command: SideCommand) -> str:
+        """Run a command of the study in it; return what was wrong with it."""
+        running = self._running
+        return running.act(command) if isinstance(running, Acting) else "no command can be run"
+
+    def is_alive(self) -> bool:
+        """Whether all root processes run."""
+        return self._running.is_alive()
+
+    def last_words(self) -> str:
+        """Return the end of the server's error log."""
+        return self._running.last_words()
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that it logs and prints to as long as it runs."""
+        return self._running.error_logs() if isinstance(self._running, Logged) else ()
+
+    def companions(self) -> Mapping[str, Running]:
+        """Return what of it answers none of the load itself."""
+        return self._running.companions() if isinstance(self._running, Accompanied) else {}
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the status pages that its configuration in force has."""
+        return status_pages_of(self._running)
+
+    def stop(self) -> None:
+        """End it, and then its network; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+            AdapterError: What the study runs after a start failed.
+        """
+        with cleaning(), self._lock, ExitStack() as stack:
+            stack.callback(self._network.close)
+            stack.callback(self._running.stop)
 
 
 class WithNetwork:

@@ -8,17 +8,8 @@ from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
-from httpdyno.model import (
-    ChangeSet,
-    Configuration,
-    Edit,
-    KnobInfo,
-    Member,
-    Notice,
-    Survey,
-)
+from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Member, Notice, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.own_folder import write_own
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.configuration import INCLUDE, pool_configuration
 from httpdyno.servers.php_fpm.frame import (
@@ -33,6 +24,7 @@ from httpdyno.servers.php_fpm.installation import program_of
 from httpdyno.servers.php_fpm.knob import KNOBS, is_same
 from httpdyno.servers.php_fpm.survey import MAIN, PHP_INI, PREFIX, SCAN_FOLDER, place_in, pool_names
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run.folder import write_own
 from httpdyno.servers.site.adapter import MemberFiles, Said, Seat, SiteLaunch
 from httpdyno.servers.staging import last_lines
 

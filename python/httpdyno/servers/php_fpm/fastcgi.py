@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from httpdyno.servers.address import connected
+from httpdyno.servers.network.address import connected
 
 _VERSION = 1
 _BEGIN, _END, _PARAMETERS, _INPUT, _OUTPUT, _ERRORS = 1, 3, 4, 5, 6, 7

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from httpdyno.host.runnable import account
 from httpdyno.model import Member, Survey
-from httpdyno.servers.address import SOCKET_PATH_BYTES, unix_address
+from httpdyno.servers.network.address import SOCKET_PATH_BYTES, unix_address
 from httpdyno.servers.php_fpm.installation import version_numbers
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, with_pool
 from httpdyno.servers.site.adapter import Seat

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Survey, level_text
-from httpdyno.servers.address import unix_address
-from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.log_file import log_text
-from httpdyno.servers.own_folder import write_own
+from httpdyno.servers.network.address import unix_address
+from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.frame import Frame, status_address, status_path
@@ -25,9 +24,10 @@ from httpdyno.servers.php_fpm.knob import KNOBS
 from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_status
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run.folder import write_own
+from httpdyno.servers.run.live_process import child_pids
 from httpdyno.servers.site.adapter import Seat
 from httpdyno.servers.staging import last_lines
-from httpdyno.servers.status_page import StatusPage
 
 _READY = "ready to handle connections"
 _REFUSED_CODE = 78

@@ -17,7 +17,7 @@ from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Memb
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.instance import Insight
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.seat import Said, Seat
+from httpdyno.servers.sandbox.sandbox import Said, Seat
 from httpdyno.servers.site.tls_files import TlsFiles
 
 __all__ = ["MemberFiles", "Said", "Seat", "SiteAdapter", "SiteLaunch", "TakesVariables"]

@@ -16,10 +16,10 @@ from typing import Literal
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.host.runnable import account
 from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.own_folder import held_own, let_through
 from httpdyno.servers.render import (
     RUN_PLACEHOLDER,
     SHARED_PLACEHOLDER,
@@ -28,13 +28,12 @@ from httpdyno.servers.render import (
     render_argument,
     rendered_commands,
 )
-from httpdyno.servers.run_folder import make_copy_folders
+from httpdyno.servers.run.folder import held_own, let_through, make_copy_folders
 from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.member_user import own_user
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.staging import failure, trouble
-from httpdyno.servers.unit import folders_of, sockets_of
-from httpdyno.servers.user_namespace import is_root_of_the_machine
+from httpdyno.servers.systemd import folders_of, sockets_of
 
 OWN = "own"
 """The folder of a copy's place that `{run}` names."""

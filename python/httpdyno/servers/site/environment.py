@@ -17,8 +17,7 @@ from httpdyno.host.procfs import stat_of
 from httpdyno.model import Member
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.staging import INHERITED
-from httpdyno.servers.unit import variable_files, variables_of
-from httpdyno.servers.unit_file import environment_file
+from httpdyno.servers.systemd import environment_file, variable_files, variables_of
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LARGEST_BYTES = 1 << 20

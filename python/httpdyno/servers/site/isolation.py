@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Isolation
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
-from httpdyno.servers.cell.seat import open_cell
-from httpdyno.servers.cell.wall import WallSeat, open_wall
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.run_folder import make_copy_folders
-from httpdyno.servers.seat import Seat
+from httpdyno.servers.run.folder import make_copy_folders
+from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
+from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
+from httpdyno.servers.sandbox.namespace import open_cell
+from httpdyno.servers.sandbox.sandbox import CellWish, Seat
+from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
 from httpdyno.servers.site.seating import BegunSeat, OpenSeat, SeatMaker, Sketch
-from httpdyno.servers.user_namespace import is_root_of_the_machine, run_anew_in_user_namespace
 
 
 class CellMaker:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from httpdyno.host.runnable import account
 from httpdyno.model import Member
-from httpdyno.servers.own_folder import held_own, let_through
-from httpdyno.servers.seat import Seat
+from httpdyno.servers.run.folder import held_own, let_through
+from httpdyno.servers.sandbox.sandbox import Seat
 
 
 def own_folder(member: Member, seat: Seat, what: str, *, top: Path | None = None) -> Path:

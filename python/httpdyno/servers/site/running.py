@@ -10,21 +10,19 @@ from pathlib import Path
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
-from httpdyno.servers.address import held_socket, unix_address
-from httpdyno.servers.cell.refusals import Refusals
 from httpdyno.servers.instance import Insight, differences
-from httpdyno.servers.limit_group import LimitGroups, hit_words
-from httpdyno.servers.limit_values import effective_limits
+from httpdyno.servers.limits.limit_group import LimitGroups, effective_limits, hit_words
 from httpdyno.servers.link import is_device, seen_file
-from httpdyno.servers.patience import Patience
+from httpdyno.servers.network.address import held_socket, unix_address
+from httpdyno.servers.network.probe import Patience, StatusPage, status_pages_of
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import await_answer
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run.folder import remove_place
+from httpdyno.servers.sandbox.attempts import Refusals
 from httpdyno.servers.site.beside import Beside
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.listener import UNIX
 from httpdyno.servers.site.seating import OpenSeat
-from httpdyno.servers.status_page import StatusPage, status_pages_of
 
 _POLL_S = 0.005
 _WORDS_LINES = 5

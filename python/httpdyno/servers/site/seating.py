@@ -8,9 +8,8 @@ from typing import Protocol
 from httpdyno.errors import AdapterError
 from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.bounds import Bounds
-from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.sandbox.sandbox import Bounds, CellWish
 from httpdyno.servers.site.adapter import Said, Seat
 
 

@@ -27,12 +27,11 @@ from httpdyno.model import (
     Site,
 )
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.cell.refusals import Refusals
-from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.limit_values import limit_values
+from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.servers.render import Variables, rendered_prepare
-from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.seat import Seat
+from httpdyno.servers.run.folder import remove_place
+from httpdyno.servers.sandbox.attempts import Refusals
+from httpdyno.servers.sandbox.sandbox import CellWish, Seat
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.beside import (
     Beside,

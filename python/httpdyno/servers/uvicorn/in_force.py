@@ -7,7 +7,7 @@ from httpdyno.host.sock_diag import listening_sockets
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.seen import process_texts
-from httpdyno.servers.listening import accepting
+from httpdyno.servers.network.listening import accepting
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.uvicorn.knob import KNOBS, told

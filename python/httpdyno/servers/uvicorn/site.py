@@ -19,10 +19,10 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.site import recognised, started_with
+from httpdyno.servers.discover.program import python_version
 from httpdyno.servers.option_words import listening_address, option
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.environment import set_variables
-from httpdyno.servers.source.package import python_version
 from httpdyno.servers.uvicorn.in_force import UvicornInsight
 from httpdyno.servers.uvicorn.knob import KNOBS, flags, of_variables, told
 

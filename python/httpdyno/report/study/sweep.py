@@ -1,0 +1,210 @@
+"""A sweep for a terminal, and what it says of the server's pool."""
+
+import math
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.metrics import named
+from httpdyno.model import (
+    ArmSummary,
+    Level,
+    PoolCurve,
+    PoolLine,
+    Respawn,
+    Sweep,
+    SweepPoint,
+    level_text,
+)
+from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.arms import answers_text, dropped_line, header_table
+from httpdyno.report.study.verdict import (
+    at_text,
+    detail_text,
+    has_run,
+    of_best_text,
+    point_bounds,
+    point_bounds_text,
+    status_badge,
+    taken_word,
+)
+from httpdyno.units import (
+    Format,
+    format_bounds,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_percent,
+    format_rate,
+)
+
+# What a sweep says of the server's pool, in one line.
+
+_PRECISE = 100
+"""From here on a count has no decimals."""
+
+
+def pool_text(sweep: Sweep) -> str:
+    """Return what a worker or a birth costs, or why that is not told; empty where nobody asked."""
+    pool = sweep.pool
+    if pool is None:
+        return ""
+    if pool.memory is not None:
+        return _memory_text(pool.memory, pool)
+    if pool.births is not None:
+        return _births_text(pool.births, pool, _life(sweep))
+    return f"pool: {pool.reason}"
+
+
+def _memory_text(line: PoolLine, pool: PoolCurve) -> str:
+    once = _bounded(line.once_bytes, (line.once_low_bytes, line.once_high_bytes), format_bytes)
+    each = _bounded(
+        line.each_bytes,
+        (line.each_low_bytes, line.each_high_bytes),
+        format_bytes,
+        f"; 95 % confidence, {pool.n_levels} levels",
+    )
+    return f"memory: {once} once + {each} for each worker"
+
+
+def _births_text(births: Respawn, pool: PoolCurve, n_requests: float) -> str:
+    cost = _bounded(
+        births.spawn_s,
+        (births.spawn_low_s, births.spawn_high_s),
+        format_duration,
+        f"; 95 % confidence, {pool.n_levels} levels",
+    )
+    n_alike = births.spawn_s / births.serve_s
+    alike = format_number(n_alike, 0 if n_alike >= _PRECISE else 1)
+    lost = format_percent(1 - births.kept_ratio(n_requests))
+    return (
+        f"births: the end of a process and the next one's birth cost {cost} of the server's time, "
+        f"as much as {alike} requests; at {n_requests:,.0f} requests for each process that is "
+        f"{lost} of it"
+    )
+
+
+def _life(sweep: Sweep) -> float:
+    """Return the length of life that the cost is told for: the knee's, if that has an end."""
+    knee = _number(sweep.knee)
+    return knee or max(_number(point.level) for point in sweep.points)
+
+
+def _number(level: Level) -> float:
+    return 0.0 if isinstance(level, str) else float(level)
+
+
+def _bounded(
+    value: float, ends: tuple[float | None, float | None], text: Format, more: str = ""
+) -> str:
+    """Return a figure with its interval; what takes less than nothing by chance takes nothing."""
+    low, high = ends
+    words = text(max(0.0, value))
+    if low is None or high is None or not math.isfinite(high):
+        return words
+    return f"{words} ({format_bounds(max(0.0, low), max(0.0, high), text)}{more})"
+
+
+# A sweep for a terminal: a bar for each level, and a level in one line.
+
+_BAR_WIDTH, _NARROW_BAR = 30, 16
+
+
+def sweep_chart(sweep: Sweep) -> RenderableType:
+    """Return a bar for each level, its interval as `├─┤`, and the knee with its rule."""
+    ends = (point_bounds(p) or (0.0, p.value) for p in sweep.points)
+    top = max((end for _, end in ends), default=0.0)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column(Text(sweep.unit or "level"), justify="right")
+    # What else is told of a curve of something else takes a column.
+    width = _BAR_WIDTH if sweep.metric == "throughput_per_s" else _NARROW_BAR
+    table.add_column("", width=width, no_wrap=True)
+    for head in _cells(sweep, sweep.points[0]):
+        table.add_column(head, justify="right")
+    table.add_column("")
+    for point in sweep.points:
+        table.add_row(*_sweep_row(sweep, point, top, width))
+    pool = pool_text(sweep)
+    return Group(
+        Text(f"{sweep.knob}, {named(sweep.metric).label}", "bold"),
+        table,
+        Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
+        *([Prose(Text(pool))] if pool else []),
+        *(
+            Text(
+                f"{level_text(p.level)}: {status_badge(p.arm.status)}: {detail_text(p.arm)}", "red"
+            )
+            for p in sweep.points
+            if p.arm.status != "complete"
+        ),
+        *(
+            Text(f"{level_text(p.level)}: {answers_text(p.arm)}", "yellow")
+            for p in sweep.points
+            if p.arm.errors
+        ),
+        *([Prose(Text(dropped))] if (dropped := _dropped(sweep)) else []),
+        *header_table(_arms(sweep)),
+    )
+
+
+def _dropped(sweep: Sweep) -> str:
+    return dropped_line(_arms(sweep))
+
+
+def _arms(sweep: Sweep) -> list[tuple[str, ArmSummary]]:
+    return [(level_text(point.level), point.arm) for point in sweep.points]
+
+
+def _sweep_row(sweep: Sweep, point: SweepPoint, top: float, width: int) -> list[RenderableType]:
+    level, cells = level_text(point.level), _cells(sweep, point)
+    if not has_run(point):
+        return [level, Text(status_badge(point.arm.status), "red"), *[NOTHING] * len(cells), ""]
+    marks = [
+        name
+        for name, marked in ((taken_word(sweep), sweep.knee), ("best", sweep.best))
+        if level_text(marked) == level
+    ]
+    return [
+        level,
+        bar(point, top, width=width),
+        *cells.values(),
+        Text(", ".join(marks), "bold"),
+    ]
+
+
+def _cells(sweep: Sweep, point: SweepPoint) -> dict[str, str]:
+    """Return a level's figures by what they are: the metric, and throughput and p99 beside it."""
+    is_of_rate = sweep.metric == "throughput_per_s"
+    own = "throughput" if is_of_rate else named(sweep.metric).short
+    first = {own: named(sweep.metric).write(point.value), "of best": of_best_text(point, sweep)}
+    beside = {
+        "throughput": format_rate(point.arm.throughput_per_s),
+        "p99": format_duration(point.latency_p99_s or math.nan),
+    }
+    return {**first, **{name: text for name, text in beside.items() if name not in first}}
+
+
+def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:
+    """Return one level's bar, `top` wide at most, its interval drawn over its end."""
+    if top <= 0:
+        return Text()
+    scale = (width - 1) / top
+    middle = round(point.value * scale)
+    cells = ["█" if i <= middle else " " for i in range(width)]
+    bounds = point_bounds(point)
+    low, high = (min(round(end * scale), width - 1) for end in bounds or (0.0, 0.0))
+    if high > low:
+        cells[low : high + 1] = ["├", *"─" * (high - low - 1), "┤"]
+    return Text("".join(cells).rstrip())
+
+
+def point_line(point: SweepPoint, metric: str) -> Text:
+    """Return a sweep's level in one line, for progress."""
+    if not has_run(point):
+        return Text(
+            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {detail_text(point.arm)}"
+        )
+    bounds = point_bounds_text(point, metric)
+    return Text(f"{level_text(point.level)}  {at_text(point, metric)} ({bounds})")

@@ -1,1 +1,0 @@
-"""What a process asks of the kernel, told to another as it asks: for naming, never for deciding."""

@@ -1,0 +1,1 @@
+"""Where servers listen, and how they are asked."""

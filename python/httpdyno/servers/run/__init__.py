@@ -1,0 +1,1 @@
+"""What a httpdyno process has on the machine: its folders, its record, its processes."""

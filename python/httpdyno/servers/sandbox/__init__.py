@@ -1,0 +1,1 @@
+"""Where private copies run: sandboxes of namespaces, of Landlock rules, or none."""

@@ -1,0 +1,358 @@
+"""A seat behind a wall: no namespaces, but rules of the kernel that keep writes and TCP in.
+
+Their configuration is rewritten into the place, and each of their addresses is one of ours. What a
+wall cannot keep from a copy is said in `limits_of_wall`. An open seat is the same without rules.
+
+A wall has no overlays: access(2) says what file modes say while Landlock refuses the write, and
+sockets and FIFOs are reached. The smoke test reports that. A wall knows where all members listen
+before any is edited, so who connects to the loopback comes to the member that listens there. A unix
+socket whose path would pass the kernel's 107 bytes gets a short one.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from httpdyno.errors import AdapterError
+from httpdyno.host.foreign_files import Rights, folders_below
+from httpdyno.host.rights import is_root_of_the_machine
+from httpdyno.model import Door, LimitValues
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.keeper import Entry
+from httpdyno.servers.network.address import SOCKET_PATH_BYTES, HeldPort
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run.folder import held_own, let_through, make_copy_folders
+from httpdyno.servers.run.root import ROOT_VARIABLE
+from httpdyno.servers.sandbox import confinement, landlock_rules
+from httpdyno.servers.sandbox.sandbox import (
+    SHARED_MEMORY,
+    Bounds,
+    CellWish,
+    Limits,
+    Said,
+    numbered,
+    owner,
+    said_by,
+)
+from httpdyno.servers.sandbox.syscall_filter import REACH, WRITE
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+_EVERY_ADDRESS = ("", "*", "0.0.0.0", "[::]", "::")  # noqa: S104 - as theirs are written
+_LOOPBACK = ("127.0.0.1", "[::1]")
+_LOCALHOST = "localhost"
+_UNIX = "unix:"
+_EVERYBODYS = 0o1777
+_LAST_OF_NETWORK = 254
+
+
+class WallSeat:
+    """A seat in a place without namespaces. What runs in it was started by it."""
+
+    network = ""
+    """It listens where everything does."""
+
+    def __init__(
+        self, place: Place, kind: Literal["wall", "open"], listening: Iterable[str] = ()
+    ) -> None:
+        """Take where it is, and the addresses of theirs that its members listen at."""
+        self.kind: str = kind
+        self.watch: Callable[[ServerProcess], None] | None = None
+        self.told: tuple[str, ...] = (REACH, WRITE)
+        """Told of each process that is started; while it is there, their calls are told."""
+        self._place = place
+        self._listening = {_host_and_port(a) for a in listening if not a.startswith(_UNIX)}
+        self._sockets: dict[str, str] = {}
+        self._ports: dict[tuple[str, str], HeldPort] = {}
+        self._hosts: dict[str, str] = {}
+        self._reached: set[int] = set()
+        self._doors: set[str] = set()
+        self._printed: set[str] = set()
+        """Files that members print to."""
+
+    def bounds(self) -> Bounds:
+        """Return what it has for its own, and what it may reach of the outside."""
+        return Bounds(
+            doors=tuple(self._doors),
+            folders=(*self._writable(), *self._printed),
+            addresses={
+                held.address: f"{host or '127.0.0.1'}:{port}"
+                for (host, port), held in self._ports.items()
+            },
+            paths={
+                **{own: theirs for theirs, own in self._sockets.items()},
+                f"{self.folder}/theirs": "",
+                str(self.memory_folder): SHARED_MEMORY,
+            },
+        )
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what runs in it is root of the machine, and may become their users."""
+        return is_root_of_the_machine()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the copy's own; on disk."""
+        return self._place.copy_folder
+
+    @property
+    def memory_folder(self) -> Path:
+        """The same on a RAM-backed file system."""
+        return self._place.copy_memory_folder
+
+    def port(self, address: str) -> str:
+        """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
+
+        What a door leads to is where it was.
+        All addresses that mean every one of the machine are one; each other has a host of its
+        own, so that servers that are told apart by address stay apart. Who connects to an address
+        of the loopback comes to who listens there, else to who listens everywhere.
+        A socket's folder is there at once; where its path would be longer than the kernel takes,
+        it has a short one, which `path` says from then on too.
+
+        Raises:
+            AdapterError: There is no free port, there are more hosts than can be had, or no path
+                is short enough.
+        """
+        if address in self._doors:
+            return address
+        if address.startswith(_UNIX):
+            return f"{_UNIX}{self._socket(address.removeprefix(_UNIX))}"
+        host, port = self._met(*_host_and_port(address))
+        if (host, port) not in self._ports:
+            self._ports[host, port] = HeldPort(self._host(host))
+        return self._ports[host, port].address
+
+    def path(self, path: str) -> str:
+        """Return what the copy writes in place of a path of theirs."""
+        theirs = os.path.normpath("/" + path.lstrip("/"))
+        if theirs in self._sockets:
+            return self._sockets[theirs]
+        if theirs.startswith(f"{SHARED_MEMORY}/"):
+            return f"{self.memory_folder}{theirs.removeprefix(SHARED_MEMORY)}"
+        return f"{self.folder}/theirs{theirs}"
+
+    def reach(self, door: Door) -> None:
+        """Let the copy connect to a TCP port.
+
+        Raises:
+            AdapterError: It is no such door, or leads elsewhere.
+        """
+        if door.through not in {"", door.to}:
+            raise AdapterError(f"wall: cannot lead {door.to} through {door.through}")
+        self._doors.add(door.to)
+        if not door.to.startswith(_UNIX):
+            self._reached.add(int(door.to.rpartition(":")[2]))
+
+    def put(self, files: Mapping[str, bytes], rights: Mapping[str, Rights] | None = None) -> None:
+        """Write files of theirs where the copy has them.
+
+        Args:
+            files: Path of theirs → content.
+            rights: Path of theirs → whose it is; of root's copies the same hold, whose members
+                may be other users.
+        """
+        for path, content in files.items():
+            own = Path(self.path(path))
+            own.parent.mkdir(parents=True, exist_ok=True)
+            known = (rights or {}).get(path) if self.is_root else None
+            if known is not None:
+                own.touch(mode=0o600)
+            own.write_bytes(content)
+            if known is not None:
+                os.chown(own, known.user_id, known.group_id)
+                own.chmod(known.mode)
+
+    def spawn(  # noqa: PLR0913 - what there is to say of a process
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        log: Path,
+        output_to: Path | None = None,
+        limits: Limits | None = None,
+        within: LimitValues | None = None,
+    ) -> ServerProcess:
+        """Start a process behind the wall, in the foreground; as `CellSeat.spawn`.
+
+        Raises:
+            AdapterError: It cannot be started, or there is no such user or limit.
+        """
+        rules = [f"owner={' '.join(map(str, owner(user)))}"] if user else []
+        if self.kind == "wall":
+            ports = [held.number for held in self._ports.values()]
+            # What it prints to it may open again, as `/dev/stderr`.
+            self._printed |= {str(log), *([str(output_to)] if output_to else ())}
+            rules += [f"write={path}" for path in (*self._writable(), *self._printed)]
+            rules += [f"bind={port}" for port in ports]
+            rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
+            environment = {**environment, "TMPDIR": str(self._temporary(user))}
+        process = ServerProcess.spawn(
+            [landlock_rules.__name__, *rules, "--", *command],
+            place=self._place,
+            environment=environment,
+            log=log,
+            output_to=output_to,
+            folder=folder,
+            entry=Entry(
+                limits=numbered(limits or {}),
+                told=self.told if self.watch else (),
+                confined_by=confinement.__name__,
+            ),
+            limits=within,
+            is_module=True,
+        )
+        if self.watch:
+            self.watch(process)
+        return process
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Run a program behind the wall to its end as that user, all that came from it too.
+
+        Raises:
+            AdapterError: It cannot be run, or does not end in time.
+        """
+        return said_by(
+            command,
+            lambda errors, output: self.spawn(
+                command,
+                environment=environment,
+                folder=folder,
+                user=user if self.is_root else "",
+                log=errors,
+                output_to=output,
+            ),
+            self._place.folder,
+            timeout_s=timeout_s,
+        )
+
+    def written(self) -> tuple[str, ...]:
+        """Return the files, as paths of theirs, that are in the place in their stead."""
+        top = self.folder / "theirs"
+        found = [Path(folder, name) for folder, _, names in folders_below(top) for name in names]
+        return tuple(sorted(f"/{path.relative_to(top)}" for path in found))
+
+    def close(self) -> None:
+        """Give its ports back; idempotent. What was started in it is ended before, by itself."""
+        for port in self._ports.values():
+            port.release()
+
+    def _writable(self) -> tuple[str, ...]:
+        return (str(self.folder), str(self.memory_folder), *_DEVICES)
+
+    def _met(self, host: str, port: str) -> tuple[str, str]:
+        """Return where theirs listen whom one comes to there; the same where none of them does."""
+        if host != _LOCALHOST and host not in _LOOPBACK:
+            return host, port
+        hosts = _LOOPBACK if host == _LOCALHOST else (host,)
+        known = [each for each in (*hosts, "") if (each, port) in self._listening]
+        return next(iter(known), hosts[0]), port
+
+    def _socket(self, path: str) -> str:
+        theirs = os.path.realpath("/" + path.lstrip("/"))  # by whatever links theirs are led there
+        found = Path(self.path(theirs))
+        if len(os.fsencode(found)) > SOCKET_PATH_BYTES:
+            folder = min(self.folder, self.memory_folder, key=lambda each: len(os.fsencode(each)))
+            found = folder / "u" / f"{len(self._sockets)}.sock"
+            if len(os.fsencode(found)) > SOCKET_PATH_BYTES:
+                raise AdapterError(
+                    f"{self.kind}: `{found}` is longer than the {SOCKET_PATH_BYTES} bytes that the "
+                    "kernel takes for a unix socket",
+                    hint=f"Set {ROOT_VARIABLE} to a folder with a shorter path.",
+                )
+            self._sockets[theirs] = str(found)
+            if self.is_root:  # who connects may be another user
+                let_through(folder, is_apart=False)
+        found.parent.mkdir(parents=True, exist_ok=True)
+        return str(found)
+
+    def _temporary(self, user: str) -> Path:
+        """Return a folder for what would be written in `/tmp`, which nobody may behind a wall."""
+        with held_own(self.folder, "tmp") as handle:
+            if user:
+                os.fchmod(handle, _EVERYBODYS)
+                let_through(self.folder, is_apart=False)
+        return self.folder / "tmp"
+
+    def _host(self, host: str) -> str:
+        if host in {"", _LOOPBACK[0]}:
+            # A program that is told its port alone listens there. Ports tell them apart.
+            return _LOOPBACK[0]
+        if host not in self._hosts:
+            number = 2 + len(self._hosts)
+            if number > _LAST_OF_NETWORK:
+                raise AdapterError(f"no address of 127.0.0.0/24 is left for `{host}`")
+            self._hosts[host] = f"127.0.0.{number}"
+        return self._hosts[host]
+
+
+def _host_and_port(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    return ("" if host in _EVERY_ADDRESS else host), port
+
+
+def open_wall(
+    place: Place,
+    wish: CellWish,
+    *,
+    kind: Literal["wall", "open"] = "wall",
+    seat: WallSeat | None = None,
+) -> WallSeat | NotRunning:
+    """Make a seat without namespaces in a place.
+
+    Args:
+        place: Where it is.
+        wish: What the copy sees there and may reach.
+        kind: `open` keeps it from nothing.
+        seat: One that is begun: its addresses were asked for already.
+
+    Returns:
+        `NotRunning` with status `refused` where a wish cannot be had.
+    """
+    if kind == "wall" and not landlock_rules.version():
+        return NotRunning(status="refused", detail="wall: cannot be made: no Landlock here")
+    for name in wish.sysctls:
+        words = f"{kind}: cannot set {name}: it would be set for the whole machine"
+        return NotRunning(status="refused", detail=words)
+    seat = seat or WallSeat(place, kind)
+    try:
+        make_copy_folders(place)
+        if seat.is_root:  # what runs here may be another user
+            let_through(seat.folder, is_apart=False)
+        for door in wish.doors:
+            seat.reach(door)
+        for folder in wish.writes:
+            Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
+        seat.put({**wish.hidden_files, **wish.files}, wish.rights)
+    except AdapterError as error:
+        return NotRunning(status="refused", detail=str(error))
+    except OSError as error:
+        words = f"{kind}: cannot write {error.filename}: {error.strerror}"
+        return NotRunning(status="refused", detail=words)
+    return seat
+
+
+def limits_of_wall() -> str:
+    """Return in words what a wall does not keep from a copy on this kernel."""
+    open_ways = ["UDP", "unix sockets that stand in the file system", "owners and times of files"]
+    # Rules are of connect(2), and of TCP alone.
+    some = "TCP that is multipath or has data in its first packet"
+    ways = ["reading files", some if landlock_rules.keeps_tcp() else "TCP", *open_ways]
+    if not landlock_rules.keeps_processes():
+        ways += ["signals to processes of its user", "abstract unix sockets"]
+    return f"a wall does not keep a copy from {', '.join(ways[:-1])} and {ways[-1]}"
+
+
+LIMITS_OF_OPEN = "keeps a copy from nothing but gaining rights; only where a study asks for it"
+"""What is to be known of an open seat."""
