@@ -85,7 +85,7 @@ SERVING = (
         f"tests/cli/test_{name}.py"
         for name in (
             *("adopt", "early_signal", "mistaken_places", "mistakes"),
-            *("only_shown", "output", "own_server"),
+            *("only_shown", "output"),
             *("standard_streams", "study_check", "study_new", "study_serve", "trusted_study"),
             "watch_group",
         )

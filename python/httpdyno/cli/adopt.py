@@ -21,18 +21,18 @@ from httpdyno.adopt.discover import (
     named_listener,
     with_listener,
 )
+from httpdyno.adopt.own_server import own_servers
 from httpdyno.adopt.study_text import offered
 from httpdyno.adopt.suggest import Wanted
 from httpdyno.cli.adopt_told import adopted_json, plan_json, show_adopted, show_plan, tell_found
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
-from httpdyno.cli.load.request import header_of
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
+from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
@@ -272,7 +272,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget, "--budget"),
         before=before,
         wanted=wanted,
-        own=own_servers(gathered, [*named, *behind.found], machine),
+        own=own_servers(gathered, [*named, *behind.found], machine, tell),
         asks_running=ask_running,
     )
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)

@@ -2,17 +2,19 @@
 
 import os
 import signal
+from contextlib import nullcontext
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
 from httpdyno.advice.curve import Growth, PrivateCurve
-from httpdyno.cli import inspect_load
-from httpdyno.cli.inspect_load import _table, looked_under_load
-from httpdyno.cli.load_asked import LoadAsked
 from httpdyno.errors import TargetError
+from httpdyno.inspection import under_load
+from httpdyno.inspection.server import LoadAsked
+from httpdyno.inspection.under_load import _table, looked_under_load
 from httpdyno.servers.network.probe import Answer
 from httpdyno.telemetry.observed import BY_STATUS, Reading, UnderLoad
 from httpdyno.telemetry.pool import AVAILABLE, MemoryBound
@@ -20,20 +22,25 @@ from httpdyno.telemetry.pool import AVAILABLE, MemoryBound
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(monkeypatch, capsys):
-    asked = []
+def shown_by(_what, _duration_s):
+    return nullcontext(SimpleNamespace(show=lambda _live: None))
+
+
+def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(monkeypatch):
+    asked: list[str] = []
+    lines: list[str] = []
 
     def ask(_address, path, *_, **__):
         asked.append(path)
         os.kill(os.getpid(), signal.SIGINT)
         return Answer(status=200, words="HTTP/1.1 200 OK")
 
-    monkeypatch.setattr(inspect_load, "ask", ask)
+    monkeypatch.setattr(under_load, "ask", ask)
     urls = ["http://127.0.0.1:1/first", "http://127.0.0.1:1/second"]
     with pytest.raises(KeyboardInterrupt):
-        looked_under_load(LoadAsked(urls=urls), os.getpid())
+        looked_under_load(LoadAsked(urls=urls), os.getpid(), shown_by, tell=lines.append)
     assert asked == ["/first"]
-    assert "asking for http://127.0.0.1:1/first alone" in capsys.readouterr().err
+    assert lines[0].startswith("asking for http://127.0.0.1:1/first alone")
 
 
 class Missing(BaseHTTPRequestHandler):
@@ -45,13 +52,15 @@ class Missing(BaseHTTPRequestHandler):
 
 
 def test_a_page_that_is_never_right_ends_the_load_early_and_is_told_by_its_status(monkeypatch):
-    monkeypatch.setattr(inspect_load, "_HOPELESS_S", 0.0)
+    monkeypatch.setattr(under_load, "_HOPELESS_S", 0.0)
     with ThreadingHTTPServer(("127.0.0.1", 0), Missing) as server:
         Thread(target=server.serve_forever).start()
         url = f"http://127.0.0.1:{server.server_port}/page"
         try:
             with pytest.raises(TargetError, match="got status 404") as found:
-                looked_under_load(LoadAsked(urls=[url], duration="10m"), os.getpid())
+                looked_under_load(
+                    LoadAsked(urls=[url], duration="10m"), os.getpid(), shown_by, tell=print
+                )
         finally:
             server.shutdown()
     assert url in str(found.value)

@@ -1,12 +1,13 @@
-"""What `inspect` knows of the servers that are adopted, for those that run as they run."""
+"""What is known of the servers that are copied, for those that run as they run."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from httpdyno.adopt.discover import Gathered
-from httpdyno.adopt.memory import OwnServer
-from httpdyno.cli.standard_streams import tell
-from httpdyno.cli.surroundings import surroundings_of
+from httpdyno.adopt.memory import (
+    OwnServer,
+)
+from httpdyno.inspection.server import surroundings_of
 from httpdyno.model import Member
 from httpdyno.report.inspect.facts import facts_of
 from httpdyno.servers.discover.find import Found, running
@@ -17,7 +18,10 @@ from httpdyno.telemetry.observed import Observed, observed
 
 
 def own_servers(
-    gathered: Gathered, named: Sequence[Found], machine: Machine
+    gathered: Gathered,
+    named: Sequence[Found],
+    machine: Machine,
+    tell: Callable[[str], None],
 ) -> dict[str, OwnServer]:
     """Return what is known of each member's own server; says of which that it runs.
 
@@ -25,6 +29,7 @@ def own_servers(
         gathered: The site.
         named: The servers that a person named, which it was gathered from.
         machine: Where the others of it are looked for.
+        tell: Takes which of them run, and what of that is used.
     """
     by_name = {each.member.name: each for each in named}
     is_all_named = all(each.member.name in by_name for each in gathered.members)

@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from httpdyno.cli import kept_workers
+from httpdyno.inspection import status
+from httpdyno.inspection.status import kept_workers
 
 
 @contextmanager
@@ -39,12 +40,12 @@ def pages(*boards: str) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
-    monkeypatch.setattr(kept_workers, "_EVERY_S", 0.0)
+    monkeypatch.setattr(status, "_SAMPLE_EVERY_S", 0.0)
 
 
 def test_the_means_are_over_all_looks_without_the_worker_that_answers():
     with pages("<pre>WKK_..</pre>", "<pre>WKKKK.</pre>") as url:
-        seen = kept_workers.kept_workers(url)
+        seen = kept_workers(url)
     assert seen is not None
     assert (seen.n_looks, seen.n_workers, seen.n_kept, seen.n_idle) == (10, 3.5, 3.0, 0.5)
     assert seen.kept_ratio == pytest.approx(6 / 7)
@@ -52,4 +53,4 @@ def test_the_means_are_over_all_looks_without_the_worker_that_answers():
 
 def test_another_page_is_asked_once_and_tells_nothing():
     with pages("pool: www\n") as url:
-        assert kept_workers.kept_workers(url) is None
+        assert kept_workers(url) is None

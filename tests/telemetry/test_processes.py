@@ -3,8 +3,8 @@
 import pytest
 
 from httpdyno.host.procfs import ProcessStat
-from httpdyno.telemetry.profile import roster
-from httpdyno.telemetry.profile.roster import TURNS, Roster
+from httpdyno.telemetry import processes
+from httpdyno.telemetry.processes import TURNS, ThreadTable
 
 ROOT, WORKER, STRANGER = 100, 108, 1
 LINE = b"%d (w) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0"
@@ -15,7 +15,7 @@ def there(monkeypatch):
     """Return the processes that there are, which a test may change: pid → (parent, start)."""
     found = {ROOT: (STRANGER, 10), WORKER: (ROOT, 20)}
 
-    def stat_of(pid):
+    def stat_of(pid, _read):
         if pid not in found:
             return None
         return ProcessStat(LINE % (pid, *found[pid]))
@@ -23,9 +23,9 @@ def there(monkeypatch):
     def children_of(pid, **_):
         return [each for each, (parent, _) in found.items() if parent == pid]
 
-    monkeypatch.setattr(roster, "KERNEL_LISTS_CHILDREN", True)
-    monkeypatch.setattr(roster, "_stat", stat_of)
-    monkeypatch.setattr(roster, "children_now", lambda: children_of)
+    monkeypatch.setattr(processes, "KERNEL_LISTS_CHILDREN", True)
+    monkeypatch.setattr(processes, "stat_of", stat_of)
+    monkeypatch.setattr(processes, "children_now", lambda: children_of)
     return found
 
 
@@ -36,7 +36,7 @@ def updated(seen):
 
 
 def test_a_stranger_with_the_number_of_one_who_died_is_none_of_the_servers(there):
-    seen = Roster([ROOT])
+    seen = ThreadTable([ROOT])
     assert updated(seen) == {ROOT: 10, WORKER: 20}
     there[WORKER] = (STRANGER, 30)
     assert updated(seen) == {ROOT: 10}
@@ -44,7 +44,7 @@ def test_a_stranger_with_the_number_of_one_who_died_is_none_of_the_servers(there
 
 
 def test_a_child_with_the_number_of_one_who_died_is_another(there):
-    seen = Roster([ROOT])
+    seen = ThreadTable([ROOT])
     updated(seen)
     there[WORKER] = (ROOT, 30)
     assert updated(seen) == {ROOT: 10, WORKER: 30}
@@ -53,7 +53,7 @@ def test_a_child_with_the_number_of_one_who_died_is_another(there):
 
 
 def test_a_stranger_with_the_servers_own_number_is_not_it(there):
-    seen = Roster([ROOT])
+    seen = ThreadTable([ROOT])
     updated(seen)
     there[ROOT] = (STRANGER, 40)
     del there[WORKER]
@@ -62,7 +62,7 @@ def test_a_stranger_with_the_servers_own_number_is_not_it(there):
 
 
 def test_who_is_left_behind_by_its_parent_stays_the_servers(there):
-    seen = Roster([ROOT])
+    seen = ThreadTable([ROOT])
     updated(seen)
     del there[ROOT]
     there[WORKER] = (STRANGER, 20)
@@ -72,7 +72,7 @@ def test_who_is_left_behind_by_its_parent_stays_the_servers(there):
 def test_who_is_below_another_part_is_of_that_part_wherever_it_ends_up(there):
     database, backend = 200, 216
     there |= {database: (STRANGER, 11), backend: (database, 21)}
-    seen = Roster([ROOT, database], {database: 1})
+    seen = ThreadTable([ROOT, database], {database: 1})
     updated(seen)
     assert {pid: each.part for pid, each in seen.members.items()} == {
         ROOT: 0,

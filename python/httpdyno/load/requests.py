@@ -1,14 +1,13 @@
-"""From the options of `httpdyno load` to the server, its requests and their mix."""
+"""From what people say of requests to the server, its requests and their mix."""
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.cli.load.options import RequestOptions
 from httpdyno.errors import UsageError
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.foreign_text import is_whole_url
@@ -38,6 +37,24 @@ _CODINGS = "gzip, deflate, br"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RequestWords:
+    """What was said of requests, by the names of options; empty where nothing was."""
+
+    method: str | None = None
+    header: Sequence[str] | None = None
+    user: str | None = None
+    compressed: bool = False
+    location: bool = False
+    data: str | None = None
+    mix: Sequence[str] | None = None
+    url_file: str | None = None
+    page: Sequence[str] | None = None
+    first: Sequence[str] | None = None
+    expect_status: str | None = None
+    expect_length: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Requests:
     """What is asked of which server."""
 
@@ -52,7 +69,7 @@ class Requests:
     """Of each request without a body."""
 
 
-def requests_from(urls: list[str], options: RequestOptions, *, unix_path: str = "") -> Requests:
+def requests_from(urls: list[str], options: RequestWords, *, unix_path: str = "") -> Requests:
     """Return what the options ask for.
 
     Raises:
@@ -82,7 +99,7 @@ def requests_from(urls: list[str], options: RequestOptions, *, unix_path: str = 
     )
 
 
-def server_of_log(urls: list[str], options: RequestOptions, *, unix_path: str = "") -> Requests:
+def server_of_log(urls: list[str], options: RequestWords, *, unix_path: str = "") -> Requests:
     """Return the server that a log is replayed to, and what is added to each request.
 
     Raises:
@@ -116,7 +133,7 @@ def is_json_as_form(request: RequestSpec) -> bool:
         return _JSON.match(file.read(_LOOKED_AT_BYTES)) is not None
 
 
-def expected_by_log(options: RequestOptions) -> Callable[[int], int | None] | None:
+def expected_by_log(options: RequestWords) -> Callable[[int], int | None] | None:
     """Return what is right whatever the log says, or None where nobody said so."""
     if options.expect_status is None:
         return None
@@ -124,7 +141,7 @@ def expected_by_log(options: RequestOptions) -> Callable[[int], int | None] | No
     return lambda _: status
 
 
-def _lines(options: RequestOptions) -> list[RequestLine]:
+def _lines(options: RequestWords) -> list[RequestLine]:
     here = Path()
     lines = [
         prefixed("`--mix`", lambda each: request_line(each, here), text)
@@ -150,7 +167,7 @@ def _server(targets: list[Target], lines: list[RequestLine]) -> Target:
     return every[0]
 
 
-def _refuse_urls_beside_lines(targets: list[Target], options: RequestOptions) -> None:
+def _refuse_urls_beside_lines(targets: list[Target], options: RequestWords) -> None:
     if len(targets) > 1 or (targets and targets[0].path != "/"):
         raise UsageError(
             f"`{targets[-1].url}` is not asked for beside `--mix`, `--url-file` or `--page`: the "
@@ -165,7 +182,7 @@ def _refuse_urls_beside_lines(targets: list[Target], options: RequestOptions) ->
             )
 
 
-def _check_weights(lines: list[RequestLine], options: RequestOptions) -> None:
+def _check_weights(lines: list[RequestLine], options: RequestWords) -> None:
     """Refuse a mix in which nothing is sent."""
     if any(line.weight > 0 for line in lines):
         return
@@ -176,7 +193,7 @@ def _check_weights(lines: list[RequestLine], options: RequestOptions) -> None:
     )
 
 
-def _line_of(target: Target, options: RequestOptions) -> RequestLine:
+def _line_of(target: Target, options: RequestWords) -> RequestLine:
     body, body_file = "", ""
     if options.data is not None:
         try:
@@ -198,7 +215,7 @@ def _line_of(target: Target, options: RequestOptions) -> RequestLine:
 class _Builder:
     """Collects requests and steps; what several pages have is one request."""
 
-    def __init__(self, target: Target, options: RequestOptions) -> None:
+    def __init__(self, target: Target, options: RequestWords) -> None:
         self._target = target
         self._given = (
             *(header_of(text) for text in options.header or []),
@@ -266,7 +283,7 @@ def header_of(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _credentials(options: RequestOptions) -> list[tuple[str, str]]:
+def _credentials(options: RequestWords) -> list[tuple[str, str]]:
     """Return the header that says who asks (RFC 7617); none where nobody was named."""
     if options.user is None:
         return []
@@ -276,7 +293,7 @@ def _credentials(options: RequestOptions) -> list[tuple[str, str]]:
     return [("Authorization", f"Basic {b64encode(options.user.encode()).decode()}")]
 
 
-def _codings(options: RequestOptions) -> list[tuple[str, str]]:
+def _codings(options: RequestWords) -> list[tuple[str, str]]:
     """Return the header that asks for compressed answers; none where nobody wants them."""
     if not options.compressed:
         return []
@@ -284,7 +301,7 @@ def _codings(options: RequestOptions) -> list[tuple[str, str]]:
     return [("Accept-Encoding", _CODINGS)]
 
 
-def _refuse_both(option: str, header: str, options: RequestOptions) -> None:
+def _refuse_both(option: str, header: str, options: RequestWords) -> None:
     if any(header_of(text)[0].lower() == header.lower() for text in options.header or []):
         raise UsageError(
             f"`{option}` and the header `{header}` say the same", hint="keep one of them"

@@ -1,33 +1,46 @@
-"""`httpdyno inspect SERVER --load URL`: workers are looked at while the engine loads that URL."""
+"""Workers that are looked at while the engine loads their server, and what their ends cost."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
-from httpdyno.advice.bottleneck.verdict import bottleneck
-from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow
+from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.curve import ConfiguredLife, Growth, HighWater, LifeRow, configured_lives
 from httpdyno.advice.curve_fit import Life, growth, life_table
-from httpdyno.cli.console import messages
-from httpdyno.cli.load.options import RequestOptions
-from httpdyno.cli.load.progress import LoadProgress, interruptions
-from httpdyno.cli.load.request import requests_from
-from httpdyno.cli.load_asked import DEFAULT_CONNECTIONS, DEFAULT_DURATION, LoadAsked
-from httpdyno.cli.respawn_cost import respawn_cost
-from httpdyno.cli.standard_streams import tell
-from httpdyno.cli.worker_status import worker_status
+from httpdyno.advice.formula import formulas
+from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import EngineError, TargetError, UsageError
 from httpdyno.experiment.looking import WindowLooks
+from httpdyno.host.interruption import interruptions
+from httpdyno.inspection.behind import MachineNow, behind_now
+from httpdyno.inspection.server import (
+    DEFAULT_CONNECTIONS,
+    DEFAULT_DURATION,
+    LoadAsked,
+    meant_server,
+    with_server,
+)
+from httpdyno.inspection.status import worker_status
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
+from httpdyno.load.requests import RequestWords, requests_from
 from httpdyno.load.target import parse_url
-from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
+from httpdyno.model import Closed, HistogramData, LiveLoad, Respawn, Sweep, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded, Times
+from httpdyno.report.inspect.page import Page
 from httpdyno.report.load.verdict import verdict_line
 from httpdyno.report.shared.phrase import oxford
+from httpdyno.servers.discover.error_log import error_logs
+from httpdyno.servers.discover.source import run_named
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.stats.histogram import can_show, quantile_s
+from httpdyno.store import Store
 from httpdyno.telemetry.log import LogTail
 from httpdyno.telemetry.observed import (
     EVERY_S,
@@ -54,9 +67,47 @@ _HOPELESS_S, _HOPELESS = 3.0, 10
 the load would say no more."""
 
 
-def looked_under_load(
+class Shown(Protocol):
+    """Shows how far a load is."""
+
+    def show(self, snapshot: LiveLoad | None) -> None: ...  # noqa: D102
+
+
+ShownBy = Callable[[str, float], AbstractContextManager[Shown]]
+
+
+def loaded(  # noqa: PLR0913 - a page, a load, and who is told of both
+    page: Page,
+    machine: MachineNow,
+    asked: LoadAsked,
+    shown_by: ShownBy,
+    *,
+    tell: Callable[[str], None],
+    is_named: bool,
+) -> Page:
+    """Return the page with the one server that was meant as it is under load, and after it."""
+    meant, root = meant_server(page, "--load", is_named=is_named)
+    seen = meant.seen
+    loaded, after = looked_under_load(
+        asked,
+        root.pid,
+        shown_by,
+        tell=tell,
+        configured=configured_lives(seen.survey),
+        logs=error_logs([seen]),
+    )
+    asked_for = loaded.look.backends if loaded.look else ()
+    loaded = replace(loaded, behind=behind_now([root.pid], machine, tell, asked_for))
+    now = replace(meant, loaded=loaded, observed=after or meant.observed, is_named=True)
+    return with_server(page, meant, now)
+
+
+def looked_under_load(  # noqa: PLR0913 - a load, a server, and who is told of both
     asked: LoadAsked,
     root_pid: int,
+    shown_by: ShownBy,
+    *,
+    tell: Callable[[str], None],
     configured: Sequence[ConfiguredLife] = (),
     logs: Sequence[Path] = (),
 ) -> tuple[Loaded, Observed | None]:
@@ -65,6 +116,8 @@ def looked_under_load(
     Args:
         asked: What was asked for.
         root_pid: The process that the server began as.
+        shown_by: Shows the load, of which it gets a sentence and how long it takes.
+        tell: Takes a line of what is done before the load.
         configured: How long its settings let a worker live.
         logs: Files that it writes its errors to.
 
@@ -78,10 +131,14 @@ def looked_under_load(
     told = worker_status(asked.status) if asked.status else None
     tail = LogTail(logs)
     # Before the engine runs: whoever asks for an end is heard at once.
-    steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
+    steps = _alone(plan, asked.urls, root_pid, tell) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
     onlooker = WindowLooks([Onlooker([root_pid])], [plan.window])
-    with interruptions() as asked_to_end, _progress(plan, asked.urls) as progress:
+    what = (
+        f"loading {oxford(asked.urls)} for {format_duration(plan.window.measure_s)} and looking at "
+        "the processes meanwhile; without `--load` inspect sends nothing"
+    )
+    with interruptions() as asked_to_end, shown_by(what, plan.window.measure_s) as progress:
         looks.look(0, told() if told else None)
         handle = start_load(
             plan.workload,
@@ -140,7 +197,7 @@ def looked_under_load(
 
 def _plan(asked: LoadAsked) -> LoadPlan:
     targets = [parse_url(url) for url in asked.urls]
-    found = requests_from(list(asked.urls), RequestOptions())
+    found = requests_from(list(asked.urls), RequestWords())
     workload = Workload(
         requests=found.specs,
         steps=found.steps,
@@ -161,19 +218,11 @@ def _plan(asked: LoadAsked) -> LoadPlan:
     )
 
 
-def _progress(plan: LoadPlan, urls: Sequence[str]) -> LoadProgress:
-    what = (
-        f"loading {oxford(urls)} for {format_duration(plan.window.measure_s)} and looking at the "
-        "processes meanwhile; without `--load` inspect sends nothing"
-    )
-    return LoadProgress(messages(), what, plan.window.measure_s)
-
-
 def _look_on(
     handle: LoadHandle,
     looks: LoadedPool,
     told: Callable[[], Mapping[int, int] | None] | None,
-    progress: LoadProgress,
+    progress: Shown,
     asked_to_end: list[int],
 ) -> bool:
     """Look until the load has ended; return whether it is to end before its time.
@@ -200,7 +249,9 @@ def _look_on(
     return False
 
 
-def _alone(plan: LoadPlan, urls: Sequence[str], root_pid: int) -> tuple[HighWater, ...]:
+def _alone(
+    plan: LoadPlan, urls: Sequence[str], root_pid: int, tell: Callable[[str], None]
+) -> tuple[HighWater, ...]:
     """Ask for one URL after the other, and return what each left in the workers."""
     found, before = [], _own_bytes(root_pid)
     for url, request in zip(urls, plan.workload.requests, strict=True):
@@ -275,4 +326,55 @@ def _table(
         cost=cost,
         beyond_bytes=max(0.0, beyond) + bound.kernel_bytes,
         configured=configured,
+    )
+
+
+def respawn_cost(words: Sequence[str]) -> Respawn | None:
+    """Return what respawning costs; None where nothing was said, or the rates tell none.
+
+    Args:
+        words: `N=RATE` as `httpdyno formula respawn` takes them, or `run:ID` of a stored sweep
+            over the lives of workers.
+
+    Raises:
+        UsageError: They make no sense, or that run measured no such cost.
+        StoreError: There is no such run.
+    """
+    if not words:
+        return None
+    run_id = run_named(words)
+    if run_id is not None:
+        return _stored(run_id)
+    try:
+        worked = work_out(formulas()["respawn"], {"seen": list(words)})
+    except UsageError as error:
+        text = str(error).replace("--seen", "--respawn")
+        raise UsageError(text, hint=error.hint.replace("--seen", "--respawn")) from error
+    figures = {each.name: each.value for each in worked.figures}
+    if not math.isfinite(figures["spawn"]):
+        return None
+    return Respawn(serve_s=figures["serve"], spawn_s=figures["spawn"])
+
+
+def _stored(run_id: str) -> Respawn:
+    hint = (
+        "name a run that swept how many requests a worker serves, such as one of `httpdyno study "
+        "run respawn`, or give rates: `--respawn 20=8.9,5000=28`"
+    )
+    with Store.open() as store:
+        # A load or a pair of turns has no outcome of a study.
+        is_of_study = store.command(run_id) not in {"load", "turns"}
+        outcome = store.outcome(run_id) if is_of_study else None
+    if outcome is None or outcome.sweep is None:
+        raise UsageError(f"run {run_id} is no sweep with a result", hint=hint)
+    return _of(outcome.sweep, run_id, hint)
+
+
+def _of(sweep: Sweep, run_id: str, hint: str) -> Respawn:
+    pool = sweep.pool
+    if pool is not None and pool.births is not None:
+        return pool.births
+    why = f": {pool.reason}" if pool is not None and pool.reason else ""
+    raise UsageError(
+        f"run {run_id} swept `{sweep.knob}`, which tells no cost of respawning{why}", hint=hint
     )

@@ -11,18 +11,19 @@ from tests.report.sample_load import load_outcome
 
 from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.cli.app import run
-from httpdyno.cli.load import look as module
-from httpdyno.cli.load.look import with_look
-from httpdyno.cli.load.stretch import stretches_s
+from httpdyno.cli.load.arguments import stretches_s
 from httpdyno.errors import AdapterError
 from httpdyno.experiment import running_look
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S
+from httpdyno.inspection import behind as module
+from httpdyno.inspection.behind import with_look
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import LoadPlan
 from httpdyno.load.target import Target
 from httpdyno.model import Behind, Constant, Look, Member, RequestSpec, Think, Users, Workload
 from httpdyno.model.workload import RateStage, Sessions
 from httpdyno.servers.discover.find import Found
+from httpdyno.servers.discover.machine import this_machine
 from httpdyno.servers.discover.process import ProcessFacts
 
 BOTH = (LOOK_S, LONG_LOOK_S)
@@ -86,10 +87,14 @@ def looked(monkeypatch):
         monkeypatch.setattr(
             module,
             "behind_now",
-            lambda pids, asked: tuple(Behind(to=to, by=f"of {pids}") for to in asked),
+            lambda pids, _machine, _tell, asked: tuple(
+                Behind(to=to, by=f"of {pids}") for to in asked
+            ),
         )
         outcome = load_outcome()
-        seen = with_look(outcome, planned(), stretches, is_over)
+        seen = with_look(
+            outcome, planned(), stretches, is_over, machine=this_machine, tell=lambda _line: None
+        )
         assert seen.measurement is outcome.measurement
         return seen, lengths_s
 

@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 from tests.report import sample
 
-from httpdyno.cli.respawn_cost import respawn_cost
 from httpdyno.errors import StoreError, UsageError
+from httpdyno.inspection.under_load import respawn_cost
 from httpdyno.model import PoolCurve, Respawn
 from httpdyno.store import Store
 

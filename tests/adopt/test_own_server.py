@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.cli.own_server import served_by
+from httpdyno.adopt.own_server import served_by
 from httpdyno.model import Member
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.process import ProcessFacts

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from httpdyno.host.procfs import content, readable
-from httpdyno.telemetry.proc_file import KeptFiles, descriptors_to_keep
+from httpdyno.telemetry.processes import KeptFiles, descriptors_to_keep
 
 DEADLINE_S = 10.0
 SAID = (b"stat", b"status", b"syscall")

@@ -5,11 +5,8 @@ from urllib.parse import urljoin
 
 from msgspec import structs
 
-from httpdyno.cli.load.arguments import LoadArguments
-from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.answer.ask import Question, Visitor
-from httpdyno.load.plan import LoadPlan
 from httpdyno.load.target import Target, check_permitted, parse_url, resolve
 from httpdyno.model import RequestSpec, TlsSpec, Workload
 
@@ -26,30 +23,15 @@ class _Place:
     networks: tuple[str, ...] = ()
 
 
-def landed(asked: LoadArguments, plan: LoadPlan) -> LoadArguments:
-    """Return the same options with the URLs that redirects lead to, and tell of each.
-
-    Args:
-        asked: The options, with a URL for each request.
-        plan: What they come to.
+def landing(
+    target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
+) -> Target:
+    """Return where redirects lead from a target; the same where it answers itself.
 
     Raises:
         TargetError: A server does not answer.
         UsageError: Redirects lead to where nobody may load, or round and round.
     """
-    urls = []
-    for url, request in zip(asked.urls, plan.workload.requests, strict=True):
-        begin = replace(parse_url(url), unix_path=plan.target.unix_path)
-        end = _landing(begin, request, asked.allowed_host, plan.workload.timeout_s)
-        urls.append(url if end == begin else end.url)
-        if end != begin:
-            tell(f"{begin.url} leads to {end.url}")
-    return replace(asked, urls=urls)
-
-
-def _landing(
-    target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
-) -> Target:
     begin = target
     for _ in range(_MOST):
         location = _location(target, request, allowed_host, timeout_s)
