@@ -13,7 +13,7 @@ from httpdyno.report.inspect.facts import facts_of
 from httpdyno.servers.discover.find import Found, running
 from httpdyno.servers.discover.inspection import Inspected, changed_files
 from httpdyno.servers.discover.machine import Machine
-from httpdyno.servers.site.snapshot import Found as SiteFound
+from httpdyno.servers.stack.snapshot import Found as SiteFound
 from httpdyno.telemetry.observed import Observed, observed
 
 

@@ -39,10 +39,10 @@ from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.program import as_command
 from httpdyno.servers.discover.source import AddressSource, parse_source
-from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
-from httpdyno.servers.site.knob_name import variable_of
-from httpdyno.servers.site.listener import loaded_listener
-from httpdyno.servers.site.snapshot import Found as Read
+from httpdyno.servers.stack.isolation import CellMaker, enter_for, seat_maker
+from httpdyno.servers.stack.listener import loaded_listener
+from httpdyno.servers.stack.names import variable_of
+from httpdyno.servers.stack.snapshot import Found as Read
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:
@@ -206,7 +206,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     outputs.check()
     before = tuple(map(_side_command, prepare or ()))
     start_s = duration_s(start_timeout, "--start-timeout")
-    adapters = {each.kind: each for each in site_adapters()}
+    adapters = {each.name: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
     _check_front(named[0].member)

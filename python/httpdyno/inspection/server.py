@@ -25,7 +25,7 @@ from httpdyno.report.inspect.front import fronts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.servers.apache_site.perl import perl_files
+from httpdyno.servers.apache.perl import perl_files
 from httpdyno.servers.discover.contained import contained
 from httpdyno.servers.discover.find import Found, configured, find, running
 from httpdyno.servers.discover.inspection import (
