@@ -32,7 +32,7 @@ from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 from httpdyno.store.query import from_text, to_text
-from httpdyno.telemetry.exit_watch import ExitTally, ExitWatch
+from httpdyno.telemetry.processes import ExitTally, ExitWatch
 
 EXITS = "exits_per_request"
 ONE, TWO, THREE, AGAIN = (10, 1), (20, 1), (30, 1), (10, 9)

@@ -15,7 +15,7 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
 from httpdyno.reason import because
-from httpdyno.telemetry.exit_watch import ExitWatch
+from httpdyno.telemetry.processes import ExitWatch
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
 """Starts the load of one server, with what is to be called at its windows' edges."""

@@ -11,7 +11,8 @@ from msgspec import structs
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.host.foreign_files import is_there
 from httpdyno.load.check import PLACEHOLDERS
-from httpdyno.load.traffic import FirstTable, RequestTable, WorkloadTable, workload_from
+from httpdyno.load.setting import FirstTable, RequestTable, WorkloadTable
+from httpdyno.load.traffic import workload_from
 from httpdyno.metrics.table import RATES
 from httpdyno.model.study import Method
 from httpdyno.model.workload import (

@@ -45,9 +45,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from httpdyno.host.procfs import (
-    DEAD,
     ProcessStat,
-    children_now,
     content,
     group_folders,
     ignores_children,
@@ -55,10 +53,10 @@ from httpdyno.host.procfs import (
     process_clock,
     stat_of,
     thread_ids,
-    walk,
 )
 from httpdyno.telemetry.file_pages import file_bytes
 from httpdyno.telemetry.kernel import counters
+from httpdyno.telemetry.processes import ProcessTable
 from httpdyno.telemetry.worker import Worker, WorkerSampler
 
 _ATTEMPTS = 5
@@ -102,7 +100,9 @@ class ProcessTree:
         """
         self._root = keeper_pid or root_pid
         self._keeper = keeper_pid
+        self._table = ProcessTable([self._root], is_exact=True)
         self._known: dict[int, ProcessStat] = {}
+        """As they were at the last reading."""
         self._used_s: dict[int, float] = {}
         """What each known process and its reaped children had used at the last reading."""
         self._lost_s = 0.0
@@ -111,11 +111,12 @@ class ProcessTree:
     def read(self) -> Usage:
         """Return the tree's CPU time so far; what it was at last when the root is gone."""
         for attempt in range(_ATTEMPTS):
-            processes, is_whole = self._walk()
+            looked = self._table.look()
+            processes = dict(looked.found)
             own_s = {pid: self._own_cpu_s(pid) for pid in processes}
             vanished = [pid for pid, used_s in own_s.items() if used_s is None]
             is_over = self._root not in processes or attempt == _ATTEMPTS - 1
-            if is_over or (is_whole and not vanished):
+            if is_over or (looked.is_whole and not vanished):
                 break
         for pid in vanished:
             del processes[pid]
@@ -137,8 +138,7 @@ class ProcessTree:
 
     def pids(self) -> frozenset[int]:
         """Return the tree's processes."""
-        processes, _ = self._walk()
-        return frozenset(processes) - {self._keeper}
+        return frozenset(self._table.look().found) - {self._keeper}
 
     def memory(self) -> Memory | None:
         """Return what the tree takes of memory; None where it may not be read.
@@ -154,35 +154,6 @@ class ProcessTree:
 
     def _own_cpu_s(self, pid: int) -> float | None:
         return 0.0 if pid == self._keeper else _own_cpu_s(pid)
-
-    def _walk(self) -> tuple[dict[int, ProcessStat], bool]:
-        """Return the processes by pid, and whether none was reaped while they were looked for."""
-        children_of = children_now()
-        found: dict[int, ProcessStat] = {}
-
-        def below(pid: int) -> list[int]:
-            # If it began threads since, what those forked is seen at the next reading.
-            known = self._known.get(pid)
-            children = children_of(pid, has_one_thread=known is not None and known.n_threads == 1)
-            process = stat_of(pid)
-            # One that is being reaped is listed, but its parent's reaped time may have it already.
-            if process is None or process.state == DEAD:
-                return []
-            found[pid] = process
-            return children
-
-        met = walk(self._tops(found), below)
-        return found, len(found) == len(met)
-
-    def _tops(self, found: dict[int, ProcessStat]) -> Iterator[int]:
-        """Yield those below which the tree is; what was found by then grows meanwhile."""
-        yield self._root
-        # Those whose parent died are no longer below the root.
-        for pid, before in self._known.items():
-            if pid not in found:
-                now = stat_of(pid)
-                if now is not None and now.started_ticks == before.started_ticks:
-                    yield pid
 
     def _keep_orphans_time(self, processes: dict[int, ProcessStat]) -> None:
         for pid, before in self._known.items():

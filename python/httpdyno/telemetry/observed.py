@@ -24,7 +24,7 @@ from httpdyno.telemetry.kernel import (
     run_queue,
 )
 from httpdyno.telemetry.pool import MemoryBound, Pool, memory_bound, pool
-from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, descriptors_to_keep
+from httpdyno.telemetry.processes import BESIDE_A_LOAD, descriptors_to_keep
 from httpdyno.telemetry.profile.counters import Disk, DiskTransfers
 from httpdyno.telemetry.server_sockets import ServerSockets
 from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler, statm_bytes

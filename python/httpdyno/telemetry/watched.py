@@ -33,7 +33,7 @@ from httpdyno.telemetry.account import WholeGroup, account_found, lone_group
 from httpdyno.telemetry.kernel import HostMemory, Sockets, host_memory
 from httpdyno.telemetry.log import LogTail, continued
 from httpdyno.telemetry.pool import Pool, PoolChange, Turnover, change, pool, turned, turnover
-from httpdyno.telemetry.proc_file import descriptors_to_keep
+from httpdyno.telemetry.processes import descriptors_to_keep
 from httpdyno.telemetry.profile.counters import EACH_SECOND_RATIO as DISK_RATIO
 from httpdyno.telemetry.profile.counters import Disk, DiskTransfers
 from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets

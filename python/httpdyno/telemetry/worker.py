@@ -14,22 +14,18 @@ Source: proc_pid_smaps(5), proc_pid_statm(5).
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from httpdyno.host.procfs import (
-    DEAD,
     ZOMBIE,
     ProcessStat,
-    children_now,
     context_switches,
     ignores_children,
     page_table_bytes,
     readable,
-    stat_of,
-    walk,
 )
-from httpdyno.telemetry.proc_file import KeptFiles
+from httpdyno.telemetry.processes import KeptFiles, ProcessTable
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -174,13 +170,11 @@ class WorkerSampler:
             others: Says at each sample who is of the server wherever its parent is.
         """
         self._roots = tuple(root_pids)
-        self._root_ticks: dict[int, int] = {}
-        self._others = others
         self._most_s = most_s
         self._files = KeptFiles(keeps)
+        self._table = ProcessTable(root_pids, others=others, read=self._files.content)
         self._rest_s = 0.0
         """What all but memory took in the sample before."""
-        self._known: dict[int, ProcessStat] = {}
         self._memory: dict[tuple[int, int], _Seen] = {}
 
     def read(self) -> Sample:
@@ -188,47 +182,12 @@ class WorkerSampler:
         at_s = time.monotonic()
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         began_s = time.thread_time()
-        self._known = self._walk()
+        self._table.look()
         self._files.keep_only(self._known)
         memory_s = self._read_memory(at_s)
         workers = tuple(self._worker(pid, at_s, boot_s) for pid in self._known)
         self._rest_s = time.thread_time() - began_s - memory_s
         return Sample(at_s=at_s, root_pids=self._roots, workers=workers)
-
-    def _walk(self) -> dict[int, ProcessStat]:
-        found: dict[int, ProcessStat] = {}
-        children_of = children_now()
-
-        def below(pid: int) -> list[int]:
-            now = self._stat(pid)
-            if now is None or now.state == DEAD:
-                return []
-            found[pid] = now
-            return children_of(pid, has_one_thread=now.n_threads == 1, read=self._files.content)
-
-        walk(self._tops(found), below)
-        return found
-
-    def _tops(self, found: dict[int, ProcessStat]) -> Iterator[int]:
-        """Yield those below which the server is; what was found by then grows meanwhile."""
-        yield from (pid for pid in self._roots if self._is_the_root(pid))
-        yield from self._others()
-        # Those whose parent died are no longer below the root.
-        for pid, before in self._known.items():
-            if pid not in found:
-                now = self._stat(pid)
-                if now is not None and now.started_ticks == before.started_ticks:
-                    yield pid
-
-    def _is_the_root(self, pid: int) -> bool:
-        """Whether the number of a root has not gone to another program since."""
-        now = self._stat(pid)
-        if now is None:
-            return False
-        return self._root_ticks.setdefault(pid, now.started_ticks) == now.started_ticks
-
-    def _stat(self, pid: int) -> ProcessStat | None:
-        return stat_of(pid, self._files.content)
 
     def _read_memory(self, at_s: float) -> float:
         """Read memory in turn: who was never read first, then who was read longest ago.
@@ -250,10 +209,14 @@ class WorkerSampler:
                 break
         return took_s
 
+    @property
+    def _known(self) -> dict[int, ProcessStat]:
+        return self._table.known
+
     def _look_again(self, pid: int) -> None:
         """Take note of one that has ended since it was listed."""
-        now = self._stat(pid)
-        if now is None or now.state == DEAD:
+        now = self._table.stat(pid)
+        if now is None:
             del self._known[pid]
         else:
             self._known[pid] = now

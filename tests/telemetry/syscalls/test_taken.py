@@ -16,8 +16,9 @@ import pytest
 from tests.real.foreground import free_port, started_in
 
 from httpdyno.errors import TargetError
+from httpdyno.telemetry.processes import living_pids
 from httpdyno.telemetry.syscalls.count import PerRequest
-from httpdyno.telemetry.syscalls.strace import census_of, require_tracing, traced, tree_pids
+from httpdyno.telemetry.syscalls.strace import census_of, require_tracing, traced
 
 pytestmark = pytest.mark.real_server("strace")
 
@@ -219,16 +220,16 @@ def test_who_began_while_strace_took_hold_is_traced_too(n_stale, monkeypatch):
 
     def stale(roots):
         # As if the first of its children had not begun yet.
-        found.append(tree_pids(roots))
+        found.append(living_pids(roots))
         return found[-1][:1] if len(found) <= n_stale * 2 - 1 and len(found) % 2 else found[-1]
 
     server = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     try:
         deadline_s = time.monotonic() + DEADLINE_S
-        while len(tree_pids([server.pid])) < 2:
+        while len(living_pids([server.pid])) < 2:
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        monkeypatch.setattr("httpdyno.telemetry.syscalls.strace.tree_pids", stale)
+        monkeypatch.setattr("httpdyno.telemetry.syscalls.strace.living_pids", stale)
         with traced([server.pid]):
             assert [bool(status(pid)[1]) for pid in found[-1]] == [True, True]
         assert [bool(status(pid)[1]) for pid in found[-1]] == [False, False]
@@ -241,11 +242,11 @@ def test_a_tree_is_a_root_and_all_below():
     child = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     try:
         deadline_s = time.monotonic() + DEADLINE_S
-        while len(tree_pids([child.pid])) < 2:
+        while len(living_pids([child.pid])) < 2:
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        assert tree_pids([child.pid])[0] == child.pid
-        assert tree_pids([4_194_303]) == ()
+        assert living_pids([child.pid])[0] == child.pid
+        assert living_pids([4_194_303]) == ()
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()

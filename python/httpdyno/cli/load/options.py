@@ -17,7 +17,7 @@ from httpdyno.cli.load.output import (
 )
 from httpdyno.cli.option import ForceOption, JsonOption, VerboseOption
 from httpdyno.cli.option_group import number, one_of, whole_number
-from httpdyno.load.traffic import TrafficTable, settings
+from httpdyno.load.setting import TrafficTable, settings
 
 
 def flags_of(name: str) -> tuple[str, ...]:

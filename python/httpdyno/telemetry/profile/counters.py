@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from httpdyno.host.procfs import ProcessStat, content, context_switches, ignores_children, readable
-from httpdyno.telemetry.profile.roster import Member
+from httpdyno.telemetry.processes import Member
 from httpdyno.telemetry.worker import NOT_TOLD, Sample, Worker, not_visible
 
 _KERNEL_TELLS_WAITING = Path("/proc/self/schedstat").exists()

@@ -26,9 +26,9 @@ from httpdyno.telemetry.kernel import (
     quotas,
     running_threads,
 )
+from httpdyno.telemetry.processes import Member, ThreadTable
 from httpdyno.telemetry.profile.counters import Balance, Ledger
 from httpdyno.telemetry.profile.end import Ends
-from httpdyno.telemetry.profile.roster import Member, Roster
 from httpdyno.telemetry.profile.sampler import Means, Sampler, Tally
 from httpdyno.units import format_duration
 
@@ -243,7 +243,7 @@ class _Looking:
         self._companions = companions
         self._programs = [_program(each.root_pids) for each in companions]
         parts = {pid: n for n, each in enumerate(companions, 1) for pid in each.root_pids}
-        self._roster = Roster(roots, parts)
+        self._roster = ThreadTable(roots, parts)
         self._sampler = Sampler(self._roster, ends)
         self._tally = Tally()
         self._ledger = Ledger()
@@ -335,9 +335,9 @@ class _Looking:
     def _read_ledger(self) -> float:
         began_s = time.thread_time()
         for _ in range(_ATTEMPTS):
-            self._roster.update(is_whole=True)
+            is_whole = self._roster.update(is_whole=True)
             members = list(self._roster.members.values())
-            if self._ledger.read(members):
+            if self._ledger.read(members) and is_whole:
                 break
         due = [each.pid for each in members if each.pid not in self._known or each.has_children]
         self._known.update(due)

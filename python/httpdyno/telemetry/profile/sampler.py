@@ -24,9 +24,14 @@ from pathlib import Path
 
 from httpdyno.host.procfs import DEAD, content, status_words, thread_state
 from httpdyno.model.look import Doing
-from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, KeptFiles, descriptors_to_keep
+from httpdyno.telemetry.processes import (
+    BESIDE_A_LOAD,
+    KeptFiles,
+    Member,
+    ThreadTable,
+    descriptors_to_keep,
+)
 from httpdyno.telemetry.profile.end import End, Ends
-from httpdyno.telemetry.profile.roster import Member, Roster
 from httpdyno.telemetry.profile.wait import Call, Lock, Seen, by_state, call, kinds, seen
 from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 
@@ -257,7 +262,7 @@ _LOCKS = "/proc/locks"
 class Sampler:
     """Looks again and again. Not for several threads at once."""
 
-    def __init__(self, roster: Roster, ends: Ends) -> None:
+    def __init__(self, roster: ThreadTable, ends: Ends) -> None:
         self._roster = roster
         self._ends = ends
         self._files = KeptFiles(descriptors_to_keep(BESIDE_A_LOAD))
@@ -330,7 +335,7 @@ class Sampler:
     def _process(self, member: Member) -> dict[int, Seen]:
         if member.is_zombie:
             # Nobody is told when it is reaped.
-            self._roster.look_at([member.pid])
+            self._roster.look_at(member.pid)
             return {member.pid: Seen("zombie")} if member.pid in self._roster.members else {}
         found: dict[int, Seen] = {}
         for thread in member.threads:
@@ -338,7 +343,7 @@ class Sampler:
             if at is not None:
                 found[thread] = at
         if len(found) < len(member.threads):
-            self._roster.look_at([member.pid])
+            self._roster.look_at(member.pid)
         return found
 
     def _thread(self, member: Member, thread: int) -> Seen | None:

@@ -19,15 +19,14 @@ from pathlib import Path
 from httpdyno.errors import AdapterError, RevertError, TargetError
 from httpdyno.host.interruption import cleaning
 from httpdyno.host.procfs import (
-    children_now,
     content,
     of_process,
     stat_of,
     status_words,
     thread_ids,
-    walk,
 )
 from httpdyno.host.runnable import own_program
+from httpdyno.telemetry.processes import living_pids
 from httpdyno.telemetry.syscalls.count import Census, census
 from httpdyno.telemetry.syscalls.trace import trace
 
@@ -102,11 +101,11 @@ def traced(root_pids: Sequence[int]) -> Iterator[Tracer]:
     program = _strace()
     for _ in range(_TRIES):
         with ExitStack() as stack:
-            pids = tree_pids(root_pids)
+            pids = living_pids(root_pids)
             _check_free(pids)
             tracer = stack.enter_context(_attached(program, pids))
             # One that was begun before its parent was held is nobody's.
-            if tracer.holds(tree_pids(root_pids)):
+            if tracer.holds(living_pids(root_pids)):
                 yield tracer
                 return
     raise TargetError(
@@ -164,22 +163,6 @@ def require_tracing() -> None:
             ) from error
         finally:
             process.kill()
-
-
-def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
-    """Return the processes of some trees, without those that have ended: roots first."""
-    found: list[int] = []
-    children_of = children_now()
-
-    def below(pid: int) -> list[int]:
-        now = stat_of(pid)
-        if now is None or now.has_ended:
-            return []
-        found.append(pid)
-        return children_of(pid, has_one_thread=now.n_threads == 1)
-
-    walk(root_pids, below)
-    return tuple(found)
 
 
 def threads_of(pids: Sequence[int]) -> dict[int, int]:
@@ -313,11 +296,11 @@ def census_of(root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQU
         TargetError: There is no strace, it may not trace, or the server's processes are gone.
         RevertError: It did not let go of them.
     """
-    n_warm = min(_MOST_WARM, max(_FEWEST_WARM, _WARM_PER_PROCESS * len(tree_pids(root_pids))))
+    n_warm = min(_MOST_WARM, max(_FEWEST_WARM, _WARM_PER_PROCESS * len(living_pids(root_pids))))
     for _ in range(n_warm):
         ask()
     with traced(root_pids) as tracer:
-        process_of = threads_of(tree_pids(root_pids))
+        process_of = threads_of(living_pids(root_pids))
         # The first after strace took hold: calls that it broke into are begun again.
         began_s = time.monotonic()
         time.sleep(_REST_S)
@@ -363,7 +346,7 @@ def census_between(
         RevertError: It did not let go of them.
     """
     with traced(root_pids) as tracer:
-        process_of = threads_of(tree_pids(root_pids))
+        process_of = threads_of(living_pids(root_pids))
         edges = Edges(tracer)
         load(edges.on_edge)
         tracer.settle(0.0, 0.0)

@@ -1,0 +1,93 @@
+"""Who belongs to a server, where numbers of processes are given anew; with a made-up /proc."""
+
+import pytest
+
+from httpdyno.host.procfs import ProcessStat
+from httpdyno.telemetry import processes
+from httpdyno.telemetry.processes import TURNS, ThreadTable
+
+ROOT, WORKER, STRANGER = 100, 108, 1
+LINE = b"%d (w) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0"
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """Return the processes that there are, which a test may change: pid → (parent, start)."""
+    found = {ROOT: (STRANGER, 10), WORKER: (ROOT, 20)}
+
+    def stat_of(pid, _read):
+        if pid not in found:
+            return None
+        return ProcessStat(LINE % (pid, *found[pid]))
+
+    def children_of(pid, **_):
+        return [each for each, (parent, _) in found.items() if parent == pid]
+
+    monkeypatch.setattr(processes, "KERNEL_LISTS_CHILDREN", True)
+    monkeypatch.setattr(processes, "stat_of", stat_of)
+    monkeypatch.setattr(processes, "children_now", lambda: children_of)
+    return found
+
+
+def updated(seen):
+    for _ in range(TURNS):
+        seen.update()
+    return {pid: each.stat.started_ticks for pid, each in seen.members.items()}
+
+
+def test_a_stranger_with_the_number_of_one_who_died_is_none_of_the_servers(there):
+    seen = ThreadTable([ROOT])
+    assert updated(seen) == {ROOT: 10, WORKER: 20}
+    there[WORKER] = (STRANGER, 30)
+    assert updated(seen) == {ROOT: 10}
+    assert (seen.births, seen.deaths) == (0, 1)
+
+
+def test_a_child_with_the_number_of_one_who_died_is_another(there):
+    seen = ThreadTable([ROOT])
+    updated(seen)
+    there[WORKER] = (ROOT, 30)
+    assert updated(seen) == {ROOT: 10, WORKER: 30}
+    assert (seen.births, seen.deaths) == (1, 1)
+    assert set(seen.last) == {(WORKER, 20)}
+
+
+def test_a_stranger_with_the_servers_own_number_is_not_it(there):
+    seen = ThreadTable([ROOT])
+    updated(seen)
+    there[ROOT] = (STRANGER, 40)
+    del there[WORKER]
+    assert updated(seen) == {}
+    assert seen.deaths == 2
+
+
+def test_who_is_left_behind_by_its_parent_stays_the_servers(there):
+    seen = ThreadTable([ROOT])
+    updated(seen)
+    del there[ROOT]
+    there[WORKER] = (STRANGER, 20)
+    assert updated(seen) == {WORKER: 20}
+
+
+def test_who_is_below_another_part_is_of_that_part_wherever_it_ends_up(there):
+    database, backend = 200, 216
+    there |= {database: (STRANGER, 11), backend: (database, 21)}
+    seen = ThreadTable([ROOT, database], {database: 1})
+    updated(seen)
+    assert {pid: each.part for pid, each in seen.members.items()} == {
+        ROOT: 0,
+        WORKER: 0,
+        database: 1,
+        backend: 1,
+    }
+    there[backend + 1] = (backend, 31)
+    del there[WORKER]
+    updated(seen)
+    assert (seen.births, seen.births_of[1]) == (1, 1)
+    assert (seen.deaths, seen.deaths_of[0]) == (1, 1)
+    # It loses its parent, and what it was is known still when it is gone.
+    del there[backend]
+    there[backend + 1] = (STRANGER, 31)
+    updated(seen)
+    assert seen.members[backend + 1].part == 1
+    assert (seen.part_of[WORKER], seen.part_of[backend]) == (0, 1)
