@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import pytest
 from msgspec import structs
-from tests.servers.site.toy import Toy
+from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
 from httpdyno.adopt.discover import gather, with_listener
@@ -25,9 +25,9 @@ from httpdyno.experiment.planning import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import Found, load_snapshot
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.snapshot import Found, load_snapshot
 from httpdyno.study.file import load_study
 
 TOY = {"toy": Toy()}
@@ -70,7 +70,7 @@ def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0, before=()):
 
 def infos(site, folder):
     snapshot = load_snapshot(folder / site.snapshot, site.members)
-    return SiteServer(site, snapshot, TOY, "only looked at").knobs()
+    return CopyStack(site, snapshot, TOY, "only looked at").knobs()
 
 
 @in_cells

@@ -1,6 +1,6 @@
 import pytest
 from msgspec import structs
-from tests.servers.site.toy import Toy
+from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.discover import gather, reaches
 from httpdyno.errors import AdapterError, UsageError

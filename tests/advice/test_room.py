@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.advice.looked_at import gunicorn, httpd, php, pool, proposed
 from tests.advice.test_with_findings import finding
-from tests.servers.apache_site.sample import EVENT, PREFORK
+from tests.servers.apache.sample import EVENT, PREFORK
 from tests.servers.php_fpm.sample import FOLDER
 from tests.words import words
 

@@ -19,7 +19,7 @@ from tests.advice.looked_at import (
     proposed,
     uvicorn,
 )
-from tests.servers.apache_site.sample import EVENT, PREFORK
+from tests.servers.apache.sample import EVENT, PREFORK
 from tests.servers.nginx.layouts import DEBIAN
 from tests.servers.php_fpm.sample import FOLDER, OPCACHE, PHP_INI
 from tests.words import words

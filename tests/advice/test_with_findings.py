@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.advice.looked_at import gunicorn, httpd, nginx_text, proposed
-from tests.servers.apache_site.sample import PREFORK
+from tests.servers.apache.sample import PREFORK
 from tests.words import words
 
 from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen, with_findings

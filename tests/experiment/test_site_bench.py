@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.experiment.started import Fake
 from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.experiment.bench import StartRequest
@@ -42,7 +43,7 @@ while True:
 """
 
 
-class Site:
+class Site(Fake):
     """Two processes that are one server."""
 
     def __init__(self, socket):
@@ -54,12 +55,7 @@ class Site:
         ]
         self.addresses = (f"unix:{socket}", "127.0.0.1:1")
         self.networks = ("", "")
-        self.keeper_pids = ()
-        self.groups = ()
-
-    @property
-    def root_pids(self):
-        return tuple(each.pid for each in self.processes)
+        self.root_pids = tuple(each.pid for each in self.processes)
 
     def await_ready(self, timeout_s):
         for each in self.processes:
@@ -79,15 +75,13 @@ class Site:
             each.communicate()
 
 
-class Elsewhere:
+class Elsewhere(Fake):
     """A server in a network of its own."""
 
     def __init__(self, port, network):
         self.addresses = (f"127.0.0.1:{port}",)
         self.networks = (network,)
         self.root_pids = (int(network.split("/")[2]),)
-        self.keeper_pids = ()
-        self.groups = ()
 
     def await_ready(self, timeout_s):
         patience, [address], [network] = Patience(timeout_s), self.addresses, self.networks

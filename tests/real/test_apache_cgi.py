@@ -15,6 +15,7 @@ from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.servers import process as server_process
 from httpdyno.servers.limits.control_group import parent_group
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
 MODULES = Path("/usr/lib/apache2/modules")
@@ -97,7 +98,7 @@ def measured(study):
         lead_in_s=study.method.lead_in_s,
         warm_up_s=study.method.warm_up_s,
     )
-    with ServerBench(adapter=load_adapter("apache"), study=study, seed=3) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("apache")), study=study, seed=3) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
     assert record.statuses == ("complete", "complete"), record.details
     cgi, cgid = (

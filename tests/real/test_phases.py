@@ -6,6 +6,7 @@ from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
 pytestmark = pytest.mark.real_server
@@ -95,7 +96,9 @@ def start(tmp_path):
             lead_in_s=study.method.lead_in_s,
             warm_up_s=0.0,
         )
-        with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+        with ServerBench(
+            adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=3
+        ) as bench:
             [record] = bench.measure_starts([request], lambda _window: None)
         return record
 

@@ -11,6 +11,7 @@ from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.report.shared.message import joined, texts
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
 pytestmark = pytest.mark.real_server
@@ -192,7 +193,7 @@ def test_what_answers_otherwise_is_refused_by_name_and_what_is_coded_well_is_not
         lead_in_s=study.method.lead_in_s,
         warm_up_s=study.method.warm_up_s,
     )
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=3) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
     start, *refused, coded = zip(record.statuses, record.details, strict=True)
     assert start == coded == ("complete", ())

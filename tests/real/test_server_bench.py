@@ -17,6 +17,7 @@ from httpdyno.load.plan import CorePlan
 from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 from httpdyno.telemetry.account import ProcessTree
 
@@ -108,7 +109,10 @@ def _start(study, *moods, cores=None):
     )
     saved: list[WindowRecord] = []
     with ServerBench(
-        adapter=load_adapter("gunicorn"), study=study, seed=3, cores=cores or CorePlan()
+        adapter=TemplateStack(load_adapter("gunicorn")),
+        study=study,
+        seed=3,
+        cores=cores or CorePlan(),
     ) as bench:
         [record] = bench.measure_starts([request], saved.append)
         host = bench.host()
@@ -207,7 +211,7 @@ def test_what_is_made_once_is_there_for_each_start_and_gone_after_an_interruptio
         environment={**study.server.environment, "DATA": "{{ shared }}/data"},
     )
     bench = ServerBench(
-        adapter=load_adapter("gunicorn"), study=replace(study, server=server), seed=3
+        adapter=TemplateStack(load_adapter("gunicorn")), study=replace(study, server=server), seed=3
     )
     good = Configuration(values={"mood": "good"})
     request = StartRequest(
@@ -262,7 +266,7 @@ def test_starts_side_by_side_are_as_good_as_one(study):
         )
         for number in range(4)
     ]
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=3) as bench:
         assert bench.n_side_by_side(arms) == 1, "nothing is known yet"
         first = _undisturbed(lambda: bench.measure_starts(requests[:1], lambda _window: None))[0]
         assert bench.n_side_by_side(arms) >= 3
@@ -316,7 +320,7 @@ def test_a_comparison_on_real_servers_proves_a_slow_one_worse(study):
     start = study.start_configuration()
     plan = compare_plan(study, start, start.replaced("mood", "slow"), seed=5, budget_s=40.0)
     store = MemoryStore()
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=5) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=5) as bench:
         outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
     assert outcome.final is not None
     assert outcome.final.verdict == "worse"

@@ -19,9 +19,9 @@ from httpdyno.model import Listener
 from httpdyno.reason import Reason, because
 from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.site.listener import UNIX, reached_at
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.listener import UNIX, reached_at
+from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import Pool, memory_bound, pool, rss_bytes, size
 from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
@@ -261,7 +261,7 @@ class PoolLooks:
         self._running = running
         self._looks: list[tuple[MemberSample, ...]] = []
 
-    def look(self, running: SiteRunning) -> None:
+    def look(self, running: RunningCopy) -> None:
         """Take note of the copy's processes now."""
         if not self._free_bytes:
             return

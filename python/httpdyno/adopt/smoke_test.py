@@ -33,9 +33,9 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.seating import OpenSeat
-from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.seating import OpenSeat
 from httpdyno.telemetry.account import ReadyTime, account_of
 from httpdyno.telemetry.kernel import cpu_ticks, tcp_extensions
 
@@ -51,7 +51,7 @@ _OVERFLOWS = "ListenOverflows"
 
 
 def burst(
-    running: SiteRunning,
+    running: RunningCopy,
     load: Workload,
     duration_s: float,
     *,
@@ -294,7 +294,7 @@ class RehearsalReport(Record, frozen=True):
 
 
 def rehearse_site(  # noqa: PLR0913 - what one start is
-    server: SiteServer,
+    server: CopyStack,
     spec: ServerSpec,
     load: Workload,
     asked: Asked,
@@ -379,7 +379,7 @@ def folders_of(written: Sequence[str], ignored: Sequence[str] = ()) -> tuple[str
     return tuple(folders)
 
 
-def _look_at_nothing(running: SiteRunning) -> None:
+def _look_at_nothing(running: RunningCopy) -> None:
     del running
 
 

@@ -25,10 +25,10 @@ from httpdyno.advice.rules.facts import Facts, configured
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.reason import because
-from httpdyno.servers.apache_site.survey import is_whole
+from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.site.knob_name import knob_name
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.names import knob_name
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.study.complaint import nearest
 from httpdyno.study.server import whole_name
 

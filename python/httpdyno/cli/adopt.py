@@ -21,28 +21,28 @@ from httpdyno.adopt.discover import (
     named_listener,
     with_listener,
 )
+from httpdyno.adopt.own_server import own_servers
 from httpdyno.adopt.study_text import offered
 from httpdyno.adopt.suggest import Wanted
 from httpdyno.cli.adopt_told import adopted_json, plan_json, show_adopted, show_plan, tell_found
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
-from httpdyno.cli.load.request import header_of
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
+from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.program import as_command
 from httpdyno.servers.discover.source import AddressSource, parse_source
-from httpdyno.servers.site.isolation import CellMaker, enter_for, seat_maker
-from httpdyno.servers.site.knob_name import variable_of
-from httpdyno.servers.site.listener import loaded_listener
-from httpdyno.servers.site.snapshot import Found as Read
+from httpdyno.servers.stack.isolation import CellMaker, enter_for, seat_maker
+from httpdyno.servers.stack.listener import loaded_listener
+from httpdyno.servers.stack.names import variable_of
+from httpdyno.servers.stack.snapshot import Found as Read
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:
@@ -206,7 +206,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     outputs.check()
     before = tuple(map(_side_command, prepare or ()))
     start_s = duration_s(start_timeout, "--start-timeout")
-    adapters = {each.kind: each for each in site_adapters()}
+    adapters = {each.name: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
     _check_front(named[0].member)
@@ -272,7 +272,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget, "--budget"),
         before=before,
         wanted=wanted,
-        own=own_servers(gathered, [*named, *behind.found], machine),
+        own=own_servers(gathered, [*named, *behind.found], machine, tell),
         asks_running=ask_running,
     )
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)

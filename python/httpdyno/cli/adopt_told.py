@@ -13,7 +13,7 @@ from httpdyno.advice.proposal import Proposals
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.model import Site, level_text
 from httpdyno.report.shared.message import text
-from httpdyno.servers.site.snapshot import version_of
+from httpdyno.servers.stack.snapshot import version_of
 
 
 def tell_found(gathered: Gathered, notes: Sequence[str] = ()) -> None:

@@ -12,13 +12,9 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from httpdyno.cli.behind_now import turns_with_behind
 from httpdyno.cli.console import messages
 from httpdyno.cli.keep import keep
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
-from httpdyno.cli.load.options import RequestOptions
-from httpdyno.cli.load.progress import interruptions
-from httpdyno.cli.load.request import requests_from
 from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say, tell
@@ -26,11 +22,15 @@ from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import UsageError
 from httpdyno.experiment.turns import Server, TurnDone, TurnsPlan, run_turns
 from httpdyno.experiment.turns_look import looks_s, with_looks
+from httpdyno.host.interruption import interruptions
+from httpdyno.inspection.behind import turns_with_behind
 from httpdyno.load.check import check_workload
 from httpdyno.load.message import check_tls
 from httpdyno.load.plan import check_descriptors, suited_threads
+from httpdyno.load.requests import RequestWords, requests_from
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
 from httpdyno.model import Closed, Constant, RequestSpec, TlsSpec, Workload
+from httpdyno.registry import site_adapters
 from httpdyno.report.turns.words import headline
 from httpdyno.servers.discover.machine import this_machine
 from httpdyno.telemetry.host import host_facts
@@ -180,7 +180,7 @@ def compare_urls(
         with _Progress(messages(), turns.duration_s, asked) as progress:
             outcome = run_turns(turns, progress.show, lambda: bool(asked_to_end))
         outcome = with_looks(outcome, plan, lambda: bool(asked_to_end), tell)
-        outcome = turns_with_behind(outcome, plan)
+        outcome = turns_with_behind(outcome, plan, lambda: this_machine(site_adapters()), tell)
         try:
             show_turns(outcome, outputs)
         finally:
@@ -218,7 +218,7 @@ def _check_alike(targets: list[Target], asked: UrlArguments) -> None:
 
 def _workload(targets: list[Target], asked: UrlArguments) -> Workload:
     first = targets[0]
-    options = RequestOptions(header=asked.header, expect_status=asked.expect_status)
+    options = RequestWords(header=asked.header, expect_status=asked.expect_status)
     [request] = requests_from([asked.urls[0]], options).specs
     given = any(each.lower().startswith("host:") for each in asked.header or [])
     if not given and _is_address(first.host):

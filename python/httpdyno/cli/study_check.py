@@ -38,8 +38,8 @@ from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.arms import calls_table
 from httpdyno.report.study.verdict import detail_text
-from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.stack.stack import Stack
 from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.syscalls.strace import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
@@ -117,7 +117,7 @@ def _check_nothing(study: Study, outputs: Outputs) -> int:
     return 0
 
 
-def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
+def _check_code(plan: Plan, adapter: Stack, outputs: Outputs) -> int:
     """Have each body called in one process, and say what a call takes, or what is wrong."""
     study, start = plan.study, plan.study.start_configuration()
     steps = [start.with_values(step.values) for step in plan.steps]

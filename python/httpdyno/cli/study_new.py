@@ -11,9 +11,9 @@ from httpdyno.catalog import open_study
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
-from httpdyno.errors import OutputError, UsageError
+from httpdyno.errors import HttpdynoError, OutputError, UsageError
 from httpdyno.host.foreign_text import reason
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.study.starter import STARTERS, Wish, starter
 
 EXAMPLE = """Example:
@@ -77,10 +77,13 @@ def new(  # noqa: PLR0913 - one parameter for each option
     target = Path(output or f"{made.name}-study")
     _write(target, made.files)
     study = open_study(str(target))
-    adapter = load_adapter(study.server.adapter)
-    trouble = adapter.missing(study.server) or tuple(
-        filter(None, [adapter.complaint(study.server, target, study.start_configuration())])
-    )
+    stack = load_target(study)
+    trouble = stack.missing(study.server)
+    if not trouble:
+        try:
+            stack.check(study.server, target, study.start_configuration())
+        except HttpdynoError as error:
+            trouble = (str(error),)
     written = [str(target / name) for name in made.files]
     if outputs.json is not None:
         document = {"study": study.name, "files": written, "cannot_run": list(trouble)}

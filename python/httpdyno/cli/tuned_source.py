@@ -43,7 +43,7 @@ def _source(words: str) -> Source | None:
         return None
     adapters = site_adapters()
     if isinstance(source, KindSource):
-        return source if source.kind in {adapter.kind for adapter in adapters} else None
+        return source if source.kind in {adapter.name for adapter in adapters} else None
     if isinstance(source, FileSource):
         is_theirs = any(adapter.at(str(source.path)) for adapter in adapters)
         return source if is_theirs else None

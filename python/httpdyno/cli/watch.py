@@ -11,11 +11,10 @@ from httpdyno.cli.console import results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.option import ForceOption
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.run_named import run_named
-from httpdyno.cli.statsd_status import STATSD, statsd_status_of
-from httpdyno.cli.status_page import status_page
 from httpdyno.cli.watching import ENDED, Watching
 from httpdyno.errors import AdapterError, TargetError, UsageError
+from httpdyno.inspection.statsd import STATSD, statsd_status_of
+from httpdyno.inspection.status import status_page
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.report.watch.json import watch_json
@@ -24,7 +23,7 @@ from httpdyno.servers.discover.find import Found, find, running
 from httpdyno.servers.discover.inspection import behind, looked_at
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts
-from httpdyno.servers.discover.source import Source
+from httpdyno.servers.discover.source import Source, run_named
 from httpdyno.telemetry.account import whole_group
 from httpdyno.telemetry.status import Status
 from httpdyno.telemetry.watched import Watcher

@@ -3,11 +3,11 @@
 from httpdyno.experiment.fragment_bench import FragmentBench
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Study
-from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.fragments import FragmentTarget
+from httpdyno.servers.stack.stack import Stack
 
 
-def bench_of(adapter: ServerAdapter, study: Study, *, seed: int) -> ServerBench | FragmentBench:
+def bench_of(adapter: Stack, study: Study, *, seed: int) -> ServerBench | FragmentBench:
     """Return the bench of a study; to be used as a context manager.
 
     Args:

@@ -18,7 +18,7 @@ from httpdyno.experiment.answer.relay import Relay
 from httpdyno.experiment.arm_load import ArmLoads, Place, said, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.look_cost import LEAST_WORDS_S
-from httpdyno.experiment.phases import Act, PhasedWindows, PhaseTrouble, acted, also_opening
+from httpdyno.experiment.phases import Act, PhasedWindows, PhaseTrouble, also_opening
 from httpdyno.experiment.silent_server import crashed
 from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import sources
@@ -219,7 +219,7 @@ def counted_headers(  # noqa: PLR0913 - whose answers are counted, by whom, and 
             cpus=cpus,
             seed=(seed, request.comparison, request.start),
         ),
-        act=lambda place, command: acted(running[place], command),
+        act=lambda place, command: running[place].act(command),
         longest_s=longest_s(left_s, len(running)),
         is_each=is_each,
     )

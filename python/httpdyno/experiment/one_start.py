@@ -21,16 +21,10 @@ from httpdyno.experiment.short_budget import N_CALIBRATION_STARTS, n_at_once
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
-from httpdyno.servers.adapter import (
-    NotRunning,
-    Prepared,
-    Running,
-    ServerAdapter,
-    network_trouble,
-    tried_by,
-)
+from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
+from httpdyno.servers.stack.stack import Stack
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +61,7 @@ class OneStart:
     """What of `ready_s` went into a site's `prepare`; of other servers it is not told apart."""
 
 
-def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
+def one_start(adapter: Stack, study: Study) -> OneStart:
     """Start the server once, ask each request once, end it.
 
     Raises:
@@ -85,8 +79,8 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
             ready_s=up.ready_s,
             effective=up.effective,
             answers=answers,
-            tried=tried_by(running),
-            prepare_s=running.prepare_s if isinstance(running, Prepared) else 0.0,
+            tried=running.tried(),
+            prepare_s=running.prepare_s,
             n_left_out=max(0, len(requests) - MOST_OF_LOG),
         )
 
@@ -101,7 +95,7 @@ class Up:
 
 
 @contextmanager
-def one_server(adapter: ServerAdapter, study: Study, configuration: Configuration) -> Iterator[Up]:
+def one_server(adapter: Stack, study: Study, configuration: Configuration) -> Iterator[Up]:
     """Start a study's server in a configuration, and end it with the block.
 
     Raises:
@@ -121,20 +115,20 @@ def one_server(adapter: ServerAdapter, study: Study, configuration: Configuratio
                 raise _not_up(effective)
             ready_s = time.monotonic() - began_s
             yield Up(running=running, effective=effective, ready_s=ready_s)
-            if words := network_trouble(running):
+            if words := running.network_trouble():
                 raise AdapterError(f"what was seen of the server is none of its doing: {words}")
         finally:
             running.stop()
 
 
-def start_of_two(adapter: ServerAdapter, study: Study, *, seed: int) -> StartRecord:
+def start_of_two(adapter: Stack, study: Study, *, seed: int) -> StartRecord:
     """Return one start of the server against itself, with all of its windows: what it costs."""
     start = study.start_configuration()
     return start_of_arms(adapter, study, (start, start), seed=seed)
 
 
 def start_of_arms(
-    adapter: ServerAdapter, study: Study, arms: tuple[Configuration, ...], *, seed: int
+    adapter: Stack, study: Study, arms: tuple[Configuration, ...], *, seed: int
 ) -> StartRecord:
     """Return one start of these configurations side by side, with all of its windows."""
     method = study.method

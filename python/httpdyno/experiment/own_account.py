@@ -16,9 +16,9 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment.looking import Looking
 from httpdyno.experiment.own_statsd import Hearing
 from httpdyno.model import Look, OfWorkers, OwnAccount
-from httpdyno.servers.adapter import Accompanied, Running
-from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd
-from httpdyno.servers.network.probe import StatusPage, status_pages_of
+from httpdyno.servers.adapter import Running
+from httpdyno.servers.gunicorn.statsd import NO_STATSD, OwnStatsd
+from httpdyno.servers.network.probe import StatusPage
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.profile.profiler import Beside, Onlooker
 from httpdyno.telemetry.status import Status, served_by_pid, status
@@ -30,19 +30,18 @@ _MOST_PAGES = 3
 
 def looking_at(running: Running, statsd: OwnStatsd = NO_STATSD) -> Looking:
     """Return who looks at a server, asks it where it has a status page, and hears its statsd."""
-    others = running.companions() if isinstance(running, Accompanied) else {}
     onlooker = Onlooker(
         running.root_pids,
         running.networks[0],
         account=account_of(running),
         companions=[
             Beside(name=name, root_pids=each.root_pids, account=account_of(each))
-            for name, each in others.items()
+            for name, each in running.companions().items()
         ],
     )
     pages: Sequence[StatusPage] = ()
     with suppress(OSError, AdapterError):  # it has just ended
-        pages = status_pages_of(running)[:_MOST_PAGES]
+        pages = running.status_pages()[:_MOST_PAGES]
     looking = Asking(onlooker, pages) if pages else onlooker
     return Hearing(looking, statsd) if statsd != NO_STATSD else looking
 

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from httpdyno.experiment.looking import Looking
 from httpdyno.model import Look, OwnAccount
-from httpdyno.servers.gunicorn.kept_place import KeptPlace, OwnStatsd
+from httpdyno.servers.gunicorn.statsd import KeptPlace, OwnStatsd
 from httpdyno.telemetry.status import Told, statsd_status
 
 _EVERY_S = 0.005

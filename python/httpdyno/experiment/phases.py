@@ -21,7 +21,6 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry, Workload
 from httpdyno.model.workload import at_rate
 from httpdyno.reason import Reason, because
-from httpdyno.servers.adapter import Acting, Running
 
 Act = Callable[[Place, SideCommand], str]
 """Runs a command at a server, and returns what was wrong with it."""
@@ -138,11 +137,6 @@ def turn_s(phases: Sequence[Phase], window_s: float, lead_in_s: float) -> float:
     return sum(
         phase.pause_s + (window_s if phase.window_s is None else phase.window_s) for phase in phases
     )
-
-
-def acted(running: Running, command: SideCommand) -> str:
-    """Run a command at a server; return what was wrong with it."""
-    return running.act(command) if isinstance(running, Acting) else "no command can be run at it"
 
 
 @dataclass

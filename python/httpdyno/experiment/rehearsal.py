@@ -32,8 +32,8 @@ from httpdyno.load.check import check_workload
 from httpdyno.load.plan import own_core_plan
 from httpdyno.metrics import sources
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
-from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.render import Variables, inside, rendered_environment, rendered_prepare
+from httpdyno.servers.stack.stack import Stack
 from httpdyno.study.complaint import nearest
 from httpdyno.units import format_bytes, format_duration
 
@@ -42,7 +42,7 @@ _MOST_FILES = 100_000
 _MOST_BYTES = 2 << 30
 
 
-def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
+def rehearse(plan: Plan, adapter: Stack) -> tuple[str, ...]:
     """Refuse a plan that cannot come to anything; return what could not be looked at, in words.
 
     Raises:
@@ -56,7 +56,7 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     return unknown
 
 
-def _looked_at(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
+def _looked_at(plan: Plan, adapter: Stack) -> tuple[str, ...]:
     study = plan.study
     _check_load(study)
     _check_cores(study)
@@ -223,7 +223,7 @@ def _check_variables(study: Study) -> None:
 class _Rehearsal:
     """Renders configurations of one study, each once."""
 
-    def __init__(self, study: Study, adapter: ServerAdapter) -> None:
+    def __init__(self, study: Study, adapter: Stack) -> None:
         self._study = study
         self._adapter = adapter
         self._known: dict[str, Mapping[str, str]] = {}
@@ -249,12 +249,15 @@ class _Rehearsal:
         """Refuse what the adapter knows cannot start."""
         study, start = self._study, self._study.start_configuration()
         self._rendered(start)
-        wrong = self._adapter.complaint(study.server, Path(study.folder), start)
-        if wrong:
+        try:
+            self._adapter.check(study.server, Path(study.folder), start)
+        except NotRunError:
+            raise
+        except HttpdynoError as error:
             raise StudyFileError(
-                f"study {study.name}: {wrong}",
-                hint="Compare [server] and its settings with the files.",
-            )
+                f"study {study.name}: {error}",
+                hint=error.hint or "Compare [server] and its settings with the files.",
+            ) from error
 
     def check_comparison(self, a: Configuration, b: Configuration) -> None:
         """Refuse two configurations that differ in words only."""

@@ -25,7 +25,6 @@ from httpdyno.experiment.look_cost import header_turns_s
 from httpdyno.experiment.looks_afterwards import Looked
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.experiment.phases import acted
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
@@ -42,7 +41,7 @@ from httpdyno.experiment.start_arm import (
     see_networks,
 )
 from httpdyno.experiment.start_disk import require_room
-from httpdyno.experiment.start_limit import limits_of, see_limits
+from httpdyno.experiment.start_limit import see_limits
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.start_memory import see_short_memory, sizes_of
 from httpdyno.experiment.start_wants import start_wants
@@ -50,12 +49,19 @@ from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.host.interruption import cleaning
 from httpdyno.load.plan import CorePlan, own_core_plan, suited_threads
 from httpdyno.metrics import named, sources
-from httpdyno.model import Configuration, HostFacts, StartRecord, Study, WindowRecord
-from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter, lookups_of, network_trouble
+from httpdyno.model import (
+    Configuration,
+    HostFacts,
+    StartRecord,
+    Study,
+    WindowRecord,
+)
+from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.difference import difference
 from httpdyno.servers.limits.limit_group import limited_by
 from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run_data import RunData
+from httpdyno.servers.stack.stack import Stack
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
@@ -66,7 +72,7 @@ class ServerBench:
     """Starts a study's server as its arms want it; use as a context manager."""
 
     def __init__(
-        self, *, adapter: ServerAdapter, study: Study, seed: int, cores: CorePlan | None = None
+        self, *, adapter: Stack, study: Study, seed: int, cores: CorePlan | None = None
     ) -> None:
         self._adapter = adapter
         self._study = study
@@ -325,7 +331,7 @@ class ServerBench:
             addresses={place: each.addresses[0] for place, each in running.items()},
             networks={place: each.networks[0] for place, each in running.items()},
             collectors={
-                place: server_collectors(account_of(each), limits_of(each), lookups_of(each))
+                place: server_collectors(account_of(each), each.limits, each.n_lookups)
                 for place, each in running.items()
             },
             wanted=start_wants(self._study, starts, running, self._looks.wanted(requests[0])),
@@ -333,11 +339,12 @@ class ServerBench:
             cpus=self._cores.client,
             phases=self._study.method.phases,
             decides=self._study.method.decides,
-            act=lambda place, command: acted(running[place], command),
+            act=lambda place, command: running[place].act(command),
             kept={named(each).distribution for each in self._study.objective.named},
             known=self._cycles.of(requests[0].labels),
             is_disturbed=lambda: (
-                self._pulse.stood_still() or any(map(network_trouble, running.values()))
+                self._pulse.stood_still()
+                or any(each.network_trouble() for each in running.values())
             ),
         )
         try:

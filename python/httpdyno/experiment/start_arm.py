@@ -8,8 +8,8 @@ from httpdyno.experiment.arm_load import Place, said
 from httpdyno.experiment.silent_server import crashed
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
 from httpdyno.reason import Reason, because
-from httpdyno.servers.adapter import Logged, NotRunning, Running, Timed, network_trouble, tried_by
-from httpdyno.servers.gunicorn.kept_place import NO_STATSD, OwnStatsd, own_statsd
+from httpdyno.servers.adapter import NotRunning, Running
+from httpdyno.servers.gunicorn.statsd import NO_STATSD, OwnStatsd, own_statsd
 from httpdyno.servers.run.live_process import children_of
 from httpdyno.telemetry.log import LogTail
 
@@ -62,11 +62,11 @@ class Arm:
         if isinstance(answer, NotRunning):
             self.fail(answer.status, *said(answer.detail))
             return
-        self.came_up_s = self.running.ready_s if isinstance(self.running, Timed) else None
+        self.came_up_s = self.running.ready_s
         self.effective = answer
         self.workers = children_of(self.running.root_pids)
-        if isinstance(self.running, Logged):
-            self.log_tail = LogTail(self.running.error_logs())
+        if logs := self.running.error_logs():
+            self.log_tail = LogTail(logs)
         self.statsd = own_statsd(self.running)
 
     def read_log(self) -> None:
@@ -77,7 +77,7 @@ class Arm:
         if self.log_tail is not None:
             self.log_lines = self.log_tail.lines()
         if self.running is not None:
-            self.tried = tried_by(self.running)
+            self.tried = self.running.tried()
 
     def fail(self, status: TrialStatus, *why: Reason) -> None:
         """See it as failed, and why."""
@@ -124,7 +124,7 @@ def see_networks(starts: Sequence[Sequence[Arm]]) -> bool:
     lost = set[int]()
     for start, arms in enumerate(starts):
         for arm in arms:
-            if arm.running is not None and (words := network_trouble(arm.running)):
+            if arm.running is not None and (words := arm.running.network_trouble()):
                 arm.fail("unstable", *said(words))
                 lost.add(start)
     if lost:

@@ -4,13 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from httpdyno.experiment.arm_load import said
 from httpdyno.experiment.start_arm import Arm
-from httpdyno.servers.adapter import Limited, Running
-from httpdyno.servers.limits.limit_group import LimitGroups
-
-
-def limits_of(running: Running) -> tuple[LimitGroups, ...]:
-    """Return what limits each part of a server that has limits."""
-    return running.limits if isinstance(running, Limited) else ()
 
 
 def see_limits(arms: Iterable[Arm]) -> None:
@@ -20,7 +13,7 @@ def see_limits(arms: Iterable[Arm]) -> None:
     processes and begins them anew may well look fast.
     """
     for arm in arms:
-        if arm.running is not None and (words := _limit_hit(arm.running)):
+        if arm.running is not None and (words := arm.running.limit_hit()):
             arm.fail("infeasible", *said(words))
 
 
@@ -33,13 +26,9 @@ def memory_limit_bytes(arms: Sequence[Arm]) -> int | None:
     for arm in arms:
         if arm.running is None:
             continue
-        limits = [each.values.memory_bytes for each in limits_of(arm.running)]
+        limits = [each.values.memory_bytes for each in arm.running.limits]
         limited = [each for each in limits if each is not None]
         if not limited or len(limited) < len(arm.running.root_pids):
             return None
         least.append(sum(limited))
     return min(least, default=None)
-
-
-def _limit_hit(running: Running) -> str:
-    return running.limit_hit() if isinstance(running, Limited) else ""

@@ -53,6 +53,8 @@ RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
 PORT_PLACEHOLDER = "PORT"
 SHARED_PLACEHOLDER = "SHARED"
+COMMAND_LINE = "command line"
+"""What it is called among the files of a rendered configuration: an argument to a line."""
 LIMITS = "limits of its processes"
 """What they are called among the files of a rendered configuration."""
 
@@ -125,6 +127,11 @@ def peer_placeholder(name: str) -> Peer:
     """Return where a server is in what is rendered for diffs."""
     upper = name.upper()
     return Peer(address=f"{upper}-ADDRESS", run=f"{upper}-RUN", memory=f"{upper}-MEMORY")
+
+
+def run_folder(spec: ServerSpec, study_folder: Path) -> str:
+    """Return where the server runs in place; empty where that is its run folder."""
+    return str((study_folder / spec.folder).resolve()) if spec.folder else ""
 
 
 def is_shared(spec: ServerSpec) -> bool:

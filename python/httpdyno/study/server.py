@@ -15,11 +15,11 @@ from httpdyno.model.server import ServerLimits, SideCommand
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import Companion, Method, ServerSpec, Study
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
-from httpdyno.servers.companions.names import SERVER, known_knobs
 from httpdyno.servers.limits.control_group import CONTROLLERS
 from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.servers.own_network.network import network_texts
 from httpdyno.servers.sandbox.evaluator import PatternError, fits
+from httpdyno.servers.stack.names import SERVER, known_knobs
 from httpdyno.study.complaint import Wrong
 from httpdyno.study.table import StudyFile
 from httpdyno.study.workload import NO_NAME

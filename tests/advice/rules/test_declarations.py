@@ -45,7 +45,7 @@ def test_a_rule_has_all_its_headings(rule):
         assert words
         assert words.endswith(".") is (heading == "why"), heading
     assert not rule.needs or rule.needs.endswith(".")
-    assert {each.kind for each in site_adapters()} >= set(rule.kinds)
+    assert {each.name for each in site_adapters()} >= set(rule.kinds)
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=_id)

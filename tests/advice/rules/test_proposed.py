@@ -9,7 +9,7 @@ from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.model import KnobInfo, Level
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.reference import rule_reference
-from httpdyno.servers.apache_site.knob import KNOBS as APACHE
+from httpdyno.servers.apache.tunable import KNOBS as APACHE
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM
@@ -23,7 +23,7 @@ TABLES: dict[str, dict[str, KnobInfo]] = {
     "uvicorn": dict(UVICORN),
 }
 """Kind → the knobs that it has."""
-ADAPTERS = {each.kind: each for each in site_adapters()}
+ADAPTERS = {each.name: each for each in site_adapters()}
 MIB = 1 << 20
 HOST = "<VirtualHost *:443>\nServerName shop.example\nSSLEngine on\n{}\n</VirtualHost>"
 OVERRIDDEN = (

@@ -1,6 +1,6 @@
 import pytest
 
-from httpdyno.servers.command.foreground import in_foreground
+from httpdyno.servers.command.program import in_foreground
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Member
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.quantity import level_of
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files, unified_diff
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.text import edited_files, unified_diff
 
 NGINX = Nginx()
 

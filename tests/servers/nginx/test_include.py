@@ -8,7 +8,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import read_file
 from httpdyno.servers.nginx.include import files_of, included, tree_of
 from httpdyno.servers.nginx.tree import flat, walk
-from httpdyno.servers.site import their_files
+from httpdyno.servers.stack import their_files
 
 # What crossplane itself says of these it cannot do: Lua without a plug-in, `${a}b` outside of
 # quotes, and quotes that are escaped.

@@ -46,7 +46,7 @@ def test_a_master_is_a_member_with_its_main_file(program, arguments, main, prefi
     member = NGINX.of_process(program, words, "/folder")
     assert member is not None
     assert (member.main, member.prefix, member.program) == (main, prefix, program)
-    assert member.kind == NGINX.kind
+    assert member.kind == NGINX.name
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.tls import tls_files
-from httpdyno.servers.site.tls_files import KeyPair
+from httpdyno.servers.stack.tls_files import KeyPair
 
 MAIN = b"""
 http {

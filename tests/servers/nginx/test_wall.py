@@ -25,8 +25,8 @@ from httpdyno.servers.nginx.paths import WRITTEN, is_file
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.tree import walk
 from httpdyno.servers.nginx.wall import wall_edits
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.text import edited_files
 
 NGINX = Nginx()
 FOLDER = Path("/seat")

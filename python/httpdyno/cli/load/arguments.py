@@ -2,29 +2,38 @@
 
 import math
 import os
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from httpdyno.cli.load.client import cpus_from, spin_s_from, threads_from
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.habit import habit_of_duration
 from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
-from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
-from httpdyno.cli.load.stretch import check_look
 from httpdyno.errors import UsageError
+from httpdyno.experiment.looking import STRETCHES_S
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.message import WindowPlan
-from httpdyno.load.plan import LoadPlan, load_plan
+from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
+from httpdyno.load.requests import (
+    Requests,
+    RequestWords,
+    expected_by_log,
+    requests_from,
+    server_of_log,
+)
 from httpdyno.load.target import Target
 from httpdyno.load.traffic import TrafficTable, workload_from
-from httpdyno.model import Replay, TlsSpec, Workload
+from httpdyno.model import Closed, Constant, Poisson, Replay, TlsSpec, Workload
 from httpdyno.model.workload import LOG_SPREADS, ORDERS, length_s
-from httpdyno.units import duration_s
+from httpdyno.report.shared.phrase import plural
+from httpdyno.units import duration_s, format_duration
 
 DEFAULT_DURATION_S = 10.0
 _AT_LEAST_ONE = "at least 1"
+_MAX_SPIN_S = 0.1
+_CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _SEED_BYTES = 4
 """Short enough to be typed again."""
 _OPTIONS = {
@@ -96,7 +105,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         warm_up=warm_up,
         allowed_host=asked.allowed_host,
         log_headers=requests.headers,
-        log_expect=expected_by_log(asked.requests),
+        log_expect=expected_by_log(_words(asked.requests)),
     )
 
 
@@ -129,7 +138,11 @@ class _Options:
 
 def _requests(asked: LoadArguments) -> Requests:
     read = requests_from if asked.traffic.replay is None else server_of_log
-    return read(asked.urls, asked.requests, unix_path=_unix_path(asked.connections.unix))
+    return read(asked.urls, _words(asked.requests), unix_path=_unix_path(asked.connections.unix))
+
+
+def _words(options: RequestOptions) -> RequestWords:
+    return RequestWords(**{each.name: getattr(options, each.name) for each in fields(RequestWords)})
 
 
 def _unix_path(text: str | None) -> str:
@@ -235,3 +248,98 @@ def _time_s(key: str, text: str) -> float:
         wrong = _Options().complaint(key, text, "a time such as `10s`")
         hint = habit_of_duration(text) if key == "duration" else ""
         raise UsageError(wrong, hint=hint) from error
+
+
+def threads_from(given: int | None, workload: Workload) -> int:
+    """Return how many threads are to send.
+
+    Raises:
+        UsageError: More than connections.
+    """
+    if given is None:
+        return suited_threads(workload)
+    if given > workload.connections:
+        raise UsageError(
+            f"{given} threads cannot share {plural(workload.connections, 'connection')}",
+            hint="give at least one connection to each thread",
+        )
+    return given
+
+
+def cpus_from(text: str | None) -> tuple[int, ...]:
+    """Return the cores in `2,3` or `2-5`; none leaves the threads free.
+
+    Raises:
+        UsageError: Not cores, or none of this process.
+    """
+    if text is None:
+        return ()
+    cpus: list[int] = []
+    for part in text.split(","):
+        found = _CPU_RANGE.fullmatch(part.strip())
+        if found is None or int(found[2] or found[1]) < int(found[1]):
+            raise UsageError(
+                f"`--cpus {text}` makes no sense; expected cores such as `2,3` or `2-5`"
+            )
+        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
+    present = os.sched_getaffinity(0)
+    missing = [cpu for cpu in cpus if cpu not in present]
+    if missing:
+        raise UsageError(
+            f"`--cpus {text}` names core {missing[0]}, which this process may not run on",
+            hint=f"it may run on {', '.join(map(str, sorted(present)))}",
+        )
+    return tuple(dict.fromkeys(cpus))
+
+
+def spin_s_from(text: str | None) -> float | None:
+    """Return how long to poll before a due time; None leaves it to `usual_spin_s`.
+
+    Raises:
+        UsageError: Not a time, or a long one.
+    """
+    if text is None:
+        return None
+    try:
+        seconds = duration_s(text)
+    except UsageError as error:
+        raise UsageError(
+            f"`--spin {text}` makes no sense; expected a time such as `60us`"
+        ) from error
+    if seconds > _MAX_SPIN_S:
+        raise UsageError(
+            f"`--spin {text}` makes no sense; expected at most {format_duration(_MAX_SPIN_S)}"
+        )
+    return seconds
+
+
+def stretches_s(plan: LoadPlan, *, is_asked: bool) -> tuple[float, ...]:
+    """Return how long a look may take, and a second one where that was too short; (0 … 2,).
+
+    Args:
+        plan: The test.
+        is_asked: Whether somebody wants a look.
+    """
+    return STRETCHES_S if is_asked and not unevenness(plan.workload) else ()
+
+
+def check_look(workload: Workload, *, is_asked: bool) -> None:
+    """Refuse a look at a load of which no short stretch is like the whole.
+
+    Raises:
+        UsageError: With what it is that changes.
+    """
+    if is_asked and (option := unevenness(workload)):
+        raise UsageError(
+            f"`--look` is for a load that is the same from its first moment on, not for `{option}`",
+            hint="`httpdyno watch` shows a server while it is loaded",
+        )
+
+
+def unevenness(workload: Workload) -> str:
+    """Return the option that makes a load's first second another one than its last; else empty."""
+    if not isinstance(workload.arrival, Closed | Constant | Poisson):
+        return f"--{type(workload.arrival).__name__.lower()}"
+    if workload.connections_per_s:
+        return "--connection-rate"
+    return "--think" if workload.users.think.mean_s else ""

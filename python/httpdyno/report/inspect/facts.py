@@ -18,8 +18,8 @@ from httpdyno.advice.rules.facts import (
     configured,
 )
 from httpdyno.report.shared.unseen import BOUNDS
-from httpdyno.servers.apache_site.perl import PerlFiles
-from httpdyno.servers.apache_site.survey import is_whole
+from httpdyno.servers.apache.perl import PerlFiles
+from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.syscalls.count import Census

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from httpdyno.model import Configuration, Level, ServerSpec, level_text
+from httpdyno.model import Level, ServerSpec, level_text
 from httpdyno.servers.apache.in_force import PREFORK
 from httpdyno.servers.apache.installation import Installation
 from httpdyno.servers.apache.knob import KNOBS, MPM
@@ -44,7 +44,6 @@ def wanted_modules(spec: ServerSpec, levels: Mapping[str, Level] = _NO_LEVELS) -
 def config_files(
     spec: ServerSpec,
     study_folder: Path,
-    configuration: Configuration,
     variables: Variables,
     installation: Installation,
 ) -> dict[str, str]:
@@ -54,7 +53,7 @@ def config_files(
         AdapterError: The base file cannot be rendered.
     """
     files = {}
-    modules = wanted_modules(spec, configuration.values)
+    modules = wanted_modules(spec, variables.knobs)
     lines = [*_frame(variables), *load_lines(modules, installation)]
     if "mime" in modules:
         lines.append(f"TypesConfig {_TYPES if _TYPES.is_file() else '/dev/null'}")
@@ -62,16 +61,16 @@ def config_files(
         files[BASE] = render_file(study_folder / spec.base, variables, name=spec.base)
         lines.append(f'Include "{variables.run}/{BASE}"')
     lines.append("# httpdyno's overlay")
-    lines += [f"{name} {text}" for name, text in overlay(spec, configuration).items()]
+    lines += [f"{name} {text}" for name, text in overlay(spec, variables.knobs).items()]
     files[CONFIG] = "\n".join(lines) + "\n"
     return files
 
 
-def overlay(spec: ServerSpec, configuration: Configuration) -> dict[str, str]:
+def overlay(spec: ServerSpec, levels: Mapping[str, Level]) -> dict[str, str]:
     """Return the directives that httpdyno sets, as directive → argument."""
-    directives = asked(configuration.values)
-    workers = configuration.values.get("MaxRequestWorkers")
-    is_prefork = multi_processing(spec, configuration.values) == PREFORK
+    directives = asked(levels)
+    workers = levels.get("MaxRequestWorkers")
+    is_prefork = multi_processing(spec, levels) == PREFORK
     if is_prefork and isinstance(workers, int) and "ServerLimit" not in directives:
         # Without it Apache would clip the workers to the limit.
         limit = max(workers, _SERVER_LIMIT_DEFAULT)

@@ -16,7 +16,7 @@ from httpdyno.servers.nginx.quantity import level_of
 from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.tree import walk
 from httpdyno.servers.nginx.tunable import Change
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.text import edited_files
 
 _SOFT_LIMIT = 1024
 """Open files of a service where nothing says otherwise: systemd's and the kernel's soft limit."""

@@ -15,8 +15,8 @@ from fnmatch import translate
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
 from httpdyno.servers.nginx.tree import DEEPEST, Directive, parsed, walk
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.their_files import TheirFiles
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.their_files import TheirFiles
 
 _MAGIC = re.compile(r"[*?\[]")
 _PAGES = ("root", "alias")

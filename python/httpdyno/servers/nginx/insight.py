@@ -30,6 +30,7 @@ from httpdyno.servers.nginx.status import status_pages
 from httpdyno.servers.nginx.upstream import name_for
 from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.stack.adapter import Insight
 from httpdyno.servers.staging import last_lines
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
@@ -55,7 +56,7 @@ class Started:
     """From a scope to what it is in the copy, where that is an address."""
 
 
-class NginxInsight:
+class NginxInsight(Insight):
     """What is known of one running copy."""
 
     def __init__(self, process: ServerProcess, started: Started) -> None:

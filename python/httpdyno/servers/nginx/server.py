@@ -33,7 +33,7 @@ from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.nginx.tls import tls_files
 from httpdyno.servers.nginx.tree import parsed
 from httpdyno.servers.nginx.wall import rewrite
-from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.stack.adapter import Launch, MemberFiles, Seat, ServerAdapter
 from httpdyno.servers.staging import last_lines
 
 _USUAL = ("/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf")
@@ -47,13 +47,10 @@ _MASTER = "master"
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-class Nginx:
-    """Site adapter for nginx."""
+class Nginx(ServerAdapter):
+    """Adapter for nginx, as people run it."""
 
-    @property
-    def kind(self) -> str:
-        """Its name in `[[site.members]]`."""
-        return KIND
+    name = KIND
 
     def usual(self) -> tuple[Member, ...]:
         """Return what the distribution's packages have configured here; empty when nothing is."""
@@ -107,9 +104,9 @@ class Nginx:
             unreadable=tuple(dict.fromkeys((*files.unreadable, *survey.unreadable))),
         )
 
-    def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
+    def knobs(self, survey: Survey | None = None) -> Mapping[str, KnobInfo]:
         """Return what can be set here, `NAME` or `NAME@SCOPE` → what it is; defaults as found."""
-        return catalogue.knobs(survey)
+        return {} if survey is None else catalogue.knobs(survey)
 
     def change_set(
         self, survey: Survey, files: MemberFiles, values: Mapping[str, Level]
@@ -133,7 +130,7 @@ class Nginx:
 
     def launch(
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
-    ) -> SiteLaunch:
+    ) -> Launch:
         """Return how the copy is started, in the foreground.
 
         In a seat that is no cell, the files that lie there are rewritten first.
@@ -172,7 +169,7 @@ class Nginx:
             changed=frozenset(changed),
             moved=moved,
         )
-        return SiteLaunch(
+        return Launch(
             command=[
                 *(program, "-c", main),
                 *(("-p", member.prefix) if member.prefix else ()),
@@ -182,7 +179,7 @@ class Nginx:
             environment=_ENVIRONMENT,
             folder=member.folder or "/",
             user=user,
-            error_log=seat.path(build.full(log)) if is_file(log) else "",
+            error_logs=(seat.path(build.full(log)),) if is_file(log) else (),
             insight=lambda process: NginxInsight(process, started),
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from httpdyno.servers.network.probe import HttpStatusPage
 from httpdyno.servers.nginx.listen import listens
 from httpdyno.servers.nginx.scope import Conf, Scope
-from httpdyno.servers.site.listener import reached_at
+from httpdyno.servers.stack.listener import reached_at
 
 _EXACT = ("=", "^~")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.scope import Conf
 from httpdyno.servers.nginx.tree import Directive, flat, walk
-from httpdyno.servers.site.tls_files import FileUse, KeyPair, TlsFiles
+from httpdyno.servers.stack.tls_files import FileUse, KeyPair, TlsFiles
 
 _SIDES = ("", "proxy_", "grpc_", "uwsgi_")
 """Beginnings of names: what it shows to clients, and what to backends."""

@@ -27,8 +27,8 @@ from httpdyno.servers.nginx.private import at_start, blanked, in_foreground, of_
 from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.tree import Directive, walk
 from httpdyno.servers.nginx.upstream import PASSES, target_of
-from httpdyno.servers.site.adapter import Seat
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import Seat
+from httpdyno.servers.stack.text import edited_files
 
 _SYSLOG = "syslog:"
 _SYSLOG_FILE = "/var/log/nginx-syslog.log"

@@ -44,7 +44,7 @@ from httpdyno.servers.php_fpm.survey import (
     pool_names,
     scope_of,
 )
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
 
 OWN_INI = "99-httpdyno.ini"
 _LATEST_INI = "zz-httpdyno.ini"

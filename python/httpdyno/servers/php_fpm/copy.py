@@ -25,7 +25,7 @@ from httpdyno.servers.php_fpm.knob import KNOBS, is_same
 from httpdyno.servers.php_fpm.survey import MAIN, PHP_INI, PREFIX, SCAN_FOLDER, place_in, pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import write_own
-from httpdyno.servers.site.adapter import MemberFiles, Said, Seat, SiteLaunch
+from httpdyno.servers.stack.adapter import Launch, MemberFiles, Said, Seat
 from httpdyno.servers.staging import last_lines
 
 _OPTIONS_OF_OURS = {"-y": 1, "--fpm-config": 1, "-D": 0, "--daemonize": 0, "-F": 0}
@@ -86,7 +86,7 @@ def launched(
     seat: Seat,
     asked: Configuration,
     given: tuple[ChangeSet, Mapping[str, KnobInfo]],
-) -> SiteLaunch:
+) -> Launch:
     """Return how a copy is started, with its own configuration written.
 
     Args:
@@ -115,12 +115,12 @@ def launched(
 
     own = [*start.command(), "--nodaemonize"]
     own += ["--fpm-config", str(frame.configuration), *changes.arguments]
-    return SiteLaunch(
+    return Launch(
         command=[word for word in own if word not in changes.removed_arguments],
         environment=start.environment(),
         folder=member.folder or "/",
         user=member.user,
-        error_log=str(frame.error_log),
+        error_logs=(str(frame.error_log),),
         insight=insight,
     )
 

@@ -19,8 +19,8 @@ from httpdyno.servers.php_fpm.configuration import (
 from httpdyno.servers.php_fpm.ini import Entry, parsed
 from httpdyno.servers.php_fpm.installation import ini_places, option_of, program_of
 from httpdyno.servers.php_fpm.php_ini import IniConfiguration, ini_configuration
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.their_files import TheirFiles
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.their_files import TheirFiles
 
 _PREFIX = "/usr"
 """Compiled into the packages of Debian and RHEL; `-p` is another one."""

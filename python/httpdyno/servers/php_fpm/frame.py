@@ -14,8 +14,8 @@ from httpdyno.model import Member, Survey
 from httpdyno.servers.network.address import SOCKET_PATH_BYTES, unix_address
 from httpdyno.servers.php_fpm.installation import version_numbers
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, with_pool
-from httpdyno.servers.site.adapter import Seat
-from httpdyno.servers.site.own_folder import own_folder
+from httpdyno.servers.stack.adapter import Seat
+from httpdyno.servers.stack.own_folder import own_folder
 
 STATUS_PATH = "/httpdyno-status"
 _STATUS_LISTEN_SINCE = (8, 0)

@@ -26,7 +26,7 @@ from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import write_own
 from httpdyno.servers.run.live_process import child_pids
-from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.stack.adapter import Insight, Seat
 from httpdyno.servers.staging import last_lines
 
 _READY = "ready to handle connections"
@@ -63,7 +63,7 @@ class OwnWords:
     """`-i`: the ini values that it reads."""
 
 
-class PhpFpmInsight:
+class PhpFpmInsight(Insight):
     """What only this adapter knows of its own server."""
 
     def __init__(self, process: ServerProcess, copied: Copied, own: OwnWords) -> None:

@@ -23,7 +23,7 @@ from httpdyno.servers.php_fpm.knob import (
     jit_text,
 )
 from httpdyno.servers.php_fpm.php_ini import IniConfiguration
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
 
 MAIN = "fpm-config"
 PREFIX = "prefix"

@@ -1,0 +1,108 @@
+"""What a site's server needs of the isolation that its copies sit in."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import LimitValues
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.sandbox.sandbox import Bounds, CellWish
+from httpdyno.servers.stack.adapter import Said, Seat
+
+
+class OpenSeat(Seat, Protocol):
+    """A seat that stands, until it is closed."""
+
+    watch: Callable[[ServerProcess], None] | None
+    """Told of each process that is started; while it is there, their calls are told."""
+    told: tuple[str, ...]
+    """Which kinds of calls these are."""
+
+    def bounds(self) -> Bounds:
+        """Return what it has for its own, and what it may reach of the outside."""
+
+    @property
+    def network(self) -> str:
+        """The network namespace that the copy listens in, as a path; empty for the host's."""
+
+    def spawn(  # noqa: PLR0913 - all that a process has
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str,
+        user: str,
+        log: Path,
+        output_to: Path | None = None,
+        within: LimitValues | None = None,
+    ) -> ServerProcess:
+        """Start a member in it, kept as all servers are, `within` what it may take at most.
+
+        Raises:
+            AdapterError: No process can be started.
+        """
+
+    def written(self) -> tuple[str, ...]:
+        """Return the files that the copy wrote, by the paths that they have for it."""
+
+    def close(self) -> None:
+        """Take it down once all that ran in it has ended; idempotent."""
+
+
+class BegunSeat(Seat, Protocol):
+    """A seat that edits are made for, and that holds what it has given them."""
+
+    def close(self) -> None:
+        """Give up what it holds, where nothing comes of it; idempotent."""
+
+
+class SeatMaker(Protocol):
+    """Makes seats of one isolation, in two steps: edits need to know where the copy will be."""
+
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> BegunSeat:
+        """Return what edits may ask of the seat: its kind, addresses and paths.
+
+        Args:
+            place: Where it will be.
+            listening: All addresses that the site's members listen at, as theirs.
+        """
+
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+        """Make it; what cannot be is said in words (`refused`)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sketch:
+    """A seat before it stands: what is known of it, for edits that it takes."""
+
+    kind: str
+    is_root: bool
+    folder: Path
+    memory_folder: Path
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Refuse: nothing can run in it yet."""
+        del environment, folder, user, timeout_s
+        raise AdapterError(f"`{command[0]}` was to run in a copy that does not stand yet")
+
+    def port(self, address: str) -> str:
+        """Return the same address: in a cell theirs is its own."""
+        return address
+
+    def path(self, path: str) -> str:
+        """Return the same path."""
+        return path
+
+    def close(self) -> None:
+        """Do nothing: it holds nothing."""
