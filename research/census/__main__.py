@@ -97,7 +97,7 @@ def main() -> int:
             with new_folder() as folder, started_in(folder) as start:
                 census = server(folder, start, arguments.requests)
                 print(line(name, census), flush=True)
-                wrong += [f"{name}: {doubt}" for doubt in census.doubts]
+                wrong += [f"{name}: {doubt}" for doubt in census.warnings]
     except HttpdynoError as error:
         print(f"{error}; {error.hint}", file=sys.stderr)
         return 3
@@ -119,7 +119,7 @@ def counted(handler: str, n: int) -> Iterator[tuple[str, Census]]:
 
 def wrong_of(counts: dict[str, Census]) -> list[str]:
     """Return what is not as it has to be, each in a sentence."""
-    found = [f"{way}: {doubt}" for way, each in counts.items() for doubt in each.doubts]
+    found = [f"{way}: {doubt}" for way, each in counts.items() for doubt in each.warnings]
     found += [
         f"{way}: not all requests looked for the same"
         for way, each in counts.items()

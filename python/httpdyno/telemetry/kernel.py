@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.host.procfs import content, group_folders
+from httpdyno.reason import Reason
 
 _TCP_EXTENSIONS = "TcpExt:"
 
@@ -197,7 +198,7 @@ class Sockets:
     in there."""
     drops: int | None = None
     """Connections that were dropped while they were set up, for whatever reason; the same."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason, ...] = ()
 
 
 def host_memory() -> HostMemory:

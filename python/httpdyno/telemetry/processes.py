@@ -54,6 +54,7 @@ from httpdyno.host.procfs import (
     thread_ids,
     walk,
 )
+from httpdyno.reason import Reason, because
 
 BESIDE_A_LOAD = 0.1
 """Of the files that a process may open, where a load's connections are among them."""
@@ -430,16 +431,13 @@ class ExitTally:
         self._since = {each: self._since.get(each, now) for each in there}
 
     @property
-    def trouble(self) -> str:
-        """Why the count is none, in words; empty where it is one."""
+    def trouble(self) -> Reason | None:
+        """Why the count is none; None where it is one."""
         if self.n_samples <= _BRIEF_SAMPLES:
-            return "the server was seen too seldom"
+            return because("telemetry.seen_too_seldom")
         if self.n_brief > _MOST_BRIEF_RATIO * self.n:
-            return (
-                f"{self.n_brief} of {self.n} processes that ended had been there so briefly "
-                "that as many may have come and gone unseen"
-            )
-        return ""
+            return because("telemetry.too_brief", n_brief=self.n_brief, n=self.n)
+        return None
 
 
 class ExitWatch:

@@ -92,7 +92,7 @@ class DiskRequests:
 
 
 _AT_ANSWERS = {
-    APACHE: ("W answering", "D looking up names", "L logging"),
+    APACHE: ("W answering", "D DNS lookup", "L logging"),
     # Also while it waits for what is behind it.
     NGINX: ("writing",),
     PHP_FPM: ("active",),

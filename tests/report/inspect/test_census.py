@@ -8,6 +8,7 @@ from msgspec.structs import replace as changed
 from tests.report.inspect.test_inspect import PAGES, secluded
 from tests.report.plain import plain_text
 
+from httpdyno.reason import because
 from httpdyno.report.inspect.census_text import census_row
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, facts_of
 from httpdyno.report.inspect.json import inspect_json
@@ -98,4 +99,7 @@ def test_a_file_of_another_name_is_not_the_one_that_was_asked_for(url):
 
 
 def test_figures_that_are_doubtful_are_no_evidence():
-    assert facts(changed(CENSUS, doubts=("others asked too",))).calls is None
+    assert (
+        facts(changed(CENSUS, warnings=(because("telemetry.lines_not_understood", n=1),))).calls
+        is None
+    )

@@ -70,7 +70,7 @@ def test_a_reason_is_read_back_from_json():
     assert len({reason, because("a.b", n=3)}) == 2
 
 
-WORDLESS = ("secret.py", "registry.py")
+WORDLESS = ("secret.py", "registry.py", "telemetry")
 """Rooms and modules that decide and find out, and leave the sentences to `report` and `cli`."""
 
 
@@ -104,6 +104,8 @@ _SENTENCE = 3
 def _may_have_words(node: ast.AST) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.Assign):  # what another interpreter runs
+        return any(getattr(each, "id", "") == "_PROGRAM" for each in node.targets)
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         return name.endswith("Error")

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.telemetry.syscalls.count import Census, LookedFor, PerRequest
 from httpdyno.telemetry.syscalls.trace import Kind
@@ -31,7 +32,7 @@ def census_row(asked: Asked) -> str:
         f"besides {_figure(census.connection)} for its connection",
         f"answered: {answers}",
         f"{_traced(census)}, at rest {plural(census.rest_calls, 'call')} in {census.rest_s:.1f} s",
-        *census.doubts,
+        *texts(census.warnings),
     ]
     return "; ".join(said)
 

@@ -17,6 +17,7 @@ from httpdyno.advice.rules.facts import (
     WorkerSize,
     configured,
 )
+from httpdyno.report.shared.unseen import BOUNDS
 from httpdyno.servers.apache.perl import PerlFiles
 from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.discover.inspection import Inspected
@@ -104,7 +105,7 @@ def _perl(files: PerlFiles) -> PerlFacts:
 
 def _calls(asked: Asked) -> CallFacts | None:
     census, path = asked.census, unquote(urlsplit(asked.url).path)
-    if census.doubts:
+    if census.warnings:
         return None
     missing = [
         each.path
@@ -135,7 +136,7 @@ def _pool(observed: Observed) -> PoolFacts:
         n_fit=bound.n if bound else None,
         each_bytes=bound.each_bytes if bound else 0,
         available_bytes=bound.available_bytes if bound else 0,
-        limited_by=bound.limited_by if bound else "",
+        limited_by=BOUNDS[bound.limited_by] if bound else "",
         # The parent is one more process that the kernel keeps something for.
         room_bytes=bound.available_bytes
         - bound.reserve_bytes

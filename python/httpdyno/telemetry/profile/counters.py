@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from httpdyno.host.procfs import ProcessStat, content, context_switches, ignores_children, readable
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.processes import Member
 from httpdyno.telemetry.worker import NOT_TOLD, Sample, Worker, not_visible
 
@@ -97,9 +98,10 @@ class Ledger:
         self.first: dict[Identity, Account] = {}
         self.last: dict[Identity, Account] = {}
         self.present: set[Identity] = set()
-        self.hidden: set[str] = set()
+        self.hidden: dict[str, Reason] = {}
+        """By its code."""
         if not _KERNEL_TELLS_WAITING:
-            self.hidden.add(f"waiting for a CPU: {NOT_TOLD}")
+            self._hide(because("telemetry.cpu_wait", why=NOT_TOLD))
         self._first_threads: dict[tuple[int, int, int], ThreadAccount] = {}
         self._last_threads: dict[tuple[int, int, int], ThreadAccount] = {}
 
@@ -165,11 +167,14 @@ class Ledger:
             },
         )
 
+    def _hide(self, what: Reason) -> None:
+        self.hidden[what.code] = what
+
     def _account(self, member: Member, status: bytes) -> Account:
         try:
             transfers: Transfers | None = transferred(readable(b"/proc/%d/io" % member.pid))
         except PermissionError:
-            self.hidden.add(f"input and output: {not_visible()}")
+            self._hide(because("telemetry.io", why=not_visible()))
             transfers = None
         except OSError:  # it ended, or this kernel does not count
             transfers = None
@@ -309,8 +314,8 @@ class Disk:
     """Between both; 0 at the first."""
     moved: Transfers | None
     """None at the first, and where none of them may be seen."""
-    hidden: str = ""
-    """Why some or all of them may not be seen; empty where all may."""
+    hidden: Reason | None = None
+    """Why some or all of them may not be seen; None where all may."""
 
 
 class DiskTransfers:
@@ -346,7 +351,7 @@ class DiskTransfers:
             at_s=at_s,
             seconds=0.0 if self._last is None else at_s - self._last.at_s,
             moved=transfers,
-            hidden=f"disk reads and writes {not_visible()}" if is_hidden else "",
+            hidden=because("telemetry.disk", why=not_visible()) if is_hidden else None,
         )
         self._accounts = now
         self._due_s = at_s + (time.thread_time() - began_s) / self._most_ratio

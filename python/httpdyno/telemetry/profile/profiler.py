@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from httpdyno.host.procfs import content
 from httpdyno.model.look import CompanionSeen, Doing, Look, QueueSeen
+from httpdyno.reason import because
 from httpdyno.telemetry.account import Account, account_found, group_cpu_s
 from httpdyno.telemetry.kernel import (
     Machine,
@@ -30,7 +31,6 @@ from httpdyno.telemetry.processes import Member, ThreadTable
 from httpdyno.telemetry.profile.counters import Balance, Ledger
 from httpdyno.telemetry.profile.end import Ends
 from httpdyno.telemetry.profile.sampler import Means, Sampler, Tally
-from httpdyno.units import format_duration
 
 
 class Shared(NamedTuple):
@@ -124,7 +124,7 @@ _ALONE: frozenset[Doing] = frozenset({"sleep", "running"})
 _OWN_NETWORK = "/proc/self/ns/net"
 _PATIENCE_S = 20.0
 """A sample takes milliseconds; but the kernel may be asked several things, for 5 s each."""
-_MISSED = "CPU time of children that nobody waits for: only a control group of its own counts it"
+_MISSED = because("telemetry.missed_cpu")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,8 +183,8 @@ class Onlooker:
         self._thread.join(self._patience_s)
         if self._thread.is_alive():
             # A file of /proc may wait for a process that holds its own memory's lock.
-            words = f"nothing: who looks took over {format_duration(self._patience_s)} to end"
-            return Look(seconds=0.0, n_samples=0, hidden=(words,))
+            late = because("telemetry.did_not_end", patience_s=self._patience_s)
+            return Look(seconds=0.0, n_samples=0, hidden=(late,))
         if self._error is not None:
             raise self._error
         assert self._look is not None  # noqa: S101 - one of both is set
@@ -416,7 +416,7 @@ class _Looking:
             hidden=(
                 *self._sampler.hidden,
                 *self._ends.hidden,
-                *sorted(self._ledger.hidden),
+                *self._ledger.hidden.values(),
                 *([_MISSED] if self._account.misses_children() else ()),
             ),
         )

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from httpdyno.host.procfs import DEAD, content, status_words, thread_state
 from httpdyno.model.look import Doing
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.processes import (
     BESIDE_A_LOAD,
     KeptFiles,
@@ -274,13 +275,14 @@ class Sampler:
         """Threads in a namespace of processes of their own, by what they are called there."""
 
     @property
-    def hidden(self) -> tuple[str, ...]:
+    def hidden(self) -> tuple[Reason, ...]:
         """What was not seen, and why."""
         if not _KERNEL_TELLS_CALLS:
-            return (f"what workers wait for: {NOT_TOLD}",)
+            return (because("telemetry.waits", why=NOT_TOLD),)
         if not self._kind_of:
-            return (f"what workers wait for: not known for {platform.machine()}",)
-        return (f"what workers wait for: {not_visible()}",) if self._refused else ()
+            unknown = because("telemetry.not_known_here", machine=platform.machine())
+            return (because("telemetry.waits", why=unknown),)
+        return (because("telemetry.waits", why=not_visible()),) if self._refused else ()
 
     def sample(self) -> dict[int, ProcessSeen]:
         """Return what all threads are at, by process."""

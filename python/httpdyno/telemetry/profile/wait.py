@@ -241,7 +241,7 @@ def by_state(state: str) -> Seen:
     match state:
         case "running":
             return Seen("running")
-        case "waiting for a disk":
+        case "disk sleep":
             return Seen("disk")
         case "zombie":
             return Seen("zombie")
@@ -250,7 +250,7 @@ def by_state(state: str) -> Seen:
 
 
 def _transferring(call: Call, eyes: Eyes) -> Seen:
-    if call.kind is Kind.SEND_FILE and eyes.state() == "waiting for a disk":
+    if call.kind is Kind.SEND_FILE and eyes.state() == "disk sleep":
         return Seen("disk")
     end = eyes.end(call.arguments[0])
     match end.kind:

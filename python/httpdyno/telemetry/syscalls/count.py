@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from httpdyno.model import Record
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.syscalls.trace import (
     BY_PATH,
     KINDS,
@@ -105,8 +106,8 @@ class Census(Record, frozen=True):
     """For so long the server was watched before it was asked."""
     rest_calls: int = 0
     """So many calls it made meanwhile, all of its processes."""
-    doubts: tuple[str, ...] = ()
-    """Why the figures may not be those of one request, each a sentence without full stop."""
+    warnings: tuple[Reason, ...] = ()
+    """Why the figures may not be those of one request."""
 
     def of(self, kind: Kind) -> PerRequest:
         """Return the calls of a kind."""
@@ -176,7 +177,7 @@ def census(found: Trace, process_of: Mapping[int, int], *, rest_s: float = 0.0) 
         n_connections=n_connections,
         rest_s=rest_s,
         rest_calls=len(rest),
-        doubts=tuple(_doubts(requests, n_connections, len(found.not_understood))),
+        warnings=tuple(_warnings(requests, n_connections, len(found.not_understood))),
     )
 
 
@@ -211,20 +212,16 @@ def _request(part: Sequence[Call], frame: Frame, processes: Processes) -> _Reque
     return _Request(parts, frozenset(working))
 
 
-def _doubts(requests: Sequence[_Request], n_connections: int, n_unread: int) -> Iterable[str]:
+def _warnings(requests: Sequence[_Request], n_connections: int, n_unread: int) -> Iterable[Reason]:
     n_idle = sum(1 for each in requests if not each.processes)
     if n_idle:
-        yield (
-            f"in {n_idle:,} of {len(requests):,} requests no process that was traced took part: "
-            "somebody else answered"
-        )
+        yield because("telemetry.nobody_took_part", n=n_idle, n_requests=len(requests))
     if n_connections > len(requests):
-        yield (
-            f"{n_connections:,} connections were accepted, and {len(requests):,} were asked for: "
-            "others asked too, or the server asked itself, and what that took is among the figures"
+        yield because(
+            "telemetry.others_asked", n_connections=n_connections, n_requests=len(requests)
         )
     if n_unread:
-        yield f"{n_unread:,} lines of strace were not understood and are not counted"
+        yield because("telemetry.lines_not_understood", n=n_unread)
 
 
 def _kinds(requests: Sequence[_Request]) -> tuple[KindCalls, ...]:
