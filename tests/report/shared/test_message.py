@@ -70,12 +70,12 @@ def test_a_reason_is_read_back_from_json():
     assert len({reason, because("a.b", n=3)}) == 2
 
 
-WORDLESS = ("secret.py", "registry.py", "telemetry")
+WORDLESS = ("secret.py", "registry.py", "telemetry", "stats", "metrics")
 """Rooms and modules that decide and find out, and leave the sentences to `report` and `cli`."""
 
 
 def test_no_sentence_stands_where_things_are_decided():
-    """Errors that are raised have theirs; descriptions of fields and options are documentation."""
+    """Errors that are raised have theirs; descriptions and labels of what is declared are names."""
     found = []
     for file in sorted(PRODUCT.rglob("*.py")):
         name = str(file.relative_to(PRODUCT))
@@ -110,5 +110,6 @@ def _may_have_words(node: ast.AST) -> bool:
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         return name.endswith("Error")
     return isinstance(node, ast.Raise) or (
-        isinstance(node, ast.keyword) and node.arg in {"doc", "description", "help"}
+        isinstance(node, ast.keyword)
+        and node.arg in {"doc", "description", "help", "label", "short"}
     )
