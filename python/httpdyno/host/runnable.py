@@ -129,8 +129,11 @@ class _Scan:
             OSError: It cannot be opened, is too deep, or holds too much.
         """
         if depth > _DEEPEST:
-            words = f"more than {_DEEPEST} folders are inside each other there"
-            raise OSError(errno.ENAMETOOLONG, words, path)
+            raise OSError(
+                errno.ENAMETOOLONG,
+                f"more than {_DEEPEST} folders are inside each other there",
+                path,
+            )
         try:
             handle = os.open(name, _LIST, dir_fd=above)
         except PermissionError as error:
@@ -147,8 +150,11 @@ class _Scan:
                 for entry in entries:
                     self._left -= 1
                     if self._left < 0:
-                        words = f"more than {self._most:,} files are there and in what is beside it"
-                        raise OSError(errno.EFBIG, words, path)
+                        raise OSError(
+                            errno.EFBIG,
+                            f"more than {self._most:,} files are there and in what is beside it",
+                            path,
+                        )
                     self._entry(entry, handle, f"{path}/{entry.name}", depth)
         finally:
             os.close(handle)

@@ -28,7 +28,7 @@ from httpdyno.model import (
 )
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.stats.histogram import can_show, could_move, count, merge, quantile_s
-from httpdyno.store.query import from_text, key_of, of_same_start, part_from_text, summaries
+from httpdyno.store.query import from_text, key_of, of_run, of_same_start, part_from_text, summaries
 from httpdyno.store.schema import runs, starts, windows
 
 _P50, _P99 = 0.5, 0.99
@@ -103,7 +103,7 @@ def _windows_of_open(key: int) -> sa.Select[Any]:
 
 
 def _part(payload: str, key: int) -> _Window:
-    return part_from_text(payload, _Window, f"a window of run {key}")
+    return part_from_text(payload, _Window, of_run("window", key))
 
 
 def _latency(seen: list[_Window]) -> LatencySoFar | None:
@@ -175,7 +175,7 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
     n_claims = connection.execute(sa.select(runs.c.n_claims).where(runs.c.id == key)).scalar()
     under_way = []
     for row in found:
-        record = from_text(row.payload, StartRecord, f"a start of run {key}")
+        record = from_text(row.payload, StartRecord, of_run("start", key))
         mine = figures.get((record.comparison, record.start), {})
         # A process that was killed left it, and who goes on with the run is not there yet.
         if mine and all(each.claim < n_claims for each in mine.values()):
@@ -201,7 +201,7 @@ def _seen(
 def _roots(servers: str | None, key: int) -> tuple[tuple[RootProcess, ...], ...]:
     if servers is None:
         return ()
-    return from_text(servers, StartServers, f"the servers of a start of run {key}").roots
+    return from_text(servers, StartServers, of_run("servers", key)).roots
 
 
 def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int, sa.Row[Any]]]:
