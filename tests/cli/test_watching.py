@@ -7,7 +7,7 @@ from tests.report.watch.test_watch import ROOT_PID, look, worker
 from httpdyno.cli.watching import Watching
 from httpdyno.reason import because
 from httpdyno.telemetry.profile.counters import Disk
-from httpdyno.telemetry.watched import Look, Watcher
+from httpdyno.telemetry.watched import ServerSample, Watcher
 
 
 class MadeUp(Watcher):
@@ -17,7 +17,7 @@ class MadeUp(Watcher):
         self._left = [0.0, 1.0, 2.0]
         self.were_last: list[bool] = []
 
-    def look(self, *, is_last: bool = False) -> Look | None:
+    def look(self, *, is_last: bool = False) -> ServerSample | None:
         self.were_last.append(is_last)
         if not self._left:
             return None

@@ -16,7 +16,7 @@ from httpdyno.inspection import under_load
 from httpdyno.inspection.server import LoadAsked
 from httpdyno.inspection.under_load import _table, looked_under_load
 from httpdyno.servers.network.probe import Answer
-from httpdyno.telemetry.observed import Reading, UnderLoad
+from httpdyno.telemetry.observed import UnderLoad, WorkerReading
 from httpdyno.telemetry.pool import MemoryBound
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -69,7 +69,7 @@ def test_a_page_that_is_never_right_ends_the_load_early_and_is_told_by_its_statu
 def seen_from(n_began: int) -> UnderLoad:
     """Return two workers that leak, one of them larger, of which so many requests were known."""
     readings = [
-        Reading(
+        WorkerReading(
             pid=pid,
             started_ticks=1,
             at_s=n / 100,

@@ -3,13 +3,13 @@
 import pytest
 
 from httpdyno.reason import because
-from httpdyno.telemetry.status import Told, requests_per_s, statsd_status
+from httpdyno.telemetry.status import StatsdTotals, requests_per_s, statsd_status
 
 ANSWER = (b"gunicorn.request.duration:20.5|ms", b"gunicorn.requests:1|c|@1.0")
 
 
-def told(*packets: bytes) -> Told:
-    found = Told()
+def told(*packets: bytes) -> StatsdTotals:
+    found = StatsdTotals()
     for packet in packets:
         found.add(packet)
     return found
@@ -46,7 +46,7 @@ def told(*packets: bytes) -> Told:
     ],
 )
 def test_packets_come_to_a_status(packets, n_requests, answer_s, remarks):
-    status = statsd_status(Told(), told(*packets), 0)
+    status = statsd_status(StatsdTotals(), told(*packets), 0)
     assert (status.n_requests, status.remarks) == (n_requests, remarks)
     assert status.answer_s == (answer_s and pytest.approx(answer_s))
 
@@ -54,7 +54,7 @@ def test_packets_come_to_a_status(packets, n_requests, answer_s, remarks):
 def test_an_answers_time_is_of_those_since_the_last_status_and_no_request_is_its_own():
     before = told(*ANSWER)
     now = before + told(b"gunicorn.request.duration:100|ms", b"gunicorn.requests:1|c|@1.0")
-    first, second = statsd_status(Told(), before, 0), statsd_status(before, now, 7)
+    first, second = statsd_status(StatsdTotals(), before, 0), statsd_status(before, now, 7)
     assert second.answer_s == pytest.approx(0.1)
     assert requests_per_s(first, second, 2.0) == pytest.approx(0.5)
     assert second.remarks == (because("telemetry.packets_lost", n=7),)

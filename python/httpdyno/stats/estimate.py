@@ -255,7 +255,7 @@ LONGER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class HalfWidth:
     """How far a mean may be off, either way; or why that cannot be told."""
 
     half_width: float = math.nan
@@ -336,7 +336,7 @@ def without_interval(
     return Estimate(value=value, confidence=confidence, n_batches=series.n_intervals, reason=reason)
 
 
-def spread_of(of: Reason, values: Floats, interval_s: float, confidence: float) -> Spread:
+def spread_of(of: Reason, values: Floats, interval_s: float, confidence: float) -> HalfWidth:
     """Return how far the mean of the values may be off, if the run is fit to tell.
 
     Args:
@@ -346,15 +346,15 @@ def spread_of(of: Reason, values: Floats, interval_s: float, confidence: float) 
     n = len(values)
     if n < MIN_INTERVALS:
         needed_s = MIN_INTERVALS * interval_s
-        return Spread(
+        return HalfWidth(
             reason=because("stats.run_too_short", needed_s=needed_s, run_s=n * interval_s)
         )
     dependence = Dependence(values)
     if dependence.is_constant:
-        return Spread(half_width=0.0)
+        return HalfWidth(half_width=0.0)
     if dependence.p_slow > MAX_P_SLOW:
         memory_s = dependence.slow_memory * interval_s
-        return Spread(
+        return HalfWidth(
             reason=because(
                 "stats.correlated",
                 of=of,
@@ -365,8 +365,8 @@ def spread_of(of: Reason, values: Floats, interval_s: float, confidence: float) 
         )
     if Dependence(values, n_left_out=1).p_of_slowest_wave() < DRIFT_P:
         is_rise = np.mean(values[n // 2 :]) > np.mean(values[: n // 2])
-        return Spread(reason=because("stats.rose" if is_rise else "stats.fell", of=of))
-    return Spread(half_width=dependence.half_width(confidence))
+        return HalfWidth(reason=because("stats.rose" if is_rise else "stats.fell", of=of))
+    return HalfWidth(half_width=dependence.half_width(confidence))
 
 
 _MEDIAN = 0.5
@@ -414,7 +414,7 @@ def percentile(
     )
 
 
-def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:
+def _share(series: IntervalSeries, q: float, confidence: float) -> HalfWidth:
     """Return how far the share of requests at most the q-quantile may be from q.
 
     Beyond a high percentile lie few requests and, where they come in bunches, fewer bunches: too
@@ -437,12 +437,12 @@ def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:
         size = max(size, (1 - say) * size + say * inner.half_width**2)
         reasons += [inner.reason, body.reason]
     reason = next(filter(None, reasons), None)
-    return Spread(math.sqrt(size * q * (1 - q) / n_requests), reason)
+    return HalfWidth(math.sqrt(size * q * (1 - q) / n_requests), reason)
 
 
 def _relative(
     series: IntervalSeries, q: float, confidence: float, of: Reason | None = None
-) -> Spread:
+) -> HalfWidth:
     """Return the half-width of one share in standard errors of independent requests.
 
     A reason is about `of`, or else about that percentile.
@@ -456,7 +456,7 @@ def _relative(
     # but not one with everything or nothing on it.
     sides = [i for i in (index - 1, index) if i >= 0 and 0 < at_most[i] < n_requests]
     if not sides:
-        return Spread(_normal(confidence))
+        return HalfWidth(_normal(confidence))
     side = min(sides, key=lambda i: abs(float(at_most[i]) / n_requests - q))
     share = at_most[side] / n_requests
     # More requests at most as slow means a lower percentile: what rises is what is beyond.
@@ -469,7 +469,7 @@ def _relative(
         confidence,
     )
     relative = spread.half_width / math.sqrt(share * (1 - share) / n_requests)
-    return Spread(max(relative, _normal(confidence)), spread.reason)
+    return HalfWidth(max(relative, _normal(confidence)), spread.reason)
 
 
 def _normal(confidence: float) -> float:

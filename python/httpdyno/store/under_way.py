@@ -34,7 +34,7 @@ from httpdyno.store.schema import runs, starts, windows
 _P50, _P99 = 0.5, 0.99
 
 
-class Place(NamedTuple):
+class ArmPlace(NamedTuple):
     """An arm of a start of a comparison."""
 
     comparison: int
@@ -66,11 +66,11 @@ class _Window(msgspec.Struct, frozen=True):
     telemetry: _Taken
 
 
-def arms_so_far(connection: Connection, key: int) -> dict[Place, SoFar]:
+def arms_so_far(connection: Connection, key: int) -> dict[ArmPlace, SoFar]:
     """Return what is known of each arm of the starts of a run that are open, and have windows."""
-    found: dict[Place, list[_Window]] = {}
+    found: dict[ArmPlace, list[_Window]] = {}
     for row in connection.execute(_windows_of_open(key)):
-        place = Place(row.comparison, row.start, row.arm)
+        place = ArmPlace(row.comparison, row.start, row.arm)
         found.setdefault(place, []).append(_part(row.payload, key))
     return {
         place: SoFar(latency=_latency(seen), memory=_memory(seen, place.start))
@@ -188,12 +188,12 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
 
 
 def _seen(
-    record: StartRecord, so_far: Mapping[Place, SoFar], before: Mapping[int, PoolMemory]
+    record: StartRecord, so_far: Mapping[ArmPlace, SoFar], before: Mapping[int, PoolMemory]
 ) -> list[SoFar]:
     """Return what is known of each arm of a start; of its memory what was known before."""
     seen = []
     for arm in range(len(record.configurations)):
-        own = so_far.get(Place(record.comparison, record.start, arm), SoFar())
+        own = so_far.get(ArmPlace(record.comparison, record.start, arm), SoFar())
         seen.append(own._replace(memory=own.memory or before.get(arm)))
     return seen
 

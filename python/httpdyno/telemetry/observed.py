@@ -110,7 +110,7 @@ _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class WorkerReading:
     """A worker once."""
 
     pid: int
@@ -148,7 +148,7 @@ class PoolReading:
 class UnderLoad:
     """What was seen of a pool while it was loaded."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[WorkerReading, ...]
     """By time."""
     pool: tuple[PoolReading, ...]
     counted_by: Counter
@@ -170,9 +170,9 @@ class UnderLoad:
     zombies: tuple[str, ...] = ()
     """`name (pid)` of those that had ended and were not asked how, at the look that saw most."""
 
-    def of_workers(self) -> dict[tuple[int, int], list[Reading]]:
+    def of_workers(self) -> dict[tuple[int, int], list[WorkerReading]]:
         """Return the readings of each worker, by time."""
-        found: dict[tuple[int, int], list[Reading]] = {}
+        found: dict[tuple[int, int], list[WorkerReading]] = {}
         for each in self.readings:
             found.setdefault(each.identity, []).append(each)
         return found
@@ -189,7 +189,7 @@ class _Served:
 
 @dataclass(slots=True)
 class _Seen:
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[WorkerReading] = field(default_factory=list)
     pool: list[PoolReading] = field(default_factory=list)
     hidden: dict[Reason, None] = field(default_factory=dict)
     most_workers: int = 0
@@ -207,7 +207,7 @@ class LoadedPool:
             root_pids: The processes whose trees are the server.
         """
         self._roots = tuple(root_pids)
-        self._bounded = WorkerSampler(
+        self._sampler = WorkerSampler(
             root_pids, most_s=EACH_SECOND_S * EVERY_S, keeps=descriptors_to_keep(BESIDE_A_LOAD)
         )
         self._served: dict[tuple[int, int], _Served] = {}
@@ -246,8 +246,7 @@ class LoadedPool:
             self._misses_cpu = self._account.misses_children()
         elif (waiting := run_queue()) is not None:
             self._run_queues.append(waiting)
-        sampler = WorkerSampler(self._roots) if is_first or is_whole else self._bounded
-        sample = sampler.read()
+        sample = self._sampler.read(is_whole=is_first or is_whole)
         if self._began_s is None:
             self._began_s = sample.at_s
         if is_first or is_whole:
@@ -330,7 +329,7 @@ class LoadedPool:
             if self._seen.is_told and served.told is None:  # not on the page yet
                 continue
             self._seen.readings.append(
-                Reading(
+                WorkerReading(
                     pid=each.pid,
                     started_ticks=each.started_ticks,
                     at_s=at_s,

@@ -255,7 +255,7 @@ _LOGGED = ("critical", "exception", "error", "warning")
 
 
 @dataclass(kw_only=True, slots=True)
-class Told:
+class StatsdTotals:
     """All that came so far."""
 
     n_answers: int = 0
@@ -284,9 +284,9 @@ class Told:
         elif name.startswith(_LOG):
             self.logged[name.removeprefix(_LOG)] += int(value)
 
-    def __add__(self, other: "Told") -> "Told":
+    def __add__(self, other: "StatsdTotals") -> "StatsdTotals":
         """Return what both came to."""
-        return Told(
+        return StatsdTotals(
             n_answers=self.n_answers + other.n_answers,
             n_timed=self.n_timed + other.n_timed,
             timed_s=self.timed_s + other.timed_s,
@@ -295,7 +295,7 @@ class Told:
         )
 
 
-def statsd_status(before: Told, now: Told, n_lost: int) -> Status:
+def statsd_status(before: StatsdTotals, now: StatsdTotals, n_lost: int) -> Status:
     """Return what was told, as a server's status.
 
     Args:

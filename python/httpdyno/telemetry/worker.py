@@ -182,19 +182,23 @@ class WorkerSampler:
         """What all but memory took in the sample before."""
         self._memory: dict[tuple[int, int], _Seen] = {}
 
-    def read(self) -> Sample:
-        """Return all processes now; none where the roots are gone and nobody is left."""
+    def read(self, *, is_whole: bool = False) -> Sample:
+        """Return all processes now; none where the roots are gone and nobody is left.
+
+        Args:
+            is_whole: Whether all memory is read, whatever that takes.
+        """
         at_s = time.monotonic()
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         began_s = time.thread_time()
         self._table.look()
         self._files.keep_only(self._known)
-        memory_s = self._read_memory(at_s)
+        memory_s = self._read_memory(at_s, math.inf if is_whole else self._most_s)
         workers = tuple(self._worker(pid, at_s, boot_s) for pid in self._known)
         self._rest_s = time.thread_time() - began_s - memory_s
         return Sample(at_s=at_s, root_pids=self._roots, workers=workers)
 
-    def _read_memory(self, at_s: float) -> float:
+    def _read_memory(self, at_s: float, bound_s: float) -> float:
         """Read memory in turn: who was never read first, then who was read longest ago.
 
         Returns:
@@ -203,7 +207,7 @@ class WorkerSampler:
         alive = {(pid, each.started_ticks) for pid, each in self._known.items()}
         self._memory = {key: seen for key, seen in self._memory.items() if key in alive}
         turn = sorted(alive, key=self._read_at)
-        most_s = max(self._most_s - self._rest_s, _LEAST_MEMORY * self._most_s)
+        most_s = max(bound_s - self._rest_s, _LEAST_MEMORY * bound_s)
         began_s, took_s = time.thread_time(), 0.0
         for pid, started_ticks in turn:
             seen = self._memory[pid, started_ticks] = _memory(pid, at_s)

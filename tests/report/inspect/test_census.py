@@ -14,12 +14,18 @@ from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, facts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.telemetry.syscalls.count import Census, Connected, KindCalls, LookedFor, PerRequest
+from httpdyno.telemetry.syscalls.count import (
+    Connected,
+    KindCalls,
+    LookedFor,
+    PerRequest,
+    SyscallProfile,
+)
 
 URL = "http://127.0.0.1:8080/news/summary%20x"
 ONCE = PerRequest(mean=1, low=1, high=1)
 OFTEN = PerRequest(mean=2.35, low=2, high=9)
-CENSUS = Census(
+CENSUS = SyscallProfile(
     n_requests=20,
     n_traced=4,
     n_took_part=2,

@@ -19,7 +19,7 @@ from httpdyno.telemetry.log import log_lines
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.profile.counters import Disk, Transfers
 from httpdyno.telemetry.status import APACHE, Status
-from httpdyno.telemetry.watched import Look, Watched, first_look, next_look
+from httpdyno.telemetry.watched import ServerSample, Watched, first_look, next_look
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 ROOT_PID, MIB = 812, 1 << 20
@@ -63,7 +63,7 @@ def worker(pid: int, *, own_mib: float = 5.0, is_seen: bool = True, **more: obje
     return Worker(**{**told, **more})  # type: ignore[arg-type]
 
 
-def look(at_s: float, *workers: Worker, **more: object) -> Look:
+def look(at_s: float, *workers: Worker, **more: object) -> ServerSample:
     sample = Sample(at_s=at_s, root_pids=(ROOT_PID,), workers=workers)
     pressure = Pressure(some_ratio=0.125, full_ratio=0.0, some_s=2.5)
     told: dict[str, object] = {
@@ -74,7 +74,7 @@ def look(at_s: float, *workers: Worker, **more: object) -> Look:
             drops=1,
         ),
     }
-    return Look(sample=sample, pool=pool(sample), **{**told, **more})  # type: ignore[arg-type]
+    return ServerSample(sample=sample, pool=pool(sample), **{**told, **more})  # type: ignore[arg-type]
 
 
 def host(*, swap_ins: int, some_s: float, some_ratio: float, run_queue: int) -> HostMemory:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.reason import because
-from httpdyno.telemetry.syscalls.count import NONE, Census, PerRequest, census
+from httpdyno.telemetry.syscalls.count import NONE, PerRequest, SyscallProfile, census
 from httpdyno.telemetry.syscalls.trace import trace
 
 PARENT, WORKER, OTHER = 10, 11, 12
@@ -38,7 +38,7 @@ def request(inode: int, *texts: str, thread: int = WORKER) -> list[str]:
     )
 
 
-def counted(*parts: list[str]) -> Census:
+def counted(*parts: list[str]) -> SyscallProfile:
     return census(trace([[], *parts]), PROCESS_OF, rest_s=0.3)
 
 

@@ -22,7 +22,7 @@ from httpdyno.servers.apache.perl import PerlFiles
 from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
-from httpdyno.telemetry.syscalls.count import Census
+from httpdyno.telemetry.syscalls.count import SyscallProfile
 
 ENVIRONMENT = "environment"
 """In what is hidden, where the names of its variables are."""
@@ -34,7 +34,7 @@ class Asked:
     """What requests to a server took, one at a time."""
 
     url: str
-    census: Census
+    census: SyscallProfile
     answers: tuple[tuple[int, int], ...]
     """(status, how often), with those that came before the first that counts."""
 

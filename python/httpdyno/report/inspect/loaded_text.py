@@ -9,7 +9,7 @@ from httpdyno.report.inspect.loaded_beside import beside_rows
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.report.shared.unseen import COUNTERS
-from httpdyno.telemetry.observed import Reading
+from httpdyno.telemetry.observed import WorkerReading
 from httpdyno.units import (
     format_bounds,
     format_bytes,
@@ -66,7 +66,7 @@ def _looks(loaded: Loaded) -> str:
     )
 
 
-def _ages(readings: tuple[Reading, ...]) -> str:
+def _ages(readings: tuple[WorkerReading, ...]) -> str:
     """Return medians over readings of about the same age: that of the workers' own sizes."""
     ordered = sorted(readings, key=lambda each: each.n_requests)
     if len(ordered) < 2 * _N_AGES:

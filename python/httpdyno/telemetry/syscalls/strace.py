@@ -28,7 +28,7 @@ from httpdyno.host.procfs import (
 )
 from httpdyno.host.runnable import own_program
 from httpdyno.telemetry.processes import living_pids
-from httpdyno.telemetry.syscalls.count import Census, census
+from httpdyno.telemetry.syscalls.count import SyscallProfile, census
 from httpdyno.telemetry.syscalls.trace import trace
 
 _ATTACH_S = 10.0
@@ -291,7 +291,9 @@ _LONGEST_S = 2.0
 """A server that never rests is waited for so long. A lingering close takes as long."""
 
 
-def census_of(root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQUESTS) -> Census:
+def census_of(
+    root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQUESTS
+) -> SyscallProfile:
     """Return the system calls of requests to a server.
 
     Args:
@@ -338,7 +340,7 @@ class Edges:
 
 def census_between(
     root_pids: Sequence[int], load: Callable[[Callable[[int, bool], None]], None]
-) -> Census | None:
+) -> SyscallProfile | None:
     """Return the system calls of all that a server did between the edges of a load, as one request.
 
     Args:

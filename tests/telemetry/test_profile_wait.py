@@ -11,7 +11,7 @@ from httpdyno.telemetry.profile.end import End, EndKind
 from httpdyno.telemetry.profile.sampler import holders
 from httpdyno.telemetry.profile.wait import (
     RUNNING,
-    Call,
+    CurrentCall,
     Kind,
     Lock,
     by_state,
@@ -58,7 +58,7 @@ class FakeEyes:
 
 def of(kind, *arguments, **eyes):
     filled = (*arguments, *(0,) * (6 - len(arguments)))
-    return seen(Call(kind, filled, STACK), FakeEyes(**eyes))
+    return seen(CurrentCall(kind, filled, STACK), FakeEyes(**eyes))
 
 
 def polled(*entries, **eyes):
