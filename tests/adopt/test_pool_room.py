@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from httpdyno.adopt.memory import MemberSample, RunningPools, largest_workers, rooms, unused
+from httpdyno.reason import because
 from httpdyno.report.shared.message import text
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 MIB = 1 << 20
 FREE = 1024 * MIB
-HIDDEN = "memory not visible without root"
+HIDDEN = because("telemetry.memory", why=because("telemetry.not_visible"))
 
 
 def process(pid, own, shared=0.0, *, name="w", is_seen=True, **more):
@@ -111,7 +112,11 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_it():
 @pytest.mark.parametrize(
     ("copy", "pool", "why"),
     [
-        (member(process(10, 9), process(11, 9, is_seen=False)), ("shop", ""), HIDDEN),
+        (
+            member(process(10, 9), process(11, 9, is_seen=False)),
+            ("shop", ""),
+            "memory not visible without root",
+        ),
         (member(process(10, 9)), ("shop", ""), "no worker of it ran"),
         (FPM, ("php", "idle"), "no worker of it ran"),
         (

@@ -33,6 +33,7 @@ from httpdyno.model import (
     Verdict,
 )
 from httpdyno.reason import because
+from httpdyno.stats.verdict import knee_rule
 
 INTERVAL = RatioInterval(ratio=2.0, low=1.8, high=2.2, confidence=0.95)
 COMPARISON = Comparison(
@@ -63,7 +64,7 @@ POINT = SweepPoint(
 
 
 def sweep_of(*points):
-    return Sweep(knob="workers", unit="", points=points, best=8, knee=8, rule="")
+    return Sweep(knob="workers", unit="", points=points, best=8, knee=8, rule=knee_rule())
 
 
 STAGE = Stage(name="step 1 of 2", detail="workers: 1 → 4", elapsed_s=65.0, left_s=90.4)

@@ -194,7 +194,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
         for ask in (store.plan, store.outcome, store.take_over):
             with pytest.raises(StoreError, match=f"run {load} is a load test of http://a/"):
                 ask(load)
-        with pytest.raises(StoreError, match=f"run {run_id} is one of the study sample"):
+        with pytest.raises(StoreError, match=f"run {run_id} is of study sample"):
             store.load(run_id)
 
     def test_running_servers_in_turns_come_back_as_they_were_saved(self, store: Store) -> None:
@@ -205,7 +205,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
         assert (run.command, run.study) == ("turns", "http://a/ and http://b/ and http://c/")
         assert (run.headline, store.command(run_id)) == ("nobody knows", "turns")
         for ask in (store.plan, store.load):
-            with pytest.raises(StoreError, match="is a comparison of running servers"):
+            with pytest.raises(StoreError, match="is a live comparison"):
                 ask(run_id)
 
     def test_a_load_test_has_its_line(self, store: Store) -> None:

@@ -89,7 +89,7 @@ def test_a_watch_is_a_count_where_it_saw_enough():
     one, two = (10, 1), (20, 1)
     tally = ExitTally()
     tally.see({one, two})
-    assert count_of(tally, 100).uncounted == said("the server was seen too seldom")[0]
+    assert count_of(tally, 100).uncounted == because("telemetry.seen_too_seldom")
     for alive in ({one, two}, {one}, {one}):
         tally.see(alive)
     assert count_of(tally, 100) == of(1, 100)
@@ -200,12 +200,9 @@ def test_lives_too_brief_to_be_followed_are_no_count():
     lives: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]
     lives = [([ONE, (n, n)], []) for n in range(30, 60)]
     waiting = [([ONE], [(m, m) for m in range(n, n + 4)]) for n in range(30, 60)]
-    assert (tally_of(*waiting).n, tally_of(*waiting).trouble) == (29, "")
-    assert tally_of(*lives).trouble == (
-        "28 of 29 processes that ended had been there so briefly that as many may have come and "
-        "gone unseen"
-    )
-    assert tally_of(([ONE], []), ([ONE], [])).trouble == "the server was seen too seldom"
+    assert (tally_of(*waiting).n, tally_of(*waiting).trouble) == (29, None)
+    assert tally_of(*lives).trouble == because("telemetry.too_brief", n_brief=28, n=29)
+    assert tally_of(([ONE], []), ([ONE], [])).trouble == because("telemetry.seen_too_seldom")
 
 
 PARENT = """
@@ -237,4 +234,4 @@ def test_children_of_a_process_that_end_are_seen():
         assert parent.stdin is not None
         parent.stdin.close()
     # The first may be there before the watch is, and between two samples none can hide.
-    assert (seen.n in {n - 1, n}, seen.trouble) == (True, "")
+    assert (seen.n in {n - 1, n}, seen.trouble) == (True, None)

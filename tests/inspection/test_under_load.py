@@ -16,8 +16,8 @@ from httpdyno.inspection import under_load
 from httpdyno.inspection.server import LoadAsked
 from httpdyno.inspection.under_load import _table, looked_under_load
 from httpdyno.servers.network.probe import Answer
-from httpdyno.telemetry.observed import BY_STATUS, Reading, UnderLoad
-from httpdyno.telemetry.pool import AVAILABLE, MemoryBound
+from httpdyno.telemetry.observed import UnderLoad, WorkerReading
+from httpdyno.telemetry.pool import MemoryBound
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -69,7 +69,7 @@ def test_a_page_that_is_never_right_ends_the_load_early_and_is_told_by_its_statu
 def seen_from(n_began: int) -> UnderLoad:
     """Return two workers that leak, one of them larger, of which so many requests were known."""
     readings = [
-        Reading(
+        WorkerReading(
             pid=pid,
             started_ticks=1,
             at_s=n / 100,
@@ -83,13 +83,13 @@ def seen_from(n_began: int) -> UnderLoad:
         for n in (0, 1000)
     ]
     return UnderLoad(
-        readings=tuple(readings), pool=(), counted_by=BY_STATUS, looks_cost_s=0.0, n_born=0
+        readings=tuple(readings), pool=(), counted_by="status page", looks_cost_s=0.0, n_born=0
     )
 
 
 BOUND = MemoryBound(
     available_bytes=1 << 30,
-    limited_by=AVAILABLE,
+    limited_by="available",
     reserve_bytes=0,
     once_bytes=0,
     each_bytes=MIB,

@@ -23,7 +23,7 @@ from httpdyno.servers.stack.listener import UNIX, reached_at
 from httpdyno.servers.stack.running import RunningCopy
 from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.observed import Observed
-from httpdyno.telemetry.pool import CONTROL_GROUP, Pool, memory_bound, pool, rss_bytes, size
+from httpdyno.telemetry.pool import Pool, memory_bound, pool, rss_bytes, size
 from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
 
 COPIES = 2
@@ -181,7 +181,7 @@ def _bounded(
         kernel_bytes=bound.kernel_bytes,
         age_s=largest.age_s,
         is_of_running=is_of_running,
-        is_by_limit=bound.limited_by == CONTROL_GROUP,
+        is_by_limit=bound.limited_by == "control group",
     )
 
 
@@ -330,7 +330,7 @@ class OwnServer:
         # When that was is of no account.
         sample = Sample(at_s=0.0, root_pids=(seen.root_pid,), workers=seen.workers)
         bound = seen.bound
-        is_limited = bound is not None and bound.limited_by == CONTROL_GROUP
+        is_limited = bound is not None and bound.limited_by == "control group"
         return RunningPools(
             largest=largest_workers(member_sample(found, sample)),
             limit_bytes=bound.available_bytes if bound and is_limited else None,

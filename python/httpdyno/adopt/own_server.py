@@ -10,11 +10,13 @@ from httpdyno.adopt.memory import (
 from httpdyno.inspection.server import surroundings_of
 from httpdyno.model import Member
 from httpdyno.report.inspect.facts import facts_of
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.discover.find import Found, running
 from httpdyno.servers.discover.inspection import Inspected, changed_files
 from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.stack.snapshot import Found as SiteFound
 from httpdyno.telemetry.observed import Observed, observed
+from httpdyno.telemetry.worker import is_of_memory
 
 
 def own_servers(
@@ -68,7 +70,7 @@ def told(found: Found, adopted: SiteFound, now: Observed) -> Iterator[str]:
     """Yield what of a server that runs is used, and what it is not known of, in words."""
     pid, n = now.root_pid, len(now.workers)
     yield f"process {pid} and {n - 1:,} below it are looked at for what is worth trying"
-    yield from (words for words in now.hidden if words.startswith(("memory", "room")))
+    yield from texts([*filter(is_of_memory, now.hidden), *filter(None, [now.no_bound])])
     changed, perhaps = changed_files(found, adopted.files)
     if changed:
         yield f"it began before {changed[0]} was changed, and runs with what was in it then"

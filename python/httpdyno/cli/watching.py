@@ -6,6 +6,7 @@ from httpdyno.cli.live_looks import LiveLooks
 from httpdyno.cli.standard_streams import tell
 from httpdyno.model import Behind
 from httpdyno.report.shared.bottleneck import behind_text
+from httpdyno.report.shared.message import text
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.phrase import beside_text
 from httpdyno.report.watch.view import View
@@ -55,7 +56,8 @@ class Watching(LiveLooks[Watched]):
 
     def hidden_text(self, seen: Watched) -> str:
         """Return that reads and writes of the disk may not be seen; empty where they may."""
-        return seen.now.disk.hidden if seen.now.disk else ""
+        disk = seen.now.disk
+        return text(disk.hidden) if disk and disk.hidden else ""
 
     def shown(self, seen: Watched, *, n_lines: int | None = None, keys: str = "") -> View:
         """Return a view of what was seen."""

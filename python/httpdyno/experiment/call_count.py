@@ -15,7 +15,7 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.metrics.totals import calls_in
 from httpdyno.model import Closed, Look, Replay, StartRecord, SystemCalls, Workload
 from httpdyno.reason import Reason, because
-from httpdyno.telemetry.syscalls.count import Census
+from httpdyno.telemetry.syscalls.count import SyscallProfile
 from httpdyno.telemetry.syscalls.strace import census_between
 
 N_ANSWERS = 20
@@ -102,7 +102,7 @@ def counted(
     )
 
 
-def calls_of(found: Census, n_answers: int) -> dict[str, float]:
+def calls_of(found: SyscallProfile, n_answers: int) -> dict[str, float]:
     """Return the system calls of an answer by kind. Pure.
 
     Args:

@@ -33,7 +33,7 @@ _SPARE_S = 0.02
 
 
 class Looking(Protocol):
-    """Who looks at a server once, as `Onlooker` does."""
+    """Who looks at a server once, as `Profiler` does."""
 
     def start(self) -> None:
         """Begin to look."""

@@ -20,7 +20,7 @@ from httpdyno.servers.adapter import Running
 from httpdyno.servers.gunicorn.statsd import NO_STATSD, OwnStatsd
 from httpdyno.servers.network.probe import StatusPage
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.profile.profiler import Beside, Onlooker
+from httpdyno.telemetry.profile.profiler import DependencyTrees, Profiler
 from httpdyno.telemetry.status import Status, served_by_pid, status
 
 _EVERY_S = 0.25
@@ -30,12 +30,12 @@ _MOST_PAGES = 3
 
 def looking_at(running: Running, statsd: OwnStatsd = NO_STATSD) -> Looking:
     """Return who looks at a server, asks it where it has a status page, and hears its statsd."""
-    onlooker = Onlooker(
+    onlooker = Profiler(
         running.root_pids,
         running.networks[0],
         account=account_of(running),
         companions=[
-            Beside(name=name, root_pids=each.root_pids, account=account_of(each))
+            DependencyTrees(name=name, root_pids=each.root_pids, account=account_of(each))
             for name, each in running.companions().items()
         ],
     )

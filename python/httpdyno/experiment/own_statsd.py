@@ -13,7 +13,7 @@ from msgspec import structs
 from httpdyno.experiment.looking import Looking
 from httpdyno.model import Look, OwnAccount
 from httpdyno.servers.gunicorn.statsd import KeptPlace, OwnStatsd
-from httpdyno.telemetry.status import Told, statsd_status
+from httpdyno.telemetry.status import StatsdTotals, statsd_status
 
 _EVERY_S = 0.005
 """A buffer of Linux's usual 208 KiB has room for some 500 packets, of 160 answers."""
@@ -90,7 +90,7 @@ class _Heard:
         if not told.n_answers and not told.n_timed:
             return None
         n_lost = self._dropped[-1] - self._dropped[0]
-        status = statsd_status(Told(), told, n_lost)
+        status = statsd_status(StatsdTotals(), told, n_lost)
         elapsed_s = self._until_s - self._since_s
         return OwnAccount(
             server=status.server,
@@ -104,8 +104,8 @@ class _Heard:
         )
 
 
-def _told(packets: Sequence[bytes]) -> Told:
-    told = Told()
+def _told(packets: Sequence[bytes]) -> StatsdTotals:
+    told = StatsdTotals()
     for packet in packets:
         told.add(packet)
     return told

@@ -14,7 +14,7 @@ from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.target import UNIX
 from httpdyno.model import Look, Workload
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 from httpdyno.units import format_duration
 
 
@@ -103,7 +103,7 @@ def seen_under(
         say(f"{more} more of the same load, in no figure, to look at the server meanwhile")
         window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=load_s)
         found = looks_in(
-            [Onlooker(root_pids)],
+            [Profiler(root_pids)],
             [window],
             partial(load.start, window),
             [load.workload],

@@ -14,7 +14,7 @@ from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.message import WindowPlan
 from httpdyno.metrics import named
 from httpdyno.model import Count, Objective
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.processes import ExitWatch
 
 StartWindow = Callable[[Sequence[WindowPlan], Edge], RunningLoad]
@@ -29,7 +29,7 @@ class Tally(Protocol):
         """How often it happened."""
 
     @property
-    def trouble(self) -> str:
+    def trouble(self) -> Reason | None:
         """Why that is no count, in words; empty where it is one."""
 
 
@@ -104,5 +104,5 @@ def count_of(tally: Tally, n_answers: int) -> Count:
     if not n_answers:
         return Count(uncounted=because("experiment.no_answer_meanwhile"))
     if tally.trouble:
-        return Count(uncounted=because("experiment.said", words=tally.trouble))
+        return Count(uncounted=tally.trouble)
     return Count(n=tally.n, n_answers=n_answers)

@@ -13,7 +13,7 @@ from httpdyno.errors import TargetError
 from httpdyno.load.target import is_loopback
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.gunicorn.statsd import heard, place_to_hear, sending
-from httpdyno.telemetry.status import Status, Told, statsd_status
+from httpdyno.telemetry.status import StatsdTotals, Status, statsd_status
 
 STATSD = "statsd"
 _POLL_S = 0.1
@@ -34,9 +34,9 @@ def statsd_status_of(pid: int) -> Iterator[Callable[[], Status]]:
     peer = _peer(pid)
     with place_to_hear(pid, peer) as place:
         place.settimeout(_POLL_S)
-        told: defaultdict[int, Told] = defaultdict(Told)
+        told: defaultdict[int, StatsdTotals] = defaultdict(StatsdTotals)
         lock, is_over = Lock(), Event()
-        n_lost, before = 0, Told()
+        n_lost, before = 0, StatsdTotals()
 
         def listen() -> None:
             nonlocal n_lost
@@ -54,7 +54,7 @@ def statsd_status_of(pid: int) -> Iterator[Callable[[], Status]]:
             nonlocal before
             ports = {each.port for each in sending(pid) if each.peer == peer}
             with lock:
-                now = sum((told[port] for port in ports if port in told), Told())
+                now = sum((told[port] for port in ports if port in told), StatsdTotals())
                 found = statsd_status(before, now, n_lost)
             before = now
             return found

@@ -7,7 +7,7 @@ from httpdyno.advice.rules.facts import KeptWorkers
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.load.target import Target, is_loopback, parse_url, resolve
 from httpdyno.servers.network.probe import Answer, Patience, ask
-from httpdyno.telemetry.status import IDLE, KEPT, PAGES, Status, scoreboard, served_by_pid, status
+from httpdyno.telemetry.status import IDLE, KEPT, Status, scoreboard, served_by_pid, status
 
 _MOST_BYTES = 1 << 20
 _MOST_OF_WORKERS = 1 << 22
@@ -44,7 +44,10 @@ def status_page(url: str, every_s: float) -> Callable[[], Status | str]:
     first = answer(target, address, _LONGEST_S)
     why = _read(first)
     if isinstance(why, str) and (first.status or first.words != "timed out"):
-        raise TargetError(f"`--status {url}`: {why}", hint=f"expected {PAGES}")
+        raise TargetError(
+            f"`--status {url}`: {why}",
+            hint="expected Apache's `server-status`, nginx's stub_status, or php-fpm's status page",
+        )
     return said
 
 

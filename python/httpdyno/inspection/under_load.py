@@ -52,7 +52,7 @@ from httpdyno.telemetry.observed import (
     observed,
 )
 from httpdyno.telemetry.pool import MemoryBound, pool
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 from httpdyno.telemetry.worker import WorkerSampler
 from httpdyno.units import duration_s, format_duration
 
@@ -133,7 +133,7 @@ def looked_under_load(  # noqa: PLR0913 - a load, a server, and who is told of b
     # Before the engine runs: whoever asks for an end is heard at once.
     steps = _alone(plan, asked.urls, root_pid, tell) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
-    onlooker = WindowLooks([Onlooker([root_pid])], [plan.window])
+    onlooker = WindowLooks([Profiler([root_pid])], [plan.window])
     what = (
         f"loading {oxford(asked.urls)} for {format_duration(plan.window.measure_s)} and looking at "
         "the processes meanwhile; without `--load` inspect sends nothing"

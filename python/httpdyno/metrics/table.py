@@ -54,9 +54,9 @@ def _no_memory(n_starts: int) -> Reason:
 
 def _percentiles(
     distribution: str,
-    label: str,
     names: Sequence[str] = ("p50", "p90", "p95", "p99"),
     *,
+    label: str,
     always: Collection[str] = (),
     needs: Needs = "",
 ) -> tuple[Metric, ...]:
@@ -324,11 +324,13 @@ METRICS: tuple[Metric, ...] = (
         doc="`ready_s` is the time from a server's spawning until it answers: they come up one "
         "after the other then, and less than 0.1 s is not compared.",
     ),
-    *_percentiles("latency", "{} latency", tuple(QUANTILES), always=("p50", "p90", "p99", "p999")),
-    *_percentiles("first_byte", "{} time to the first byte"),
-    *_percentiles("page", "{} page time", needs="pages"),
-    *_percentiles("usual", "{} latency of the usual users", needs="usual users"),
-    *_percentiles("slow", "{} latency of the slow users", needs="slow users"),
+    *_percentiles(
+        "latency", tuple(QUANTILES), label="{} latency", always=("p50", "p90", "p99", "p999")
+    ),
+    *_percentiles("first_byte", label="{} time to the first byte"),
+    *_percentiles("page", label="{} page time", needs="pages"),
+    *_percentiles("usual", label="{} latency of the usual users", needs="usual users"),
+    *_percentiles("slow", label="{} latency of the slow users", needs="slow users"),
     Metric(
         name=CALL_METRIC,
         ratio="cpu_per_call",

@@ -256,7 +256,7 @@ class Sweep(Record, frozen=True):
     best: Level
     knee: Level
     """Of levels that are words: the best of them, or the start."""
-    rule: str
+    rule: Reason
     """How that was chosen, in words."""
     metric: str = "throughput_per_s"
     """What the curve is of."""

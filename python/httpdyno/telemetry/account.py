@@ -74,7 +74,7 @@ class Usage:
     reaped."""
 
 
-class Memory(NamedTuple):
+class MemoryTotal(NamedTuple):
     """What processes take together, pages that they share counted once."""
 
     pss_bytes: int
@@ -140,7 +140,7 @@ class ProcessTree:
         """Return the tree's processes."""
         return frozenset(self._table.look().found) - {self._keeper}
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what the tree takes of memory; None where it may not be read.
 
         Pages that its processes share count once, whoever else has them too. The kernel walks all
@@ -161,7 +161,7 @@ class ProcessTree:
                 self._lost_s += self._used_s[pid]
 
 
-def memory_of(pids: Iterable[int]) -> Memory | None:
+def memory_of(pids: Iterable[int]) -> MemoryTotal | None:
     """Return what some processes take together; None where that may not be read.
 
     What none of them shares with anybody but each other is the sum of their shares. Of files, which
@@ -186,7 +186,7 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     ]
     of_files = file_bytes(pids) if len(own) == len(known) else None
     by_shares = sum(each.pss_bytes for each in known)
-    return Memory(
+    return MemoryTotal(
         max(by_shares, sum(own) + (of_files or 0)),
         sum(each.swap_bytes for each in known),
         sum(each.uss_bytes for each in known),
@@ -222,7 +222,7 @@ class Account(Protocol):
     def read(self) -> Usage:
         """Return what was used so far; of a server that is gone what it was at last."""
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what its processes take together, which is slow; None where nothing is told."""
 
     def own_cpu_s(self) -> dict[int, float]:
@@ -235,7 +235,7 @@ class Account(Protocol):
         """Return the control groups that it is in: its own, or those that it shares."""
 
 
-class Started(Protocol):
+class StartedServer(Protocol):
     """A server that was started here: what of an adapter's `Running` an account is opened by."""
 
     @property
@@ -251,7 +251,7 @@ class Started(Protocol):
         """The control groups that hold the server and nothing else; empty where there are none."""
 
 
-def account_of(server: Started) -> Account:
+def account_of(server: StartedServer) -> Account:
     """Open the account of a server that was started here."""
     # A group without a figure would tell none for the whole server.
     if server.groups and all(group_cpu_s(group) is not None for group in server.groups):
@@ -289,7 +289,7 @@ class GroupAccount:
             major_faults=faults_of(pids),
         )
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what all members take; None where it may not be read."""
         return memory_of(self._pids())
 
@@ -327,7 +327,7 @@ class TreeAccount:
             major_faults=sum(each.major_faults for each in readings),
         )
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what all trees take; None where it may not be read."""
         return memory_of(pid for tree in self._trees for pid in tree.pids())
 

@@ -280,7 +280,7 @@ def fresh_card(requests_per_s: RequestsPerS) -> KeptCard:
         beside.replace(path)
     except OSError as error:
         # The next run takes one again: a second is lost, and no result.
-        logger.info("the machine's card is not kept in `%s`: %s", path, reason(error))
+        logger.info("cannot keep `%s`: %s", path, reason(error))
     return fresh
 
 

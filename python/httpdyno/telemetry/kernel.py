@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.host.procfs import content, group_folders
+from httpdyno.reason import Reason
 
 _TCP_EXTENSIONS = "TcpExt:"
 
@@ -197,7 +198,7 @@ class Sockets:
     in there."""
     drops: int | None = None
     """Connections that were dropped while they were set up, for whatever reason; the same."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason, ...] = ()
 
 
 def host_memory() -> HostMemory:
@@ -267,7 +268,7 @@ def _text(path: str) -> str:
     return ""
 
 
-class Machine:
+class MachineCounters:
     """Counters of the machine at one moment."""
 
     def __init__(self, roots: Sequence[int], networks: Iterable[str]) -> None:
@@ -278,17 +279,17 @@ class Machine:
         self._hits = limit_hits(roots)
         self._overflows = listen_overflows(networks)
 
-    def overflows_since(self, before: "Machine") -> int | None:
+    def overflows_since(self, before: "MachineCounters") -> int | None:
         """Return the growth in all network namespaces; None where nothing is told."""
         return _growth(before._overflows, self._overflows, sum)
 
-    def forks_since(self, before: "Machine") -> int | None:
+    def forks_since(self, before: "MachineCounters") -> int | None:
         """Return how many were begun; None where it is not told."""
         if self._forks is None or before._forks is None:
             return None
         return self._forks - before._forks
 
-    def hits_since(self, before: "Machine") -> int | None:
+    def hits_since(self, before: "MachineCounters") -> int | None:
         """Return the growth of the group that has most; None where nothing is told."""
         return _growth(before._hits, self._hits, max)
 

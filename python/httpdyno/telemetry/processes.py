@@ -54,6 +54,7 @@ from httpdyno.host.procfs import (
     thread_ids,
     walk,
 )
+from httpdyno.reason import Reason, because
 
 BESIDE_A_LOAD = 0.1
 """Of the files that a process may open, where a load's connections are among them."""
@@ -146,7 +147,7 @@ def _close_all(handles: dict[int, dict[bytes, int]]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Looked:
+class TableLook:
     """One look at a table's processes."""
 
     found: dict[int, ProcessStat]
@@ -184,7 +185,9 @@ class ProcessTable:
         self.read = read
         self.is_exact = is_exact
 
-    def look(self, due: Container[int] | None = None, *, asks_for_children: bool = True) -> Looked:
+    def look(
+        self, due: Container[int] | None = None, *, asks_for_children: bool = True
+    ) -> TableLook:
         """Look for who is there.
 
         Args:
@@ -197,7 +200,9 @@ class ProcessTable:
         look = _Look(self, kept, children_now() if asks_for_children else None)
         met = walk(look.tops(), look.below)
         self.known = {**kept, **look.found} if kept else look.found
-        return Looked(found=look.found, parents=look.parents, is_whole=len(look.found) == len(met))
+        return TableLook(
+            found=look.found, parents=look.parents, is_whole=len(look.found) == len(met)
+        )
 
     def stat(self, pid: int) -> ProcessStat | None:
         """Return what a process is now; None where it is gone, or being reaped.
@@ -276,7 +281,7 @@ TURNS = 8
 
 
 @dataclass(slots=True)
-class Member:
+class TrackedProcess:
     """A process of the server."""
 
     pid: int
@@ -309,7 +314,7 @@ class ThreadTable:
             root_pids: Their first processes.
             parts: By first process, which part of the server its tree is; 0 where nothing is said.
         """
-        self.members: dict[int, Member] = {}
+        self.members: dict[int, TrackedProcess] = {}
         """By number, parents before their children."""
         self.births_of: Counter[int] = Counter()
         """By part, processes that came since `update` was called first; those that came and went
@@ -375,13 +380,13 @@ class ThreadTable:
         above = self.members.get(now.parent)
         part = self._parts.get(pid, above.part if above else 0)
         self.part_of[pid] = part
-        self.members[pid] = Member(
+        self.members[pid] = TrackedProcess(
             pid=pid, stat=now, threads=threads, has_children=False, turn=pid % TURNS, part=part
         )
         if self._n_updates > 1:
             self.births_of[part] += 1
 
-    def _gone(self, member: Member) -> None:
+    def _gone(self, member: TrackedProcess) -> None:
         del self.members[member.pid]
         self.last[member.identity] = member.stat
         self.deaths_of[member.part] += 1
@@ -430,16 +435,13 @@ class ExitTally:
         self._since = {each: self._since.get(each, now) for each in there}
 
     @property
-    def trouble(self) -> str:
-        """Why the count is none, in words; empty where it is one."""
+    def trouble(self) -> Reason | None:
+        """Why the count is none; None where it is one."""
         if self.n_samples <= _BRIEF_SAMPLES:
-            return "the server was seen too seldom"
+            return because("telemetry.seen_too_seldom")
         if self.n_brief > _MOST_BRIEF_RATIO * self.n:
-            return (
-                f"{self.n_brief} of {self.n} processes that ended had been there so briefly "
-                "that as many may have come and gone unseen"
-            )
-        return ""
+            return because("telemetry.too_brief", n_brief=self.n_brief, n=self.n)
+        return None
 
 
 class ExitWatch:

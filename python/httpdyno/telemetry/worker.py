@@ -25,6 +25,7 @@ from httpdyno.host.procfs import (
     page_table_bytes,
     readable,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.processes import KeptFiles, ProcessTable
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -36,15 +37,19 @@ EACH_SECOND_S = 0.012
 """CPU time of a sampler that reads each second for long; who makes something of it takes more."""
 _LEAST_MEMORY = 0.2
 """Of a bound, for memory: however many workers there are, all of it is read some time."""
-NOT_TOLD = "not told by this kernel"
+NOT_TOLD = because("telemetry.not_told")
 """/proc/PID/smaps_rollup came with Linux 4.14."""
 
 
-def not_visible() -> str:
-    """Return why something may not be seen, as this user is told."""
-    if os.geteuid() == 0:
-        return "not visible: this root may not look into other users' processes"
-    return "not visible without root"
+def not_visible() -> Reason:
+    """Return why something may not be seen by this user."""
+    is_root = os.geteuid() == 0
+    return because("telemetry.not_visible_to_this_root" if is_root else "telemetry.not_visible")
+
+
+def is_of_memory(hidden: Reason) -> bool:
+    """Whether it is memory that may not be seen."""
+    return hidden.code == "telemetry.memory"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +82,7 @@ class Worker:
     name: str
     """As the kernel calls it: 15 bytes at most."""
     state: str
-    """`running`, `sleeping`, `waiting for a disk`, `zombie` and so on."""
+    """`running`, `sleeping`, `disk sleep`, `zombie` and so on."""
     started_ticks: int
     """With the pid, what tells it from others that have or had the same pid."""
     age_s: float
@@ -105,7 +110,7 @@ class Worker:
     """None where it may not be seen or was not read yet, and of zombies."""
     memory_age_s: float | None = None
     """How long ago that was read; None: not yet."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason, ...] = ()
     """What may not be seen, with the reason."""
 
     @property
@@ -118,7 +123,7 @@ class Worker:
         """Whether it has memory that is not known: a sum without it would be too little."""
         if self.memory is not None or self.is_zombie:
             return False
-        return self.memory_age_s is None or any(each.startswith("memory") for each in self.hidden)
+        return self.memory_age_s is None or any(map(is_of_memory, self.hidden))
 
     @property
     def cpu_s(self) -> float:
@@ -145,7 +150,7 @@ class Sample:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     memory: Memory | None
-    hidden: str
+    hidden: Reason | None
     at_s: float
 
 
@@ -177,19 +182,23 @@ class WorkerSampler:
         """What all but memory took in the sample before."""
         self._memory: dict[tuple[int, int], _Seen] = {}
 
-    def read(self) -> Sample:
-        """Return all processes now; none where the roots are gone and nobody is left."""
+    def read(self, *, is_whole: bool = False) -> Sample:
+        """Return all processes now; none where the roots are gone and nobody is left.
+
+        Args:
+            is_whole: Whether all memory is read, whatever that takes.
+        """
         at_s = time.monotonic()
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         began_s = time.thread_time()
         self._table.look()
         self._files.keep_only(self._known)
-        memory_s = self._read_memory(at_s)
+        memory_s = self._read_memory(at_s, math.inf if is_whole else self._most_s)
         workers = tuple(self._worker(pid, at_s, boot_s) for pid in self._known)
         self._rest_s = time.thread_time() - began_s - memory_s
         return Sample(at_s=at_s, root_pids=self._roots, workers=workers)
 
-    def _read_memory(self, at_s: float) -> float:
+    def _read_memory(self, at_s: float, bound_s: float) -> float:
         """Read memory in turn: who was never read first, then who was read longest ago.
 
         Returns:
@@ -198,7 +207,7 @@ class WorkerSampler:
         alive = {(pid, each.started_ticks) for pid, each in self._known.items()}
         self._memory = {key: seen for key, seen in self._memory.items() if key in alive}
         turn = sorted(alive, key=self._read_at)
-        most_s = max(self._most_s - self._rest_s, _LEAST_MEMORY * self._most_s)
+        most_s = max(bound_s - self._rest_s, _LEAST_MEMORY * bound_s)
         began_s, took_s = time.thread_time(), 0.0
         for pid, started_ticks in turn:
             seen = self._memory[pid, started_ticks] = _memory(pid, at_s)
@@ -232,7 +241,7 @@ class WorkerSampler:
         switches = context_switches(status)
         n_descriptors, hidden = _descriptors(pid)
         if seen is not None and seen.hidden:
-            hidden = (f"memory {seen.hidden}", *hidden)
+            hidden = (because("telemetry.memory", why=seen.hidden), *hidden)
         return Worker(
             pid=pid,
             parent=each.parent,
@@ -296,14 +305,14 @@ def _memory(pid: int, at_s: float) -> _Seen:
     if not _KERNEL_SUMS_UP:
         return _Seen(None, NOT_TOLD, at_s)
     try:
-        return _Seen(memory(readable(b"/proc/%d/smaps_rollup" % pid)), "", at_s)
+        return _Seen(memory(readable(b"/proc/%d/smaps_rollup" % pid)), None, at_s)
     except PermissionError:
         return _Seen(None, not_visible(), at_s)
     except OSError:  # it ended meanwhile
-        return _Seen(None, "", at_s)
+        return _Seen(None, None, at_s)
 
 
-def _descriptors(pid: int) -> tuple[int | None, tuple[str, ...]]:
+def _descriptors(pid: int) -> tuple[int | None, tuple[Reason, ...]]:
     """Return how many it has open: since Linux 6.2 the size of the folder says it.
 
     That has the one, too, that who waits in accept() has set aside for the next connection.
@@ -312,6 +321,6 @@ def _descriptors(pid: int) -> tuple[int | None, tuple[str, ...]]:
     try:
         return os.stat(folder).st_size or len(os.listdir(folder)), ()  # noqa: PTH116, PTH208 - hot
     except PermissionError:
-        return None, (f"descriptors {not_visible()}",)
+        return None, (because("telemetry.descriptors", why=not_visible()),)
     except OSError:
         return None, ()

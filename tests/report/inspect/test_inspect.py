@@ -13,12 +13,14 @@ from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
+from httpdyno.reason import because
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import detail_rows
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.discover.process import ProcessFacts
@@ -78,7 +80,9 @@ def worker(pid: int, own_mib: int, *, is_seen: bool = True, state: str = "sleepi
         n_descriptors=9 if is_seen else None,
         memory=memory if is_seen and state != ZOMBIE else None,
         memory_age_s=0.0,
-        hidden=() if is_seen else ("memory not visible without root",),
+        hidden=()
+        if is_seen
+        else (because("telemetry.memory", why=because("telemetry.not_visible")),),
     )
 
 
@@ -345,7 +349,7 @@ def test_a_pool_whose_pages_of_files_are_not_told_apart_says_why_it_has_no_room(
         "not known where the kernel does not tell: which pages are of files, since Linux 5.4"
     )
     assert "formulas" not in rows
-    assert f"room for workers is {rows['room']}" in seen.hidden
+    assert f"room for workers is {rows['room']}" in texts(seen.hidden)
     blind = replace(observed(*NGINX_SIZES), bound=None)
     blind = replace(blind, host=replace(blind.host, available_bytes=None))
     assert "MemAvailable" in dict(detail_rows(blind))["room"]

@@ -67,7 +67,7 @@ def strace_of(pid):
 def test_each_request_takes_what_it_takes(server):
     pid, port = server
     seen = census_of([pid], lambda: ask(port), N)
-    assert (seen.n_requests, seen.n_traced, seen.n_took_part, seen.doubts) == (N, 1, 1, ())
+    assert (seen.n_requests, seen.n_traced, seen.n_took_part, seen.warnings) == (N, 1, 1, ())
     once, twice = PerRequest(mean=1, low=1, high=1), PerRequest(mean=2, low=2, high=2)
     assert seen.of("lstat") == seen.missing_stats == twice
     assert seen.of("open") == seen.missing_opens == seen.htaccess_opens == once
@@ -87,7 +87,7 @@ def test_others_who_ask_are_told(server):
         ask(port)
         ask(port)
 
-    assert "others asked too" in census_of([pid], two, N).doubts[0]
+    assert census_of([pid], two, N).warnings[0].code == "telemetry.others_asked"
 
 
 def test_a_server_that_is_not_the_one_asked_is_told(server, own_folders):
@@ -95,7 +95,7 @@ def test_a_server_that_is_not_the_one_asked_is_told(server, own_folders):
     with started_in(own_folders) as start:
         start([sys.executable, str(SERVER), str(other)], other)
         seen = census_of([server[0]], lambda: ask(other), N)
-    assert "somebody else answered" in seen.doubts[0]
+    assert seen.warnings[0].code == "telemetry.nobody_took_part"
 
 
 def test_without_strace_it_is_said_how_to_have_it(server, monkeypatch):

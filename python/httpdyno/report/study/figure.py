@@ -17,6 +17,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.report.shared import message
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.svg import NARROW, WIDE, percentiles_svg
@@ -175,7 +176,9 @@ def _sweep_figure(outcome: Outcome) -> dict[str, Any] | None:
     # The published figures are throughputs.
     book = book_ratios(outcome) if sweep.metric == "throughput_per_s" else {}
     word = taken_word(sweep)
-    caption = f"Lines through the dots are intervals. {word.capitalize()}: {sweep.rule}."
+    caption = (
+        f"Lines through the dots are intervals. {word.capitalize()}: {message.text(sweep.rule)}."
+    )
     if book and sweep.is_of_words:
         caption += " Open diamonds are the published figures, scaled to the same best."
     elif book:

@@ -7,6 +7,7 @@ from typing import Any
 from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.report.shared import message
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import rendered
@@ -272,7 +273,7 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
             "badge": "",
             "lines": [],
         }
-    lines = [f"rule: {sweep.rule}"]
+    lines = [f"rule: {message.text(sweep.rule)}"]
     if pool := pool_text(sweep):
         lines.append(pool)
     arms = [(level_text(point.level), point.arm) for point in sweep.points]

@@ -17,6 +17,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms import answers_text, dropped_line, header_table
@@ -130,7 +131,7 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
     return Group(
         Text(f"{sweep.knob}, {named(sweep.metric).label}", "bold"),
         table,
-        Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
+        Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {message.text(sweep.rule)}"),
         *([Prose(Text(pool))] if pool else []),
         *(
             Text(

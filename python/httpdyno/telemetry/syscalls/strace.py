@@ -6,6 +6,7 @@ go of what it traced and wakes it up; and the kernel ends strace when httpdyno i
 signal.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -27,14 +28,15 @@ from httpdyno.host.procfs import (
 )
 from httpdyno.host.runnable import own_program
 from httpdyno.telemetry.processes import living_pids
-from httpdyno.telemetry.syscalls.count import Census, census
+from httpdyno.telemetry.syscalls.count import SyscallProfile, census
 from httpdyno.telemetry.syscalls.trace import trace
 
 _ATTACH_S = 10.0
 _DETACH_S = 5.0
 _POLL_S = 0.005
 _TRIES = 5
-_GONE = "No such process"
+_GONE, _DENIED = os.strerror(errno.ESRCH), os.strerror(errno.EPERM)
+"""As strace has them."""
 _PROGRAM = (
     # The parent may be gone before the kernel was told to tell.
     "import ctypes, os, sys\n"
@@ -150,7 +152,7 @@ def require_tracing() -> None:
     Raises:
         TargetError: There is no strace, or it may not.
     """
-    waiting = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
+    waiting = [sys.executable, "-I", "-S", "-c", "open(0).read()"]
     with subprocess.Popen(  # noqa: S603 - this Python
         waiting, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
@@ -222,14 +224,19 @@ def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], err
 
 
 def _refused(said: str) -> TargetError:
-    if "Operation not permitted" not in said:
+    if _DENIED not in said:
         return TargetError(f"the server could not be traced: {said or 'strace did not begin'}")
-    hint = "with root's rights it may: `sudo httpdyno …`"
     if os.geteuid() == 0:
-        hint = "this root may not trace, as in many containers: it takes CAP_SYS_PTRACE"
-    elif content(os.fsencode(_YAMA)).strip() not in (b"", b"0"):
-        hint += f" ({_YAMA} keeps others' children from being traced)"
-    return TargetError(f"the server may not be traced by this user: {said}", hint=hint)
+        return TargetError(
+            f"the server may not be traced by this user: {said}",
+            hint="this root may not trace, as in many containers: it takes CAP_SYS_PTRACE",
+        )
+    is_kept = content(os.fsencode(_YAMA)).strip() not in (b"", b"0")
+    return TargetError(
+        f"the server may not be traced by this user: {said}",
+        hint="with root's rights it may: `sudo httpdyno …`"
+        + (f" ({_YAMA} keeps others' children from being traced)" if is_kept else ""),
+    )
 
 
 def _let_go(process: "subprocess.Popen[bytes]", pids: Sequence[int]) -> None:
@@ -284,7 +291,9 @@ _LONGEST_S = 2.0
 """A server that never rests is waited for so long. A lingering close takes as long."""
 
 
-def census_of(root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQUESTS) -> Census:
+def census_of(
+    root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQUESTS
+) -> SyscallProfile:
     """Return the system calls of requests to a server.
 
     Args:
@@ -331,7 +340,7 @@ class Edges:
 
 def census_between(
     root_pids: Sequence[int], load: Callable[[Callable[[int, bool], None]], None]
-) -> Census | None:
+) -> SyscallProfile | None:
     """Return the system calls of all that a server did between the edges of a load, as one request.
 
     Args:

@@ -8,7 +8,7 @@ import pytest
 from httpdyno.host.procfs import ProcessStat
 from httpdyno.telemetry.kernel import cpus, hits, quota_of, quotas
 from httpdyno.telemetry.profile.counters import (
-    Account,
+    ProcessCounters,
     Transfers,
     settled,
     spawn_cpu_s,
@@ -19,7 +19,7 @@ PARENT, WORKER, NEW = (1, 10), (2, 20), (3, 30)
 
 
 def account(parent=0, own_s=0.0, reaped_s=0.0, is_careless=False):
-    return Account(
+    return ProcessCounters(
         parent=parent,
         own_s=own_s,
         reaped_s=reaped_s,

@@ -11,7 +11,7 @@ from httpdyno.telemetry.profile.end import End, EndKind
 from httpdyno.telemetry.profile.sampler import holders
 from httpdyno.telemetry.profile.wait import (
     RUNNING,
-    Call,
+    CurrentCall,
     Kind,
     Lock,
     by_state,
@@ -58,7 +58,7 @@ class FakeEyes:
 
 def of(kind, *arguments, **eyes):
     filled = (*arguments, *(0,) * (6 - len(arguments)))
-    return seen(Call(kind, filled, STACK), FakeEyes(**eyes))
+    return seen(CurrentCall(kind, filled, STACK), FakeEyes(**eyes))
 
 
 def polled(*entries, **eyes):
@@ -83,7 +83,7 @@ def test_some_calls_say_enough(kind, doing):
 
 def test_a_state_alone_says_little():
     assert seen(RUNNING, FakeEyes()).doing == "running"
-    assert of(Kind.NONE, now="waiting for a disk").doing == "disk"
+    assert of(Kind.NONE, now="disk sleep").doing == "disk"
     assert of(Kind.NONE, now="zombie").doing == "zombie"
     assert of(Kind.OTHER, now="running").doing == "running"
     assert by_state("stopped").doing == "other"
@@ -95,14 +95,14 @@ def test_a_state_alone_says_little():
         (Kind.READ, CLIENT, {}, "client_read"),
         (Kind.WRITE, CLIENT, {}, "client_write"),
         (Kind.SEND_FILE, CLIENT, {}, "client_write"),
-        (Kind.SEND_FILE, CLIENT, {"now": "waiting for a disk"}, "disk"),
+        (Kind.SEND_FILE, CLIENT, {"now": "disk sleep"}, "disk"),
         (Kind.READ, BACKEND, {}, "backend"),
         (Kind.WRITE, BACKEND, {}, "backend"),
         (Kind.READ, PIPE, {}, "idle"),
         (Kind.READ, PIPE, {"has_children": True}, "child"),
         (Kind.WRITE, PIPE, {}, "other"),
         (Kind.READ, WAKER, {}, "idle"),
-        (Kind.READ, FILE, {"now": "waiting for a disk"}, "disk"),
+        (Kind.READ, FILE, {"now": "disk sleep"}, "disk"),
         (Kind.READ, FILE, {}, "other"),
         (Kind.READ, NOTHING, {}, "other"),
     ],

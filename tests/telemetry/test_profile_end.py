@@ -4,6 +4,7 @@ from tests.telemetry.waiting_server import PARENT, looked_at, waiting
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import Diagnosis
+from httpdyno.reason import because
 from httpdyno.telemetry.profile import end
 from httpdyno.telemetry.profile.end import Ends
 
@@ -38,4 +39,6 @@ def test_a_kernel_that_does_not_tell_who_listens_is_named_once(monkeypatch):
         ends.begin()
     finally:
         ends.close()
-    assert ends.hidden == ("the sockets cannot be told: not supported",)
+    assert ends.hidden == (
+        because("telemetry.sockets", error="the sockets cannot be told: not supported"),
+    )

@@ -2,40 +2,48 @@
 
 import pytest
 
-from httpdyno.telemetry.profile.sampler import ProcessSeen, Tally
-from httpdyno.telemetry.profile.wait import Lock, Seen
+from httpdyno.telemetry.profile.sampler import ProcessState, StateCounts
+from httpdyno.telemetry.profile.wait import Lock, ThreadState
 
-IDLE, LISTENS, RUNNING = Seen("idle"), Seen("idle", is_listening=True), Seen("running")
-SLEEPS, READS, UNCLEAR = Seen("sleep"), Seen("client_read"), Seen("idle", is_unclear=True)
-PYTHON = Seen("idle", lock=Lock("futex 5", scope="interpreter"), is_unclear=True)
+IDLE, LISTENS, RUNNING = (
+    ThreadState("idle"),
+    ThreadState("idle", is_listening=True),
+    ThreadState("running"),
+)
+SLEEPS, READS, UNCLEAR = (
+    ThreadState("sleep"),
+    ThreadState("client_read"),
+    ThreadState("idle", is_unclear=True),
+)
+PYTHON = ThreadState("idle", lock=Lock("futex 5", scope="interpreter"), is_unclear=True)
 
 
 def waits(holder=None, *, is_serving=None, key="file 1", scope="process"):
     lock = Lock(key, holder=holder, scope=scope, is_serving=is_serving)
-    return Seen("lock", lock=lock)
+    return ThreadState("lock", lock=lock)
 
 
 def family(*children):
     """Return one sample of processes 10, 11 and so on, with a thread each."""
     return {
-        10 + at: ProcessSeen(parent=1, threads={10 + at: each}) for at, each in enumerate(children)
+        10 + at: ProcessState(parent=1, threads={10 + at: each}) for at, each in enumerate(children)
     }
 
 
 def threads(*each):
-    return {10: ProcessSeen(parent=1, threads=dict(enumerate(each, 10)))}
+    return {10: ProcessState(parent=1, threads=dict(enumerate(each, 10)))}
 
 
 def doing(*samples, left_out=(), worked=()):
-    tally = Tally()
+    tally = StateCounts()
     for each in samples:
         tally.add(each)
     return dict(tally.means(left_out, worked).doing)
 
 
 def test_means_are_of_all_samples():
-    tally = Tally()
-    tally.add(family(IDLE, RUNNING, Seen("backend", "a:1")))
+    tally = StateCounts()
+    tally.add(family(IDLE, RUNNING, ThreadState("backend", "a:1")))
     tally.add(family(RUNNING, RUNNING))
     means = tally.means((), ())
     assert means.workers == 2.5
@@ -50,11 +58,11 @@ def test_who_keeps_children_is_left_out():
 
 def test_nothing_was_seen():
     assert doing() == {}
-    assert Tally().means((), ()).workers == 0.0
+    assert StateCounts().means((), ()).workers == 0.0
 
 
 def test_only_who_worked_in_between_may_have_waited_for_a_lock():
-    tally = Tally()
+    tally = StateCounts()
     tally.add(threads(UNCLEAR, UNCLEAR, UNCLEAR))
     means = tally.means((), {(10, 11)})
     assert (means.doing, means.unclear) == ({"idle": 3.0}, 1.0)

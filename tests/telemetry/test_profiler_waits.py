@@ -17,8 +17,9 @@ from tests.telemetry.waiting_server import (
 )
 
 from httpdyno.errors import AdapterError
+from httpdyno.reason import because
 from httpdyno.telemetry.profile import end
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 
 
 def test_workers_wait_for_connections_or_keep_one_and_their_parent_is_none():
@@ -185,7 +186,7 @@ while True:
         pass
 """
     with waiting(code) as (pid, port), ExitStack() as waits:
-        onlooker = Onlooker([pid])
+        onlooker = Profiler([pid])
         onlooker.start()
         for _ in range(4):
             waits.enter_context(socket.create_connection(("127.0.0.1", port)))
@@ -218,4 +219,4 @@ def test_where_sockets_are_not_told_nobody_is_said_to_have_no_client(monkeypatch
     with waiting("say()\ntime.sleep(20)") as (pid, _):
         seen = seen_at(pid, {"sleep": 1.0})
     assert seen.doing == {"sleep": 1.0}
-    assert seen.hidden == ("the sockets cannot be told",)
+    assert seen.hidden == (because("telemetry.sockets", error="the sockets cannot be told"),)

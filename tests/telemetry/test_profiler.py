@@ -24,6 +24,7 @@ from tests.telemetry.waiting_server import (
 
 from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.model.look import LEAST_SAMPLES
+from httpdyno.reason import because
 from httpdyno.servers.becoming import children
 from httpdyno.telemetry.kernel import (
     HostMemory,
@@ -34,7 +35,7 @@ from httpdyno.telemetry.kernel import (
 )
 from httpdyno.telemetry.profile import profiler
 from httpdyno.telemetry.profile.end import Ends
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 
 
 def test_what_was_born_and_died_is_counted_with_its_cpu_time():
@@ -74,7 +75,7 @@ os.wait()
 signal.pause()
 """
     with waiting(code) as (pid, port):
-        onlooker = Onlooker([pid])
+        onlooker = Profiler([pid])
         onlooker.start()
         await_true(lambda: looked_at(pid, 0.05).n_samples > 0)
         socket.create_connection(("127.0.0.1", port)).close()
@@ -99,7 +100,7 @@ def family():
 workers(1, family)
 {PARENT}"""
     with waiting(code) as (pid, port):
-        onlooker = Onlooker([pid])
+        onlooker = Profiler([pid])
         onlooker.start()
         await_true(lambda: looked_at(pid, 0.05).workers > 0)
         [family] = children(pid)
@@ -194,7 +195,7 @@ def test_full_queues_are_those_of_the_network_that_the_server_listens_in():
         assert process.stdin is not None
         assert process.stdout.readline() == b"there\n"
         # Who was begun here may listen there.
-        looking = Onlooker([os.getpid()], f"/proc/{process.pid}/ns/net")
+        looking = Profiler([os.getpid()], f"/proc/{process.pid}/ns/net")
         looking.start()
         process.stdin.write(b"\n")
         process.stdin.flush()
@@ -214,24 +215,27 @@ def test_who_looks_and_does_not_come_back_is_not_waited_for(monkeypatch):
 
     is_over = threading.Event()
     monkeypatch.setattr(profiler, "Ends", Stuck)
-    looking = Onlooker([os.getpid()], patience_s=0.05)
+    looking = Profiler([os.getpid()], patience_s=0.05)
     try:
         looking.start()
         seen = looking.stop()
     finally:
         is_over.set()
-    assert (seen.n_samples, seen.hidden) == (0, ("nothing: who looks took over 50.0 ms to end",))
+    assert (seen.n_samples, seen.hidden) == (
+        0,
+        (because("telemetry.did_not_end", patience_s=0.05),),
+    )
     await_true(lambda: looking.own_cpu_s > 0)
 
 
 def test_what_may_not_be_seen_is_named():
     code = (
         "import os, sys, time\n"
-        "from httpdyno.telemetry.profile.profiler import Onlooker\n"
+        "from httpdyno.telemetry.profile.profiler import Profiler\n"
         "if os.geteuid() == 0:\n    os.setgroups([])\n    os.setgid(65534)\n    os.setuid(65534)\n"
-        "onlooker = Onlooker([int(sys.argv[1])])\nonlooker.start()\ntime.sleep(0.2)\n"
+        "onlooker = Profiler([int(sys.argv[1])])\nonlooker.start()\ntime.sleep(0.2)\n"
         "look = onlooker.stop()\n"
-        "print(look.doing, look.read_bytes, look.hidden)\n"
+        "print(look.doing, look.read_bytes, *look.hidden)\n"
     )
     with waiting(f"{ACCEPTING}\nworkers(2, work)\n{PARENT}") as (pid, _):
         watched = pid if os.geteuid() == 0 else 1
@@ -239,8 +243,8 @@ def test_what_may_not_be_seen_is_named():
             [sys.executable, "-c", code, str(watched)], check=True, capture_output=True, text=True
         )
     assert "'other': " in seen.stdout
-    assert "None (" in seen.stdout
-    assert "what workers wait for: not visible without root" in seen.stdout
+    assert "} None " in seen.stdout
+    assert "telemetry.waits(why=telemetry.not_visible())" in seen.stdout
 
 
 def test_a_server_that_is_gone_did_nothing():
@@ -281,7 +285,7 @@ def test_cpus_that_it_shares_with_who_looks_are_counted_apart_from_the_machines(
             assert busy.stdout is not None
             busy.stdout.readline()
             os.sched_setaffinity(0, one)
-            looking = Onlooker([busy.pid])
+            looking = Profiler([busy.pid])
             looking.start()
             time.sleep(0.3)
             look = looking.stop()

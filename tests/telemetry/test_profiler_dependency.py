@@ -7,7 +7,7 @@ from tests.telemetry.waiting_server import ACCEPTING, PARENT, seen_when, served,
 
 from httpdyno.model import Look
 from httpdyno.telemetry.account import account_found
-from httpdyno.telemetry.profile.profiler import Beside, Onlooker
+from httpdyno.telemetry.profile.profiler import DependencyTrees, Profiler
 
 DATABASE = """
 def work():
@@ -31,8 +31,8 @@ signal.pause()
 
 def looked_at(server: int, database: int) -> Callable[[], Look]:
     def look() -> Look:
-        beside = Beside(name="db", root_pids=[database], account=account_found([database]))
-        onlooker = Onlooker([server, database], companions=[beside])
+        beside = DependencyTrees(name="db", root_pids=[database], account=account_found([database]))
+        onlooker = Profiler([server, database], companions=[beside])
         onlooker.start()
         # A signal that never comes is as good as sleeping; nothing here can say that it is over.
         signal.sigtimedwait([signal.SIGURG], 0.3)
