@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from httpdyno.errors import UsageError
-from httpdyno.load.traffic import TrafficTable, workload_from
+from httpdyno.load.setting import TrafficTable
+from httpdyno.load.traffic import workload_from
 from httpdyno.model import (
     Constant,
     Poisson,

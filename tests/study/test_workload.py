@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.setting import WorkloadTable
 from httpdyno.metrics import sources
 from httpdyno.model import (
     Method,

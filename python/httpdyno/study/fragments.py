@@ -6,7 +6,7 @@ from msgspec import structs
 
 from httpdyno.errors import StudyFileError
 from httpdyno.host.foreign_files import is_there
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.setting import WorkloadTable
 from httpdyno.metrics.table import CALL_METRIC
 from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text
 from httpdyno.study.complaint import Wrong

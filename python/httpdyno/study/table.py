@@ -6,7 +6,7 @@ The types are the file's schema: names, types and defaults. What they mean toget
 
 from typing import Literal
 
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.setting import WorkloadTable
 from httpdyno.model.base import Record
 from httpdyno.model.server import PrivateNetwork
 from httpdyno.model.study import Companion, Question, ServerSpec

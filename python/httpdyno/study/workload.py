@@ -11,7 +11,8 @@ from msgspec import structs
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.host.foreign_files import is_there
 from httpdyno.load.check import PLACEHOLDERS
-from httpdyno.load.traffic import FirstTable, RequestTable, WorkloadTable, workload_from
+from httpdyno.load.setting import FirstTable, RequestTable, WorkloadTable
+from httpdyno.load.traffic import workload_from
 from httpdyno.metrics.table import RATES
 from httpdyno.model.study import Method
 from httpdyno.model.workload import (
@@ -191,10 +192,9 @@ class _Keys:
 
     def name(self, key: str, value: object = None) -> str:
         name = f"workload.{key}"
-        if key == "keep_alive":
-            return f"{name} = false"
-        if key in {"cookies", "poisson"}:
-            return f"{name} = true"
+        usual = getattr(WorkloadTable(), key, None)
+        if isinstance(usual, bool):
+            return f"{name} = {str(not usual).lower()}"
         return name if value is None else f"{name} = {value!r}"
 
     def complaint(self, key: str, value: object, expected: str) -> str:

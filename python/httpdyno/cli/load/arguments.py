@@ -4,11 +4,10 @@ import math
 import os
 import re
 from dataclasses import dataclass, fields
-from typing import Any
 
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.habit import habit_of_duration
-from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
+from httpdyno.cli.load.options import RequestOptions, RunOptions, flags_of
 from httpdyno.errors import UsageError
 from httpdyno.experiment.looking import STRETCHES_S
 from httpdyno.host.foreign_files import opened_regular
@@ -23,10 +22,11 @@ from httpdyno.load.requests import (
     requests_from,
     server_of_log,
 )
+from httpdyno.load.setting import TrafficTable, settings
 from httpdyno.load.target import Target
-from httpdyno.load.traffic import TrafficTable, workload_from
+from httpdyno.load.traffic import workload_from
 from httpdyno.model import Closed, Constant, Poisson, Replay, TlsSpec, Workload
-from httpdyno.model.workload import LOG_SPREADS, ORDERS, length_s
+from httpdyno.model.workload import length_s
 from httpdyno.report.shared.phrase import plural
 from httpdyno.units import duration_s, format_duration
 
@@ -37,18 +37,16 @@ _CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _SEED_BYTES = 4
 """Short enough to be typed again."""
 _OPTIONS = {
-    "connections": "-c",
     "duration": "-d",
-    "keep_alive": "--no-keepalive",
     "requests": "-n",
 }
 """Where an option is not called like the setting."""
 _OF_PLAN = {
-    "seed": "traffic.seed",
+    "seed": "run.seed",
     "threads": "client.threads",
-    "windows[0].measure_s": "traffic.duration",
-    "windows[0].n_requests": "traffic.requests",
-    "windows[1].measure_s": "traffic.warm_up",
+    "windows[0].measure_s": "run.duration",
+    "windows[0].n_requests": "run.requests",
+    "windows[1].measure_s": "run.warm_up",
 }
 """Which options say what the engine may refuse besides the workload, by its place."""
 
@@ -58,9 +56,9 @@ class LoadArguments:
     """All that was said of the load."""
 
     urls: list[str]
-    traffic: TrafficOptions
+    traffic: TrafficTable
+    run: RunOptions
     requests: RequestOptions
-    users: UserOptions
     connections: ConnectionOptions
     tls: TlsOptions
     client: ClientOptions
@@ -76,7 +74,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
     """
     requests = _requests(asked)
     workload = workload_from(
-        _table(asked),
+        asked.traffic,
         _Options(),
         requests=requests.specs,
         steps=requests.steps,
@@ -84,9 +82,9 @@ def planned(asked: LoadArguments) -> LoadPlan:
         tls=_tls(asked.tls, requests.target),
     )
     check_look(workload, is_asked=asked.client.look)
-    window = _window(asked.traffic, workload)
-    warm_up = _warm_up(asked.traffic.warm_up, workload)
-    given = asked.traffic.seed
+    window = _window(asked.run, workload)
+    warm_up = _warm_up(asked.run.warm_up, workload)
+    given = asked.run.seed
     seed = int.from_bytes(os.urandom(_SEED_BYTES)) if given is None else given
     threads = threads_from(asked.client.threads, workload)
     spin_s = spin_s_from(asked.client.spin)
@@ -126,7 +124,8 @@ class _Options:
     """Settings by the options that say them."""
 
     def name(self, key: str, value: object = None) -> str:
-        option = _OPTIONS.get(key, f"--{key.replace('_', '-')}")
+        usual = f"--{key.replace('_', '-')}"
+        option = flags_of(key)[0] if key in settings() else _OPTIONS.get(key, usual)
         if value is None or isinstance(value, bool):
             return f"`{option}`"
         text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -149,25 +148,6 @@ def _unix_path(text: str | None) -> str:
     if text == "":
         raise UsageError("`--unix` names no socket", hint="such as `--unix /run/app.sock`")
     return text or ""
-
-
-def _table(asked: LoadArguments) -> TrafficTable:
-    """Return what the options say, in the words that a study file has too."""
-    spread = asked.traffic.replay_spread
-    if spread is not None and spread not in LOG_SPREADS:
-        raise UsageError(
-            f"`--replay-spread {spread}` makes no sense; expected {', '.join(LOG_SPREADS)}"
-        )
-    if asked.users.order is not None and asked.users.order not in ORDERS:
-        raise UsageError(
-            f"`--order {asked.users.order}` makes no sense; expected {' or '.join(ORDERS)}"
-        )
-    words: dict[str, Any] = {}
-    for group in (asked.traffic, asked.requests, asked.users, asked.connections):
-        words |= {each.name: getattr(group, each.name) for each in fields(group)}
-    words["keep_alive"] = not asked.connections.no_keepalive
-    known = TrafficTable.__struct_fields__
-    return TrafficTable(**{key: value for key, value in words.items() if key in known})
 
 
 def _tls(options: TlsOptions, target: Target) -> TlsSpec | None:
@@ -215,7 +195,7 @@ def _check_file(option: str, file: str | None) -> None:
         raise UsageError(f"`--{option} {file}` cannot be read: {reason(error)}") from error
 
 
-def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
+def _window(options: RunOptions, workload: Workload) -> WindowPlan:
     n = options.requests
     if n == 0:  # for the engine: without a limit
         raise UsageError(_Options().complaint("requests", n, _AT_LEAST_ONE))

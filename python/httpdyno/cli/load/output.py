@@ -146,19 +146,20 @@ class LoadOutputs:
         return [(option, to) for option, to in given.items() if to is not None]
 
 
-_MADE_BY = {
-    "--csv": "histogram",
-    "--hgrm": "histogram",
-    "--hlog": "histogram",
-    "--prometheus": "prometheus",
-    "--html": "page",
-}
-"""The module of `report.load` that makes a file."""
-
-
 def _written_as(option: str, outcome: LoadOutcome) -> str:
     """Return a file's text. Only what makes it is imported: charts, say, take long."""
     if option == "--json":
         return json_text(load_json(outcome))
-    module = import_module(f"httpdyno.report.load.{_MADE_BY[option]}")
-    return str(getattr(module, f"load_{option.removeprefix('--')}")(outcome))
+    name = option.removeprefix("--")
+    module = import_module(f"httpdyno.report.load.{_WRITTEN_BY[name]}")
+    return str(getattr(module, f"load_{name}")(outcome))
+
+
+_WRITTEN_BY = {
+    "csv": "histogram",
+    "hgrm": "histogram",
+    "hlog": "histogram",
+    "html": "page",
+    "prometheus": "prometheus",
+}
+"""Format → the module that makes it."""

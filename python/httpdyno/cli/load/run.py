@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -14,10 +15,11 @@ from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOption
 from httpdyno.cli.load.options import (
     OutputOptions,
     RequestOptions,
+    RunOptions,
     SafetyOptions,
+    SettingOptions,
     TargetOptions,
-    TrafficOptions,
-    UserOptions,
+    traffic_of,
 )
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.load.progress import LoadProgress, watch
@@ -54,9 +56,9 @@ EXAMPLE = """Example:
 
 @takes(
     Arguments=TargetOptions,
-    Traffic=TrafficOptions,
+    Settings=SettingOptions,
+    Traffic=RunOptions,
     Requests=RequestOptions,
-    Users=UserOptions,
     Connections=ConnectionOptions,
     TLS=TlsOptions,
     This_machine=ClientOptions,
@@ -65,9 +67,9 @@ EXAMPLE = """Example:
 )
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     target: TargetOptions,
-    traffic: TrafficOptions,
+    said: Any,  # noqa: ANN401 - of `SettingOptions`
+    run: RunOptions,
     requests: RequestOptions,
-    users: UserOptions,
     connections: ConnectionOptions,
     tls: TlsOptions,
     client: ClientOptions,
@@ -93,12 +95,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         is_forced=output.force,
     )
     outputs.check()
+    traffic = traffic_of(said)
     _announce(traffic.replay)
     asked = LoadArguments(
         urls=target.urls or [],
         traffic=traffic,
         requests=requests,
-        users=users,
+        run=run,
         connections=connections,
         tls=tls,
         client=client,

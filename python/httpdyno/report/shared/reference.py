@@ -90,6 +90,8 @@ def _keys(table: type[msgspec.Struct]) -> str:
 
 def _type(kind: types.Type) -> str:
     match kind:
+        case types.Metadata():
+            return _type(kind.type)
         case types.LiteralType():
             return ", ".join(f"`{value}`" for value in kind.values)
         case types.VarTupleType():
