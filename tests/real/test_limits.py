@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.words import joined
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest, block_order
@@ -122,7 +123,7 @@ def test_a_leak_meets_its_limit_and_is_infeasible_whatever_it_measured(study_of)
     record, host = start(study_of(STUDY), {}, {"leaks": True})
     assert record.statuses == ("complete", "infeasible")
     limit = "it ran into its memory limit of 96.0 MiB: the kernel killed"
-    assert record.details[1].startswith(limit)
+    assert joined(record.details[1]).startswith(limit)
     assert "control groups of version" in host.limited_by
     effective = record.effective[0]
     assert effective.values["limits.memory"] == "96.0 MiB"
@@ -134,7 +135,7 @@ def test_a_companion_has_a_limit_of_its_own(study_of):
     study = study_of(STUDY.replace("[workload]", f"{COMPANION}[workload]\ntarget = 'inner'"))
     record, _ = start(study, {"memory": "none"}, {"memory": "none", "leaks": True})
     assert record.statuses == ("complete", "infeasible")
-    assert record.details[1].startswith("inner: it ran into its memory limit of 96.0 MiB")
+    assert joined(record.details[1]).startswith("inner: it ran into its memory limit of 96.0 MiB")
     assert record.effective[0].values["inner:limits.memory"] == "96.0 MiB"
 
 
@@ -142,7 +143,7 @@ def test_one_that_cannot_begin_within_its_limit_is_told_so_and_not_that_it_crash
     study = study_of(STUDY.replace('"96MiB"', '"4MiB"'))
     record, _ = start(study, {"memory": "none"}, {})
     assert record.statuses == ("complete", "infeasible")
-    assert record.details[1].startswith("it ran into its memory limit of 4.00 MiB")
+    assert joined(record.details[1]).startswith("it ran into its memory limit of 4.00 MiB")
     with pytest.raises(AdapterError, match="cannot run so: it ran into its memory limit"):
         one_start(load_target(study), study)
 
