@@ -10,22 +10,35 @@ ROOT, WORKER, STRANGER = 100, 108, 1
 LINE = b"%d (w) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0"
 
 
+def stats_of(found, asked=None):
+    """Return what reads a process of these."""
+
+    def stat_of(pid, _read):
+        if asked is not None:
+            asked.append(("read", pid))
+        return ProcessStat(LINE % (pid, *found[pid])) if pid in found else None
+
+    return stat_of
+
+
+def children_in(found, asked=None):
+    """Return what lists the children of a process of these."""
+
+    def children_of(pid, **_):
+        if asked is not None:
+            asked.append(("asked", pid))
+        return [each for each, (parent, _) in found.items() if parent == pid]
+
+    return children_of
+
+
 @pytest.fixture
 def there(monkeypatch):
     """Return the processes that there are, which a test may change: pid → (parent, start)."""
     found = {ROOT: (STRANGER, 10), WORKER: (ROOT, 20)}
-
-    def stat_of(pid, _read):
-        if pid not in found:
-            return None
-        return ProcessStat(LINE % (pid, *found[pid]))
-
-    def children_of(pid, **_):
-        return [each for each, (parent, _) in found.items() if parent == pid]
-
     monkeypatch.setattr(processes, "KERNEL_LISTS_CHILDREN", True)
-    monkeypatch.setattr(processes, "stat_of", stat_of)
-    monkeypatch.setattr(processes, "children_now", lambda: children_of)
+    monkeypatch.setattr(processes, "stat_of", stats_of(found))
+    monkeypatch.setattr(processes, "children_now", lambda: children_in(found))
     return found
 
 
@@ -103,10 +116,7 @@ def test_a_table_has_each_process_after_what_it_is_below(there):
 
 def test_one_that_is_reaped_while_it_is_looked_for_makes_a_look_of_a_part(there, monkeypatch):
     table = ProcessTable([ROOT])
-    stat_of = processes.stat_of
-    monkeypatch.setattr(
-        processes, "stat_of", lambda pid, read: None if pid == WORKER else stat_of(pid, read)
-    )
+    monkeypatch.setattr(processes, "stat_of", stats_of({ROOT: there[ROOT]}))
     looked = table.look()
     assert (list(looked.found), looked.is_whole) == ([ROOT], False)
 
@@ -125,17 +135,10 @@ def test_who_is_not_due_stays_as_it_was_and_nobody_is_asked_for_its_children(the
 
 
 def test_a_known_process_is_asked_for_its_children_before_it_is_read(there, monkeypatch):
-    asked = []
+    asked: list[tuple[str, int]] = []
     table = ProcessTable([ROOT])
     table.look()
-    stat_of, children_of = processes.stat_of, processes.children_now()
-    monkeypatch.setattr(
-        processes, "stat_of", lambda pid, read: asked.append(("read", pid)) or stat_of(pid, read)
-    )
-    monkeypatch.setattr(
-        processes,
-        "children_now",
-        lambda: lambda pid, **known: asked.append(("asked", pid)) or children_of(pid, **known),
-    )
+    monkeypatch.setattr(processes, "stat_of", stats_of(there, asked))
+    monkeypatch.setattr(processes, "children_now", lambda: children_in(there, asked))
     table.look()
     assert asked == [("asked", ROOT), ("read", ROOT), ("asked", WORKER), ("read", WORKER)]
