@@ -9,7 +9,7 @@ from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.model import KnobInfo, Level
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.reference import rule_reference
-from httpdyno.servers.apache.tunable import KNOBS as APACHE
+from httpdyno.servers.apache.knob import OWN_KNOBS as APACHE
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM

@@ -42,9 +42,8 @@ from httpdyno.servers.sandbox.attempts import Refusals
 from httpdyno.servers.sandbox.evaluator import PatternError, fits
 from httpdyno.servers.stack.adapter import Insight
 from httpdyno.servers.stack.beside import Beside
-from httpdyno.servers.stack.listener import UNIX
-from httpdyno.servers.stack.names import SERVER, knob_name
-from httpdyno.servers.stack.seating import OpenSeat
+from httpdyno.servers.stack.names import SERVER, UNIX, knob_name
+from httpdyno.servers.stack.seats import OpenSeat
 
 _APPLICATION_S = 5.0
 _WORDS_LINES = 5
