@@ -7,6 +7,7 @@ from tests.report import sample
 from httpdyno.errors import StoreError, UsageError
 from httpdyno.inspection.under_load import respawn_cost
 from httpdyno.model import PoolCurve, Respawn
+from httpdyno.reason import because
 from httpdyno.store import Store
 
 BIRTHS = Respawn(serve_s=0.000_4, spawn_s=0.0024, spawn_low_s=0.002_118, spawn_high_s=0.002_691)
@@ -46,7 +47,10 @@ def test_a_stored_sweep_brings_its_interval_along():
     ("pool", "words"),
     [
         (None, "swept `processes`, which tells no cost of respawning$"),
-        (PoolCurve(reason="two levels are too few"), "respawning: two levels are too few$"),
+        (
+            PoolCurve(reason=because("advice.births_free")),
+            "respawning: a birth costs nothing that shows: shorter lives are not slower$",
+        ),
     ],
 )
 def test_a_sweep_that_tells_no_cost_is_refused_with_its_reason(pool, words):

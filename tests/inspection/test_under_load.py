@@ -15,6 +15,7 @@ from httpdyno.errors import TargetError
 from httpdyno.inspection import under_load
 from httpdyno.inspection.server import LoadAsked
 from httpdyno.inspection.under_load import _table, looked_under_load
+from httpdyno.reason import because
 from httpdyno.servers.network.probe import Answer
 from httpdyno.telemetry.observed import UnderLoad, WorkerReading
 from httpdyno.telemetry.pool import MemoryBound
@@ -103,7 +104,13 @@ BOUND = MemoryBound(
 
 
 def grown(curve: PrivateCurve) -> Growth:
-    return Growth(verdict="leak", reason="", n_workers=2, n_requests=1000, curve=curve)
+    return Growth(
+        verdict="leak",
+        reason=because("advice.few_late_figures"),
+        n_workers=2,
+        n_requests=1000,
+        curve=curve,
+    )
 
 
 def test_what_a_worker_served_before_it_was_seen_makes_no_room():

@@ -35,6 +35,7 @@ from httpdyno.model import Closed, HistogramData, LiveLoad, Respawn, Sweep, TlsS
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.page import Page
 from httpdyno.report.load.verdict import verdict_line
+from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.discover.error_log import error_logs
 from httpdyno.servers.discover.source import run_named
@@ -374,7 +375,7 @@ def _of(sweep: Sweep, run_id: str, hint: str) -> Respawn:
     pool = sweep.pool
     if pool is not None and pool.births is not None:
         return pool.births
-    why = f": {pool.reason}" if pool is not None and pool.reason else ""
+    why = f": {message.text(pool.reason)}" if pool is not None and pool.reason else ""
     raise UsageError(
         f"run {run_id} swept `{sweep.knob}`, which tells no cost of respawning{why}", hint=hint
     )

@@ -462,12 +462,6 @@ def calls_of_kind(kind: str) -> str:
     return f"calls_per_request{_OF}{kind}"
 
 
-def percentile_of(distribution: str, name: str) -> str:
-    """Return the key of the ratio of a distribution's percentile."""
-    whole, of, request = distribution.partition(_OF)
-    return f"{whole}_{name}{of}{request}"
-
-
 def sources(names: Iterable[str]) -> frozenset[Source]:
     """Return where the figures of these metrics are from."""
     return frozenset(named(name).source for name in names)

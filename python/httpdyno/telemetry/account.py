@@ -39,7 +39,6 @@ Documentation/scheduler/sched-stats.rst (`/proc/PID/task/TID/schedstat`).
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -55,7 +54,7 @@ from httpdyno.host.procfs import (
     thread_ids,
 )
 from httpdyno.telemetry.file_pages import file_bytes
-from httpdyno.telemetry.kernel import counters
+from httpdyno.telemetry.kernel import counters, text_of
 from httpdyno.telemetry.processes import ProcessTable
 from httpdyno.telemetry.worker import Worker, WorkerSampler
 
@@ -379,16 +378,10 @@ def group_cpu_s(group: str | Path) -> float | None:
 
 def _group_of(pid: int) -> str | None:
     """Return the control group that a process is in, whoever else is; None where there is none."""
-    mounts = _text("/proc/self/mountinfo")
+    mounts = text_of("/proc/self/mountinfo")
     # No controller has an empty name: only groups of version 2 are found, the process's own first.
-    found = group_folders(mounts, _text(f"/proc/{pid}/cgroup"), "")
+    found = group_folders(mounts, text_of(f"/proc/{pid}/cgroup"), "")
     return next((folder for folder, _ in found), None)
-
-
-def _text(path: str) -> str:
-    with suppress(OSError):
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    return ""
 
 
 class WholeGroup:
@@ -426,11 +419,8 @@ def whole_group(path: str, root_pids: Sequence[int]) -> WholeGroup:
         root_pids: The processes that it began as, in it or in one below it: the same path may be
             in several hierarchies.
     """
-    folders: list[str] = []
-    with suppress(OSError):
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-        groups = Path(f"/proc/{root_pids[0]}/cgroup").read_text(encoding="utf-8", errors="replace")
-        folders = list(folders_of_path(path, mounts, groups))
+    mounts, groups = text_of("/proc/self/mountinfo"), text_of(f"/proc/{root_pids[0]}/cgroup")
+    folders = folders_of_path(path, mounts, groups)
     return WholeGroup(Path(folders[0]) if folders else None, root_pids)
 
 

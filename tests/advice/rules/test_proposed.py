@@ -7,6 +7,7 @@ from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.model import KnobInfo, Level
+from httpdyno.reason import because
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.reference import rule_reference
 from httpdyno.servers.apache.knob import OWN_KNOBS as APACHE
@@ -53,7 +54,7 @@ def roomy(name="apache2"):
 
 LEAK = Growth(
     verdict="leak",
-    reason="each request leaves 1,000 B",
+    reason=because("advice.few_late_figures"),
     n_workers=4,
     n_requests=3000.0,
     late_low_bytes=999.0,

@@ -376,7 +376,7 @@ def test_a_leak_under_load_is_a_finding_of_the_server():
     seen = Inspected(found=Found(member=own), survey=survey)
     growth = Growth(
         verdict="leak",
-        reason="each request leaves 1 KiB",
+        reason=because("advice.leak", each=1024.0, ends="1 KiB … 1 KiB"),
         n_workers=4,
         n_requests=3000.0,
         late_low_bytes=1000.0,

@@ -26,7 +26,9 @@ def loaded(*lives: LifeRow, configured: tuple[ConfiguredLife, ...]) -> Loaded:
         n_completed=1000,
         n_errors=0,
         seen=UnderLoad(readings=(), pool=(), counted_by="CPU time", looks_cost_s=0.0, n_born=0),
-        growth=Growth(verdict="flat", reason="", n_workers=4, n_requests=250),
+        growth=Growth(
+            verdict="flat", reason=because("advice.few_late_figures"), n_workers=4, n_requests=250
+        ),
         lives=lives,
         configured=configured,
         reserve_bytes=MIB,

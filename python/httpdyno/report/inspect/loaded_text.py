@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from httpdyno.advice.curve import ALIKE_RATIO, MOST_LOST_RATIO, HighWater, LifeRow, PrivateCurve
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.report.inspect.loaded_beside import beside_rows
+from httpdyno.report.shared import message
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.report.shared.unseen import COUNTERS
@@ -86,7 +87,7 @@ def _growth(loaded: Loaded) -> str:
     word = {"leak": "a leak", "cannot_tell": "cannot tell yet"}.get(growth.verdict, growth.verdict)
     more = growth.more_requests
     advice = f"; look on for {more:,} more requests of each worker" if more else ""
-    return f"{word}: {growth.reason}{advice}"
+    return f"{word}: {message.text(growth.reason)}{advice}"
 
 
 def _unshares(curve: PrivateCurve) -> str:

@@ -98,12 +98,14 @@ _FORMATS: dict[str, Format] = {
     "about": format_about,
     "down": lambda ratio, **_: format_number(ratio, 2, toward="down"),
     "duration": format_duration,
+    "duration_at_most": lambda seconds, **_: format_duration(seconds, toward="up"),
     "guess": lambda seconds, **_: format_guess(seconds),
     "mean": format_count,
     "ns": lambda seconds, **_: f"{format_number(seconds * 1e9, 1)} ns",
     "per_thousand": format_per_thousand,
     "percent": format_percent,
     "rate": format_rate,
+    "signed_bytes": lambda size, **_: f"{'−' if size < 0 else ''}{format_bytes(abs(size))}",
     "up": lambda ratio, **_: format_number(ratio, 2, toward="up"),
 }
 

@@ -56,7 +56,7 @@ def pool_text(sweep: Sweep) -> str:
         return _memory_text(pool.memory, pool)
     if pool.births is not None:
         return _births_text(pool.births, pool, _life(sweep))
-    return f"pool: {pool.reason}"
+    return f"pool: {message.text(pool.reason)}" if pool.reason else ""
 
 
 def _memory_text(line: PoolLine, pool: PoolCurve) -> str:
