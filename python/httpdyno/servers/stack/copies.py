@@ -44,8 +44,9 @@ from httpdyno.servers.stack.beside import (
 )
 from httpdyno.servers.stack.environment import as_own_user
 from httpdyno.servers.stack.names import by_member, knob_name, loaded_listener, reached_at
-from httpdyno.servers.stack.running import CopiedService, Loaded, RunningCopy
+from httpdyno.servers.stack.running import Loaded, RunningCopy
 from httpdyno.servers.stack.seats import OpenSeat, SeatMaker
+from httpdyno.servers.stack.service import CopiedService
 from httpdyno.servers.stack.snapshot import Found, Snapshot, edited_files, version_of
 from httpdyno.servers.stack.stack import Stack
 
