@@ -4,28 +4,41 @@ import pytest
 
 from httpdyno.host.procfs import ProcessStat
 from httpdyno.telemetry import processes
-from httpdyno.telemetry.processes import TURNS, ThreadTable
+from httpdyno.telemetry.processes import TURNS, ProcessTable, ThreadTable
 
 ROOT, WORKER, STRANGER = 100, 108, 1
 LINE = b"%d (w) S %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0 0"
+
+
+def stats_of(found, asked=None):
+    """Return what reads a process of these."""
+
+    def stat_of(pid, _read):
+        if asked is not None:
+            asked.append(("read", pid))
+        return ProcessStat(LINE % (pid, *found[pid])) if pid in found else None
+
+    return stat_of
+
+
+def children_in(found, asked=None):
+    """Return what lists the children of a process of these."""
+
+    def children_of(pid, **_):
+        if asked is not None:
+            asked.append(("asked", pid))
+        return [each for each, (parent, _) in found.items() if parent == pid]
+
+    return children_of
 
 
 @pytest.fixture
 def there(monkeypatch):
     """Return the processes that there are, which a test may change: pid → (parent, start)."""
     found = {ROOT: (STRANGER, 10), WORKER: (ROOT, 20)}
-
-    def stat_of(pid, _read):
-        if pid not in found:
-            return None
-        return ProcessStat(LINE % (pid, *found[pid]))
-
-    def children_of(pid, **_):
-        return [each for each, (parent, _) in found.items() if parent == pid]
-
     monkeypatch.setattr(processes, "KERNEL_LISTS_CHILDREN", True)
-    monkeypatch.setattr(processes, "stat_of", stat_of)
-    monkeypatch.setattr(processes, "children_now", lambda: children_of)
+    monkeypatch.setattr(processes, "stat_of", stats_of(found))
+    monkeypatch.setattr(processes, "children_now", lambda: children_in(found))
     return found
 
 
@@ -91,3 +104,41 @@ def test_who_is_below_another_part_is_of_that_part_wherever_it_ends_up(there):
     updated(seen)
     assert seen.members[backend + 1].part == 1
     assert (seen.part_of[WORKER], seen.part_of[backend]) == (0, 1)
+
+
+def test_a_table_has_each_process_after_what_it_is_below(there):
+    there |= {101: (WORKER, 21), 102: (ROOT, 22), 300: (STRANGER, 5)}
+    table = ProcessTable([ROOT], others=lambda: [300])
+    looked = table.look()
+    assert list(looked.found) == [ROOT, WORKER, 101, 102, 300]
+    assert (looked.parents, looked.is_whole) == ({ROOT, WORKER}, True)
+
+
+def test_one_that_is_reaped_while_it_is_looked_for_makes_a_look_of_a_part(there, monkeypatch):
+    table = ProcessTable([ROOT])
+    monkeypatch.setattr(processes, "stat_of", stats_of({ROOT: there[ROOT]}))
+    looked = table.look()
+    assert (list(looked.found), looked.is_whole) == ([ROOT], False)
+
+
+def test_who_is_not_due_stays_as_it_was_and_nobody_is_asked_for_its_children(there):
+    table = ProcessTable([ROOT])
+    table.look()
+    there[WORKER] = (ROOT, 99)
+    there[109] = (WORKER, 23)
+    assert list(table.look({ROOT}).found) == [ROOT]
+    assert table.known[WORKER].started_ticks == 20
+    assert list(table.look({ROOT, WORKER}, asks_for_children=False).found) == [ROOT]
+    # Its number is another's, and nobody of the server's told of that one.
+    assert list(table.known) == [ROOT]
+    assert list(table.look().found) == [ROOT, WORKER, 109]
+
+
+def test_a_known_process_is_asked_for_its_children_before_it_is_read(there, monkeypatch):
+    asked: list[tuple[str, int]] = []
+    table = ProcessTable([ROOT])
+    table.look()
+    monkeypatch.setattr(processes, "stat_of", stats_of(there, asked))
+    monkeypatch.setattr(processes, "children_now", lambda: children_in(there, asked))
+    table.look()
+    assert asked == [("asked", ROOT), ("read", ROOT), ("asked", WORKER), ("read", WORKER)]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from httpdyno.experiment.arm_load import Place, said, stopped_on_error
+from httpdyno.experiment.arm_load import Place, stopped_on_error
 from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.message import WindowPlan
@@ -31,7 +31,7 @@ class Entrances:
         entrances = handle.entrances()
         for number, entrance in entrances.items():
             if trouble := entrance_trouble(entrance, self.workload):
-                self.shut_out[up[number]] = said(trouble)
+                self.shut_out[up[number]] = (trouble,)
         return {*entrances}
 
     def see_others(self, others: Sequence[Place], start: Start) -> None:

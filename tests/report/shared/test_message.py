@@ -71,6 +71,13 @@ def test_a_reason_is_read_back_from_json():
 
 
 WORDLESS = (
+    "advice/bottleneck/",
+    "advice/curve",
+    "advice/knob/",
+    "advice/phase.py",
+    "advice/proposal.py",
+    "advice/rules/",
+    "load/entrance.py",
     "secret.py",
     "registry.py",
     "telemetry",
@@ -117,7 +124,8 @@ def _may_have_words(node: ast.AST) -> bool:
         return any(getattr(each, "id", "") == "_PROGRAM" for each in node.targets)
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        return name.endswith("Error")
+        # A pattern is of what others say.
+        return name.endswith("Error") or name == "compile"
     return isinstance(node, ast.Raise) or (
         isinstance(node, ast.keyword)
         and node.arg in {"doc", "description", "help", "hint", "label", "short"}

@@ -16,6 +16,7 @@ from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.errors import EngineError, TargetError
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import LiveLoad, Measurement, Workload
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.units import format_duration, format_rate
@@ -179,8 +180,9 @@ def watch(  # noqa: PLR0913 - what is watched, and all that is known of it
         raise KeyboardInterrupt
     if not measurements and workload is not None:
         for entrance in handle.entrances().values():
+            trouble = entrance_trouble(entrance, workload)
             raise TargetError(
-                entrance_trouble(entrance, workload),
+                text(trouble) if trouble else "no user began to send",
                 hint="the status that is right can be told: `--first 'POST /login … -> 302'`",
             )
     if not measurements:
