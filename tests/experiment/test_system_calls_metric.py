@@ -20,6 +20,7 @@ from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.model.system_calls import calls_together
+from httpdyno.reason import because
 from httpdyno.report.shared.message import error_text, joined
 from httpdyno.store.query import from_text, to_text
 
@@ -107,7 +108,7 @@ def test_a_kind_that_nobody_needs_is_said_to_be_none():
 
 
 def test_what_strace_could_not_count_is_no_figure_and_says_why():
-    untraced = SystemCalls(untraced="no answer came while strace looked")
+    untraced = SystemCalls(untraced=because("telemetry.no_answer_traced"))
     found = compared([counted(n, of(98.0), untraced) for n in range(6)])
     assert found.verdict == "not_measured"
     assert joined(found.reasons).endswith("in 6 starts: no answer came while strace looked")

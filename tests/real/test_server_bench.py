@@ -152,7 +152,7 @@ def test_each_server_of_a_start_has_its_system_calls_counted_where_that_is_asked
     record = _start(replace(study, objective=also), "good", "slow")
     assert record.statuses == ("complete", "complete")
     good, slow = record.system_calls
-    assert (good.untraced, slow.untraced) == ("", "")
+    assert (good.untraced, slow.untraced) == (None, None)
     assert min(good.n_answers, slow.n_answers) >= 20
     assert good.of("read") == pytest.approx(slow.of("read"), abs=0.5)
     assert slow.of("stat") - good.of("stat") == pytest.approx(1.0, abs=0.1), "it looks once"

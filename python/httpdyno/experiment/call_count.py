@@ -25,8 +25,6 @@ LONGEST_S = 10.0
 to its end."""
 LOOK_LONGEST_S = 1.0
 """Where no claim rests on it."""
-_NO_TIME = "no answer came while strace looked"
-_NOBODY = "strace saw none of the server's processes take part in an answer"
 
 Start = Callable[[Workload, WindowPlan, Edge], LoadHandle]
 """Starts a load of the one server."""
@@ -57,7 +55,7 @@ def told_in(look: Look, found: SystemCalls) -> Look:
     """Return a look with what was counted, or with why nothing was. Pure."""
     if found.untraced:
         return structs.replace(look, untraced=found.untraced)
-    return structs.replace(look, calls=found.by_kind, n_traced=found.n_answers, untraced="")
+    return structs.replace(look, calls=found.by_kind, n_traced=found.n_answers, untraced=None)
 
 
 def counted(
@@ -73,7 +71,7 @@ def counted(
     """
     one_by_one = traced_workload(workload)
     if one_by_one is None:
-        return SystemCalls(untraced="requests of a log are not sent twice")
+        return SystemCalls(untraced=because("telemetry.log_not_repeated"))
     completed: list[int] = []
 
     def load(on_edge: Edge) -> None:
@@ -89,12 +87,12 @@ def counted(
     try:
         found = census_between(root_pids, load)
     except (TargetError, RevertError) as error:
-        return SystemCalls(untraced=str(error))
+        return SystemCalls(untraced=because("telemetry.not_traced", error=str(error)))
     n_answers = sum(completed)
     if found is None or not n_answers:
-        return SystemCalls(untraced=_NO_TIME)
+        return SystemCalls(untraced=because("telemetry.no_answer_traced"))
     if not found.n_took_part:
-        return SystemCalls(untraced=_NOBODY)
+        return SystemCalls(untraced=because("telemetry.nobody_traced"))
     return SystemCalls(
         per_request=found.total.mean / n_answers,
         by_kind=calls_of(found, n_answers),

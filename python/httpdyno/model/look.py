@@ -136,7 +136,7 @@ class Look(Record, frozen=True, omit_defaults=True):
     opens of such a file, `missing`: looks for a file that there is not. Counted by strace over
     `n_traced` answers to one client after the other, when all else was seen; empty without."""
     n_traced: int = 0
-    untraced: str = ""
+    untraced: Reason | None = None
     """Why its calls were not counted, where they were to be."""
     queues: tuple[QueueSeen, ...] = ()
     overflows: int | None = None
