@@ -19,7 +19,7 @@ from benches.faults.family import Count
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.apache.installation import server_user
+from httpdyno.servers.apache.made import server_user
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.templates import TemplateStack
 

@@ -37,7 +37,7 @@ from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.copies import SITE, CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Snapshot
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.account import ProcessTree

@@ -43,7 +43,7 @@ from httpdyno.model import Member, Survey
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 
 KINDS = ("cell", "wall")
 KNOBS = ("worker_connections", "keepalive_timeout", "gzip", "sendfile", "open_file_cache")

@@ -15,7 +15,7 @@ from httpdyno.servers.fragments import FragmentTarget
 from httpdyno.servers.own_network.server import WithNetwork
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.copies import CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import load_snapshot
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.servers.stack.templates import TemplateStack

@@ -26,7 +26,7 @@ from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.stack.copies import CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, load_snapshot
 from httpdyno.study.file import load_study
 

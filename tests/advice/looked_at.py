@@ -10,12 +10,11 @@ from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import KnobProposal, Offered, Shape
 from httpdyno.model import Member, Survey
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.apache.tunable import KNOBS as APACHE
+from httpdyno.servers.apache.knob import OWN_KNOBS as APACHE
 from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
-from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.catalogue import TUNABLES, knobs
-from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.nginx.conf import build_of, conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM

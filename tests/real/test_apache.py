@@ -12,7 +12,7 @@ from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.apache.installation import server_user
+from httpdyno.servers.apache.made import server_user
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.telemetry.status import status
 

@@ -22,7 +22,7 @@ from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")
 

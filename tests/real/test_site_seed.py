@@ -35,7 +35,7 @@ from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible, wall_complaint
 from httpdyno.servers.stack.adapter import Launch
 from httpdyno.servers.stack.copies import SITE, CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 pytestmark = pytest.mark.real_server

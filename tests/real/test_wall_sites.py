@@ -23,7 +23,7 @@ from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.copies import SITE as SITE_ADAPTER
 from httpdyno.servers.stack.copies import CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 pytestmark = [pytest.mark.real_server, needs("wall")]

@@ -21,8 +21,8 @@ from httpdyno.host.foreign_text import reason
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.copies import SITE, CopyStack
-from httpdyno.servers.stack.listener import loaded_listener
-from httpdyno.servers.stack.seating import SeatMaker
+from httpdyno.servers.stack.names import loaded_listener
+from httpdyno.servers.stack.seats import SeatMaker
 from httpdyno.servers.stack.snapshot import Snapshot, take_snapshot, version_of
 from httpdyno.study.server import reached_as
 

@@ -43,10 +43,15 @@ from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.stack.adapter import Seat, ServerAdapter
 from httpdyno.servers.stack.beside import Beside, copy_environment, copy_variables
 from httpdyno.servers.stack.copies import SITE
-from httpdyno.servers.stack.listener import UNIX, loaded_listener
-from httpdyno.servers.stack.member_user import as_own_user
-from httpdyno.servers.stack.names import knob_name, variable_knob, variable_of
-from httpdyno.servers.stack.seating import SeatMaker
+from httpdyno.servers.stack.environment import as_own_user
+from httpdyno.servers.stack.names import (
+    UNIX,
+    knob_name,
+    loaded_listener,
+    variable_knob,
+    variable_of,
+)
+from httpdyno.servers.stack.seats import SeatMaker
 from httpdyno.servers.stack.snapshot import Found
 from httpdyno.servers.stack.stand_in import StandIns, stand_ins
 from httpdyno.servers.systemd import service_at

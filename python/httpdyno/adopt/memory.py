@@ -19,7 +19,7 @@ from httpdyno.model import Listener
 from httpdyno.reason import Reason, because
 from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.stack.listener import UNIX, reached_at
+from httpdyno.servers.stack.names import UNIX, reached_at
 from httpdyno.servers.stack.running import RunningCopy
 from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.observed import Observed

@@ -35,7 +35,7 @@ from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts
 from httpdyno.servers.stack.copies import CopyStack
 from httpdyno.servers.stack.running import RunningCopy
-from httpdyno.servers.stack.seating import OpenSeat
+from httpdyno.servers.stack.seats import OpenSeat
 from httpdyno.telemetry.account import ReadyTime, account_of
 from httpdyno.telemetry.kernel import cpu_ticks, tcp_extensions
 

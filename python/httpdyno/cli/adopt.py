@@ -39,9 +39,8 @@ from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.program import as_command
 from httpdyno.servers.discover.source import AddressSource, parse_source
-from httpdyno.servers.stack.isolation import CellMaker, enter_for, seat_maker
-from httpdyno.servers.stack.listener import loaded_listener
-from httpdyno.servers.stack.names import variable_of
+from httpdyno.servers.stack.names import loaded_listener, variable_of
+from httpdyno.servers.stack.seats import CellMaker, enter_for, seat_maker
 from httpdyno.servers.stack.snapshot import Found as Read
 from httpdyno.units import duration_s
 

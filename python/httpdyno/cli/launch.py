@@ -23,7 +23,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, Study
 from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
-from httpdyno.servers.stack.isolation import enter_for
+from httpdyno.servers.stack.seats import enter_for
 from httpdyno.store import Store
 from httpdyno.study.knob import check_loads
 from httpdyno.study.objective import decided_by, server_for, with_also, workload_for

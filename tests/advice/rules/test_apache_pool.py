@@ -5,7 +5,7 @@ from msgspec import structs
 from tests.advice.rules.told import apache, evidence, findings, named, said
 
 from httpdyno.model import Reading
-from httpdyno.servers.apache.setting import WRITTEN
+from httpdyno.servers.apache.knob import WRITTEN
 
 FIRES = [
     (

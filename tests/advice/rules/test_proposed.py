@@ -10,7 +10,7 @@ from httpdyno.model import KnobInfo, Level
 from httpdyno.reason import because
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.reference import rule_reference
-from httpdyno.servers.apache.tunable import KNOBS as APACHE
+from httpdyno.servers.apache.knob import OWN_KNOBS as APACHE
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM

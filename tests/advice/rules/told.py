@@ -14,8 +14,7 @@ from httpdyno.servers.apache import Apache
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.gunicorn import Gunicorn
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.nginx.conf import build_of, conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.php_fpm.survey import survey_of_files
 from httpdyno.servers.stack.adapter import MemberFiles

@@ -15,10 +15,9 @@ from httpdyno.registry import site_adapters
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.network.address import connected
 from httpdyno.servers.stack.copies import SITE, CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
-from httpdyno.servers.stack.listener import reached_at
-from httpdyno.servers.stack.names import knob_name
+from httpdyno.servers.stack.names import knob_name, reached_at
 from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 READY_S = 20.0

@@ -17,7 +17,7 @@ from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.stack.adapter import ServerAdapter
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = [
     pytest.mark.real_server("nginx", "php-fpm8.2"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from httpdyno.model import ChangeSet, Level, Member, Survey
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.stack.adapter import MemberFiles
-from httpdyno.servers.stack.text import edited_files, unified_diff
+from httpdyno.servers.stack.snapshot import edited_files, unified_diff
 
 MAIN = "/etc/apache2/apache2.conf"
 MEMBER = Member(name="front", kind="apache", main=MAIN)

@@ -16,7 +16,7 @@ from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import Offered, Shape, chosen
 from httpdyno.errors import AdapterError
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 OVERRIDING = """LoadModule mpm_event_module m/mod_mpm_event.so
 DocumentRoot /srv/shop

@@ -3,8 +3,13 @@ from pathlib import Path
 import pytest
 
 from httpdyno.model import Configuration, Level, ServerSpec
-from httpdyno.servers.apache.config import argument_text, config_files, overlay, wanted_modules
-from httpdyno.servers.apache.installation import Installation
+from httpdyno.servers.apache.made import (
+    Installation,
+    argument_text,
+    config_files,
+    overlay,
+    wanted_modules,
+)
 from httpdyno.servers.render import Variables
 
 INSTALLATION = Installation(

@@ -1,5 +1,5 @@
-from httpdyno.servers.apache.directive import Section
-from httpdyno.servers.apache.dump import parsed_dump
+from httpdyno.servers.apache.survey import parsed_dump
+from httpdyno.servers.apache.text import Section
 
 FIRST = """# In file: /etc/apache2/apache2.conf
 #   5:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.servers.apache.lines import Places, lines_of, quoted, words
+from httpdyno.servers.apache.text import Places, lines_of, quoted, words
 
 # Newlines, joints and quotes come often: that is where lines are lost.
 TEXTS = st.lists(

@@ -6,7 +6,7 @@ from tests.words import words
 
 from httpdyno.advice.proposal import KnobProposal, chosen
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.apache.links import checking, followed, is_checking
+from httpdyno.servers.apache.reading import checking, followed, is_checking
 
 ROOT = f"{EVENT}DocumentRoot /srv/shop\n"
 

@@ -8,8 +8,8 @@ from tests.servers.apache.sample import EVENT, MAIN, files, surveyed
 from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.apache.private import private_edits
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.apache.change import private_edits
+from httpdyno.servers.stack.snapshot import edited_files
 
 SEAT = OpenSeat(
     folder=Path("/seat"),

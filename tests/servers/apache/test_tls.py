@@ -1,8 +1,7 @@
 from tests.servers.apache.sample import MEMBER, files
 
-from httpdyno.servers.apache.reader import walk_of
-from httpdyno.servers.apache.tls import tls_files
-from httpdyno.servers.stack.tls_files import KeyPair
+from httpdyno.servers.apache.reading import tls_files, walk_of
+from httpdyno.servers.stack.adapter import KeyPair
 
 MAIN = """ServerRoot /srv/a
 SSLCertificateFile main.crt

@@ -13,11 +13,11 @@ from pathlib import Path
 from httpdyno.model import Configuration, Level, Survey
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.worker import workers
+from httpdyno.servers.nginx.insight import workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.adapter import Insight, Launch, Said
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 DEADLINE_S = 20.0

@@ -9,7 +9,7 @@ from tests.servers.nginx.seats import OpenSeat
 from httpdyno.model import ChangeSet, Configuration, Member, Survey
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.stack.adapter import MemberFiles
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 DAEMON = Layout(

@@ -5,7 +5,7 @@ from tests.servers.nginx.layouts import DEBIAN, GLOBS
 
 from httpdyno.model import Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.process import of_command
+from httpdyno.servers.nginx.server import of_command
 
 NGINX = Nginx()
 MASTER = "nginx: master process "

@@ -7,7 +7,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Reading, Survey
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.stack.adapter import MemberFiles
-from httpdyno.servers.stack.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 ZONES = Layout(

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.words import joined
 
 from httpdyno.experiment.start_arm import Arm
 from httpdyno.experiment.start_limit import see_limits
@@ -33,7 +34,7 @@ def test_whoever_ran_into_its_limit_there_is_infeasible(words, status):
     assert running.limits == (GROUPS,)
     arm = Arm(running=running)
     see_limits([arm])
-    assert (arm.status, arm.detail) == (status, words)
+    assert (arm.status, joined(arm.detail)) == (status, words)
 
 
 @pytest.mark.parametrize("found", [HUNG, Effective()])

@@ -6,7 +6,7 @@ from httpdyno.model import ChangeSet, Level, Member, Survey
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.survey import survey_of_files
 from httpdyno.servers.stack.adapter import MemberFiles
-from httpdyno.servers.stack.text import edited_files, unified_diff
+from httpdyno.servers.stack.snapshot import edited_files, unified_diff
 
 FOLDER = "/etc/php/8.2/fpm"
 MAIN = f"{FOLDER}/php-fpm.conf"

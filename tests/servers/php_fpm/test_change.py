@@ -20,7 +20,7 @@ from tests.servers.php_fpm.sample import (
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.php_fpm.rule import complaint
+from httpdyno.servers.php_fpm.knob import complaint
 from httpdyno.servers.stack.adapter import MemberFiles
 
 OWN = f"{FOLDER}/conf.d/99-httpdyno.ini"

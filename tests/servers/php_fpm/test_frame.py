@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.php_fpm.frame import Frame
+from httpdyno.servers.php_fpm.copy import Frame
 
 
 @pytest.mark.parametrize(

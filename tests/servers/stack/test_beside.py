@@ -15,7 +15,7 @@ from httpdyno.servers.difference import difference
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.stack.copies import SITE, CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 READY_S = 20.0

@@ -21,7 +21,7 @@ from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.copies import SITE, CopyStack
-from httpdyno.servers.stack.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 SPEC = ServerSpec(adapter=SITE)

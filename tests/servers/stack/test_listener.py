@@ -2,7 +2,7 @@ import pytest
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Listener, Site
-from httpdyno.servers.stack.listener import loaded_listener, reached_at
+from httpdyno.servers.stack.names import loaded_listener, reached_at
 
 TLS = Listener(address="0.0.0.0:443", is_tls=True)
 PLAIN = Listener(address="[::]:80")

@@ -10,7 +10,7 @@ import pytest
 
 from httpdyno.host.runnable import NotOursError
 from httpdyno.model import Member
-from httpdyno.servers.stack.member_user import as_own_user, own_user
+from httpdyno.servers.stack.environment import as_own_user, own_user
 from httpdyno.servers.systemd import variable_files
 
 EVE, BOB = "65533", "65532"

@@ -11,7 +11,8 @@ from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.stack import adapter
-from httpdyno.servers.stack.running import Asked, Listening, MadeService, RunningStack
+from httpdyno.servers.stack.running import RunningStack
+from httpdyno.servers.stack.service import Asked, Listening, MadeService
 
 DEADLINE_S = 10.0
 

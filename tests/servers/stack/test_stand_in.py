@@ -6,10 +6,9 @@ import pytest
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Survey
 from httpdyno.servers.stack import stand_in
-from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import KeyPair, MemberFiles, TlsFiles
 from httpdyno.servers.stack.snapshot import Found
 from httpdyno.servers.stack.stand_in import stand_ins
-from httpdyno.servers.stack.tls_files import KeyPair, TlsFiles
 
 pytestmark = pytest.mark.real_server("openssl")
 

@@ -307,8 +307,6 @@ def test_of_several_in_front_those_on_the_way_to_the_server_answer_too(tmp_path)
 class _Service:
     """Who runs, as far as nobody asks it."""
 
-    running = None
-
     def __init__(self, name):
         self.name = name
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit
-from httpdyno.servers.stack.text import edited, edited_files, unified_diff
+from httpdyno.servers.stack.snapshot import edited, edited_files, unified_diff
 
 FILE = "/etc/some.conf"
 

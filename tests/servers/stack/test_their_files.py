@@ -1,6 +1,6 @@
 import pytest
 
-from httpdyno.servers.stack.their_files import TheirFiles
+from httpdyno.servers.stack.snapshot import TheirFiles
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from httpdyno.host.foreign_files import is_there, read_regular
 from httpdyno.model import Reading, Survey
-from httpdyno.servers.apache.lines import words
+from httpdyno.servers.apache.text import words
 
 _MODULE = "perl_module"
 _STARTUP = frozenset({"perlrequire", "perlconfigrequire", "perlpostconfigrequire"})

@@ -26,40 +26,36 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import in_force
-from httpdyno.servers.apache.as_read import absent_perl_modules, installation
+from httpdyno.servers.apache.change import CELL, private_edits
 from httpdyno.servers.apache.change import changes as changes_of
-from httpdyno.servers.apache.config import (
+from httpdyno.servers.apache.copy import DUMP, SiteInsight, Started
+from httpdyno.servers.apache.knob import KNOBS, MPM, reading_of
+from httpdyno.servers.apache.made import (
     CONFIG,
     DOCUMENTS,
     ERROR_LOG,
+    absent_perl_modules,
     asked_of_server,
     config_files,
-    multi_processing,
-    wanted_modules,
-)
-from httpdyno.servers.apache.copy import DUMP, SiteInsight, Started
-from httpdyno.servers.apache.installation import (
     find_binary,
     found,
+    installation,
+    interpreters,
     missing_modules,
+    multi_processing,
     server_user,
+    wanted_modules,
 )
-from httpdyno.servers.apache.invocation import INFO, invocation
-from httpdyno.servers.apache.knob import KNOBS, MPM
-from httpdyno.servers.apache.lines import words
-from httpdyno.servers.apache.loaded import interpreters
-from httpdyno.servers.apache.offer import offered
-from httpdyno.servers.apache.private import CELL, private_edits
-from httpdyno.servers.apache.reader import read_files
-from httpdyno.servers.apache.setting import reading_of
-from httpdyno.servers.apache.survey import survey_of
-from httpdyno.servers.apache.where import (
+from httpdyno.servers.apache.reading import (
     PROGRAMS,
     looks_like_main,
     main_of,
     members_here,
     options,
+    read_files,
 )
+from httpdyno.servers.apache.survey import INFO, invocation, offered, survey_of
+from httpdyno.servers.apache.text import words
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.network.address import network_of
 from httpdyno.servers.network.probe import HttpStatusPage, StatusPage

@@ -45,8 +45,7 @@ from httpdyno.servers.discover.source import (
     UnitSource,
 )
 from httpdyno.servers.network.listening import ListeningSocket
-from httpdyno.servers.stack.environment import is_setting, process_source
-from httpdyno.servers.stack.member_user import own_user
+from httpdyno.servers.stack.environment import is_setting, own_user, process_source
 from httpdyno.servers.systemd import (
     UnitFacts,
     command_of,

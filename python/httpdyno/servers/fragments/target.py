@@ -6,7 +6,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Fragments, KnobInfo, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.apache.as_read import absent_perl_modules
+from httpdyno.servers.apache.made import absent_perl_modules
 from httpdyno.servers.command import Command
 from httpdyno.servers.command.server import command_line
 from httpdyno.servers.fragments.program import Program

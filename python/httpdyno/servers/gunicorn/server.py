@@ -54,9 +54,8 @@ from httpdyno.servers.python_program import check_python, python_environment, py
 from httpdyno.servers.render import Variables, inside, render_file, render_text, run_folder
 from httpdyno.servers.run.folder import write_own
 from httpdyno.servers.stack.adapter import Launch, MemberFiles, Seat, ServerAdapter
-from httpdyno.servers.stack.environment import readable_variables
-from httpdyno.servers.stack.own_folder import own_folder
-from httpdyno.servers.stack.their_files import TheirFiles
+from httpdyno.servers.stack.environment import own_folder, readable_variables
+from httpdyno.servers.stack.snapshot import TheirFiles
 
 _KIND = "gunicorn"
 _CONFIG = "gunicorn.conf.py"

@@ -15,8 +15,8 @@ from httpdyno.host.foreign_files import read_regular
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm.change import change_set
+from httpdyno.servers.php_fpm.configuration import read_files
 from httpdyno.servers.php_fpm.copy import checked, launched, private_edits
-from httpdyno.servers.php_fpm.files import read_files
 from httpdyno.servers.php_fpm.installation import (
     is_program,
     main_of_arguments,

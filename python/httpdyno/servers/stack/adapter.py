@@ -1,4 +1,6 @@
-"""The seam between one kind of server and the rest of httpdyno.
+"""The files of TLS that a configuration names, whether they can be read or not. Pure.
+
+The seam between one kind of server and the rest of httpdyno.
 
 An adapter knows one kind. A stack has its services made in one of two ways, and an adapter says
 both: from a study's templates, or as private copies of what people run, from a snapshot of their
@@ -11,7 +13,7 @@ writes (`nginx -t` as root makes and chowns folders).
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from httpdyno.errors import UsageError
 from httpdyno.host.foreign_files import Rights
@@ -31,8 +33,37 @@ from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
 from httpdyno.servers.sandbox.sandbox import Said, Seat
-from httpdyno.servers.stack.tls_files import TlsFiles
 from httpdyno.servers.staging import acting_user_name
+
+FileUse = Literal["authorities", "groups", "password", "tickets", "staple"]
+"""Certificates of others; parameters of Diffie-Hellman; the password of a key; keys of session
+tickets; an answer of an OCSP responder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyPair:
+    """A private key, and the certificate of its public key."""
+
+    key: str
+    """Its path as the server opens it."""
+    certificate: str
+    """Likewise; the same where both are in one file."""
+    password: str = ""
+    """The file that has the key's password; empty where none is named."""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files that belong together: a new key needs a new certificate."""
+        return frozenset({self.key, self.certificate})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TlsFiles:
+    """What a member's configuration names, by whole paths."""
+
+    pairs: tuple[KeyPair, ...] = ()
+    others: Mapping[str, FileUse] = field(default_factory=dict)
+
 
 __all__ = ["Insight", "Launch", "MemberFiles", "Said", "Seat", "ServerAdapter"]
 

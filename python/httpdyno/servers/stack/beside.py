@@ -29,9 +29,8 @@ from httpdyno.servers.render import (
     rendered_commands,
 )
 from httpdyno.servers.run.folder import held_own, let_through, make_copy_folders
-from httpdyno.servers.stack.environment import member_environment
-from httpdyno.servers.stack.member_user import own_user
-from httpdyno.servers.stack.seating import OpenSeat
+from httpdyno.servers.stack.environment import member_environment, own_user
+from httpdyno.servers.stack.seats import OpenSeat
 from httpdyno.servers.staging import failure, trouble
 from httpdyno.servers.systemd import folders_of, sockets_of
 

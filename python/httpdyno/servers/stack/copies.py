@@ -42,14 +42,13 @@ from httpdyno.servers.stack.beside import (
     shown_variables,
     study_variables,
 )
-from httpdyno.servers.stack.listener import loaded_listener, reached_at
-from httpdyno.servers.stack.member_user import as_own_user
-from httpdyno.servers.stack.names import by_member, knob_name
-from httpdyno.servers.stack.running import CopiedService, Loaded, RunningCopy
-from httpdyno.servers.stack.seating import OpenSeat, SeatMaker
-from httpdyno.servers.stack.snapshot import Found, Snapshot, version_of
+from httpdyno.servers.stack.environment import as_own_user
+from httpdyno.servers.stack.names import by_member, knob_name, loaded_listener, reached_at
+from httpdyno.servers.stack.running import Loaded, RunningCopy
+from httpdyno.servers.stack.seats import OpenSeat, SeatMaker
+from httpdyno.servers.stack.service import CopiedService
+from httpdyno.servers.stack.snapshot import Found, Snapshot, edited_files, version_of
 from httpdyno.servers.stack.stack import Stack
-from httpdyno.servers.stack.text import edited_files
 
 SITE = "site"
 """What a study of a site calls its adapter."""

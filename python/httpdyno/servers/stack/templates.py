@@ -40,7 +40,8 @@ from httpdyno.servers.stack.names import (
     shaping_knobs,
     those_there,
 )
-from httpdyno.servers.stack.running import Asked, Listening, MadeService, RunningStack
+from httpdyno.servers.stack.running import RunningStack
+from httpdyno.servers.stack.service import Asked, Listening, MadeService
 from httpdyno.servers.stack.stack import Stack
 from httpdyno.servers.staging import act, environment, finish, hand_over, stage, writable_folders
 
