@@ -183,11 +183,13 @@ def named(
 
 def _asked(name: str, levels: tuple[Level, ...], info: KnobInfo, kind: str) -> KnobProposal:
     for level in levels:
-        if complaint := info.complaint(level):
+        try:
+            info.check(level)
+        except ValueError as error:
             raise UsageError(
-                f"`{name}={level_text(level)}` is outside the knob's domain: {complaint}",
+                f"`{name}={level_text(level)}` is outside the knob's domain: expected {error}",
                 hint=f"`httpdyno knobs {kind}` lists what each may be",
-            )
+            ) from error
     start = info.default if info.default is not None else ""
     others = tuple(level for level in levels if level != start)
     if not others:

@@ -415,7 +415,7 @@ def with_findings(
 
 
 def _is_possible(info: KnobInfo, proposed: Proposed) -> bool:
-    return proposed.value != info.default and not info.complaint(proposed.value)
+    return proposed.value != info.default and info.takes(proposed.value)
 
 
 def _levels(known: KnobProposal, value: Level) -> tuple[Level, ...]:

@@ -254,12 +254,14 @@ def parse_configuration(text: str, study: Study) -> Configuration:
         raise UsageError(f"`{text}` sets {twice} twice", hint="two candidates take a `--b` each")
     infos = load_target(study).knobs()
     for name, value in configuration.values.items():
-        complaint = infos[name].complaint(value) if name in infos else ""
-        if complaint:
+        try:
+            if name in infos:
+                infos[name].check(value)
+        except ValueError as error:
             raise UsageError(
-                f"`{name}={value}` is outside the knob's domain: {complaint}",
+                f"`{name}={value}` is outside the knob's domain: expected {error}",
                 hint=f"`httpdyno study show {study.name}` lists the levels",
-            )
+            ) from error
     try:
         check_load(study, configuration)
     except UsageError as error:

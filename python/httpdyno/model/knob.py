@@ -49,27 +49,39 @@ class KnobInfo(Record, frozen=True):
         """Return what a knob of any server has, without what the rows of one server add to it."""
         return KnobInfo(**{name: getattr(self, name) for name in KnobInfo.__struct_fields__})
 
-    def complaint(self, value: Level) -> str:
-        """Return what is wrong with the value, as `expected …`; empty when nothing is."""
-        if self.kind == "boolean":
-            return "" if isinstance(value, bool) else "expected true or false"
-        if self.kind in {"choice", "text"}:
-            if not isinstance(value, str):
-                return "expected text"
-            if self.choices and value not in self.choices:
-                return f"expected one of {', '.join(self.choices)}"
-            return ""
-        return self._number_complaint(value)
+    def check(self, value: Level) -> None:
+        """Refuse a value that it cannot have.
 
-    def _number_complaint(self, value: Level) -> str:
+        Raises:
+            ValueError: With what was expected: `at least 1`.
+        """
+        if self.kind in {"integer", "number"}:
+            self._check_number(value)
+        elif self.kind == "boolean":
+            if not isinstance(value, bool):
+                raise ValueError("true or false")
+        elif not isinstance(value, str):
+            raise ValueError("text")
+        elif self.choices and value not in self.choices:
+            raise ValueError(f"one of {', '.join(self.choices)}")
+
+    def takes(self, value: Level) -> bool:
+        """Whether it can have a value."""
+        try:
+            self.check(value)
+        except ValueError:
+            return False
+        return True
+
+    def _check_number(self, value: Level) -> None:
         accepted = (int,) if self.kind == "integer" else (int, float)
         if isinstance(value, bool) or not isinstance(value, accepted):
-            return "expected a whole number" if self.kind == "integer" else "expected a number"
+            expected = "a whole number" if self.kind == "integer" else "a number"
+            raise ValueError(expected)  # noqa: TRY004 - no wrong call, but a wrong level
         if self.minimum is not None and value < self.minimum:
-            return f"expected at least {self.minimum:g}"
+            raise ValueError(f"at least {self.minimum:g}")
         if self.maximum is not None and value > self.maximum:
-            return f"expected at most {self.maximum:g}"
-        return ""
+            raise ValueError(f"at most {self.maximum:g}")
 
 
 AS_FOUND = "as found"

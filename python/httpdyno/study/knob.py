@@ -132,9 +132,11 @@ def check_domain(key: str, value: Level, info: KnobInfo | None, wrong: Wrong) ->
     Raises:
         StudyFileError: With what it takes.
     """
-    complaint = info.complaint(value) if info else ""
-    if complaint:
-        raise wrong(key, value, complaint.removeprefix("expected "))
+    try:
+        if info is not None:
+            info.check(value)
+    except ValueError as error:
+        raise wrong(key, value, f"{error}") from error
 
 
 def is_same_type(value: Level, other: Level) -> bool:

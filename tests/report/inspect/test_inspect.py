@@ -18,6 +18,7 @@ from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.inspect.pool_json import pool_json
 from httpdyno.report.inspect.pool_text import detail_rows
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.report.shared.message import texts
@@ -275,6 +276,12 @@ def test_workers_are_in_the_order_of_what_is_their_own_and_the_rest_is_summed():
     own = [float(row[2]) for row in rows[1:21]]
     assert own == sorted(own, reverse=True)
     assert rows[-1][:4] == ["3", "more", "30.0", "MiB"]
+
+
+def test_queues_that_may_not_be_seen_are_named_in_json():
+    barred = Sockets(hidden=(because("telemetry.queues", why=because("telemetry.not_visible")),))
+    seen = pool_json(replace(observed(*NGINX_SIZES), sockets=barred))
+    assert json.loads(json.dumps(seen))["sockets"]["hidden"] == ["queues not visible without root"]
 
 
 def test_a_sum_of_which_a_part_may_not_be_seen_is_not_told():

@@ -90,7 +90,7 @@ def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Fi
             for proposed in each.proposes
             if (info := knobs.get(proposed.knob))
             and info.default != proposed.value
-            and not info.complaint(proposed.value)
+            and info.takes(proposed.value)
         )
         yield Finding(
             name=each.name,

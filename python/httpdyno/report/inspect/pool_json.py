@@ -29,7 +29,7 @@ def pool_json(observed: Observed) -> dict[str, Any]:
         "states": dict(pool.states),
         "zombies": list(pool.zombies),
         "bound": asdict(observed.bound) if observed.bound else None,
-        "sockets": asdict(sockets) if sockets else None,
+        "sockets": {**asdict(sockets), "hidden": list(texts(sockets.hidden))} if sockets else None,
         "pressure": {name: asdict(each) for name, each in host.pressure.items()},
         "swap_ins": host.swap_ins,
     }

@@ -181,8 +181,10 @@ def _check(name: str, level: Level, known: Mapping[str, KnobInfo]) -> None:
         bare = split_name(name)[0]
         reason = "is no knob of Apache" if bare not in OWN_KNOBS else "cannot be set in this server"
         raise AdapterError(f"`{name}` {reason}", hint="`httpdyno inspect` lists what can be set.")
-    if complaint := info.complaint(level):
-        raise AdapterError(f"`{name}` is {argument_text(level)}: {complaint}")
+    try:
+        info.check(level)
+    except ValueError as error:
+        raise AdapterError(f"`{name}` is {argument_text(level)}: expected {error}") from error
 
 
 def _is_in_force(name: str, level: Level, known: Mapping[str, KnobInfo]) -> bool:

@@ -183,7 +183,7 @@ def level_of(info: KnobInfo, text: str) -> Level | None:
         level = _cache_size(bare)
     elif info.choices:
         level = next((c for c in info.choices if c.lower() == bare.lower()), None)
-    return None if level is None or info.complaint(level) else level
+    return level if level is not None and info.takes(level) else None
 
 
 def _cache_size(text: str) -> str | None:

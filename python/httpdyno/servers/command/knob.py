@@ -170,7 +170,7 @@ def _level(info: KnobInfo, text: str) -> Level | None:
         level: Level | None = int(text) if _NUMBER.fullmatch(text) else None
     else:
         level = text if _WORD.fullmatch(text) else None
-    return None if level is None or info.complaint(level) else level
+    return level if level is not None and info.takes(level) else None
 
 
 def _named(name: str, reading: Reading) -> KnobInfo:

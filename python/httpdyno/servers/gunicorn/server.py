@@ -237,9 +237,13 @@ class Gunicorn(ServerAdapter):
         notes: list[str] = []
         for name, value in values.items():
             info = known.get(name) or KNOBS.get(name)
-            if info is None or info.complaint(value):
-                wrong = info.complaint(value) if info else "it has no such setting"
-                raise AdapterError(f"gunicorn: {name} = {level_text(value)}: {wrong}")
+            text = f"gunicorn: {name} = {level_text(value)}"
+            if info is None:
+                raise AdapterError(f"{text}: it has no such setting")
+            try:
+                info.check(value)
+            except ValueError as error:
+                raise AdapterError(f"{text}: expected {error}") from error
             if info.default is not None and value == info.default:
                 continue
             changed[name] = value
@@ -403,7 +407,7 @@ def _level(info: KnobInfo, text: str) -> Level | None:
         level = text == "true"
     elif not text:
         return None
-    return level if not info.complaint(level) else None
+    return level if info.takes(level) else None
 
 
 def _is_theirs(spec: ServerSpec) -> bool:

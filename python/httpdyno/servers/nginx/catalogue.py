@@ -412,7 +412,7 @@ def knobs(survey: Survey) -> dict[str, KnobInfo]:
             continue
         level = level_of(each.info, reading.text)
         name = f"{reading.name}@{reading.scope}" if reading.scope else reading.name
-        if level is not None and not each.info.complaint(level):
+        if level is not None and each.info.takes(level):
             found[name] = replace(each.info, name=name, default=level)
     return found
 
@@ -432,6 +432,8 @@ def asked(name: str, level: Level) -> tuple[Tunable, str]:
     each = TUNABLES.get(bare)
     if each is None:
         raise AdapterError(f"nginx has no knob `{bare}`", hint=f"It has {', '.join(TUNABLES)}.")
-    if complaint := each.info.complaint(level):
-        raise AdapterError(f"`{name}` cannot be `{level}`: {complaint}")
+    try:
+        each.info.check(level)
+    except ValueError as error:
+        raise AdapterError(f"`{name}` cannot be `{level}`: expected {error}") from error
     return each, scope

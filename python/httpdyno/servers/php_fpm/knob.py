@@ -148,10 +148,11 @@ def complaint(name: str, level: Level) -> str:
     knob = KNOBS.get(name)
     if knob is None:
         return f"expected one of {', '.join(KNOBS)}"
-    words = knob.info.complaint(level)
+    try:
+        knob.info.check(level)
+    except ValueError as error:
+        return f"expected {error}"
     text = level_text(level)
-    if words:
-        return words
     if name == SPARE and spare_parts(text) is None:
         return "expected three numbers, such as 2/1/3"
     if name == JIT and jit_parts(text) is None:

@@ -189,9 +189,13 @@ class Uvicorn(ServerAdapter):
         changed: dict[str, Level] = {}
         for name, value in values.items():
             info = known.get(name)
-            if info is None or info.complaint(value):
-                wrong = info.complaint(value) if info else "it has no such setting"
-                raise AdapterError(f"uvicorn: {name} = {level_text(value)}: {wrong}")
+            text = f"uvicorn: {name} = {level_text(value)}"
+            if info is None:
+                raise AdapterError(f"{text}: it has no such setting")
+            try:
+                info.check(value)
+            except ValueError as error:
+                raise AdapterError(f"{text}: expected {error}") from error
             if value != info.default:
                 changed[name] = value
             if value == 0 and info.default != 0 and name.startswith("limit_"):
@@ -308,4 +312,4 @@ def _level(info: KnobInfo, text: str) -> Level | None:
         level = int(text)
     elif info.kind == "boolean":
         level = text == "true"
-    return level if not info.complaint(level) else None
+    return level if info.takes(level) else None
