@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.conformance.adapter import AdapterCase, AdapterConformance
 
-from httpdyno.model import Configuration, Level, Member, ServerSpec, Site
+from httpdyno.model import Configuration, Level, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapter
 from httpdyno.servers.apache.made import installation
 from httpdyno.servers.sandbox.available import cell_complaint
@@ -72,6 +72,7 @@ class Copied(CopyStack):
         adapter = site_adapter(member.kind)
         files = adapter.read(member)
         survey = adapter.survey(member, files, None)
+        assert isinstance(survey, Survey)
         found = Found(member=member, files=files, survey=survey)
         site = Site(members=(member,), listener="8080")
         super().__init__(
