@@ -97,6 +97,7 @@ SERVING = (
             *(
                 "command",
                 "command_sites",
+                "copied",
                 "gunicorn_cost",
                 "inspect",
                 "inspect_perl",
