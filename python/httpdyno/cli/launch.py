@@ -26,7 +26,7 @@ from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.stack.seats import enter_for
 from httpdyno.store import Store
 from httpdyno.study.knob import check_loads
-from httpdyno.study.objective import decided_by, server_for, with_also, workload_for
+from httpdyno.study.objective import check_has, decided_by, with_also
 from httpdyno.units import duration_s
 
 _SEED_BITS = 32
@@ -148,9 +148,10 @@ def also_telling(study: Study, also: Sequence[str]) -> Study:
     except UsageError as error:
         raise UsageError(f"`--also`: {error}", hint=f"there are {error.hint}") from error
     for metric in objective.also:
-        if expected := workload_for(metric, study.workload) or server_for(metric, study):
-            words = f"`--also`: study {study.name} has no {metric}"
-            raise UsageError(words, hint=f"it takes {expected}")
+        try:
+            check_has(metric, study)
+        except UsageError as error:
+            raise UsageError(f"`--also`: {error}", hint=error.hint) from error
     return replace(study, objective=objective)
 
 

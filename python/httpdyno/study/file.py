@@ -25,7 +25,7 @@ from httpdyno.model.workload import Objective, Workload, second_metric_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.fragments import program_of, target_of, with_fragments
 from httpdyno.study.knob import Settings, check_load_knobs, study_candidates, study_knobs
-from httpdyno.study.objective import metrics_of, metrics_text, server_for, with_also
+from httpdyno.study.objective import check_server_for, metrics_of, metrics_text, with_also
 from httpdyno.study.server import (
     SiteKnobInfos,
     check_network,
@@ -165,8 +165,10 @@ def study_from(
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     for metric in sorted(study.objective.named):
-        if expected := server_for(metric, study):
-            raise check.wrong("objective.metric", metric, expected)
+        try:
+            check_server_for(metric, study)
+        except ValueError as error:
+            raise check.wrong("objective.metric", metric, f"{error}") from error
     check_phases(study.method, study.workload, check.wrong)
     check_warm_up(study.method, study.workload, check.wrong)
     check_load_knobs(study, check.wrong)

@@ -20,7 +20,7 @@ from httpdyno.model.knob import (
 )
 from httpdyno.model.study import Candidate
 from httpdyno.study.complaint import Wrong, nearest
-from httpdyno.study.objective import workload_for
+from httpdyno.study.objective import check_workload_for
 from httpdyno.study.server import whole_name
 
 
@@ -237,14 +237,16 @@ def check_load_knobs(study: Study, wrong: Wrong) -> None:
         key = f"knobs[{index}] ({knob.name})"
         if isinstance(study.workload.arrival, Replay):
             raise wrong(f"{key}.of", "load", "server: requests of a log are sent as they stand")
-        if expected := _workload_of(knob.name, study.workload, of_load):
-            raise wrong(f"{key}.name", knob.name, expected)
+        try:
+            _check_sets(knob.name, study.workload, of_load)
+        except ValueError as error:
+            raise wrong(f"{key}.name", knob.name, f"{error}") from error
         for level in (knob.start, *knob.levels):
-            if words := _complaint(study, {knob.name: level}):
-                raise wrong(f"{key}.levels", level, words)
+            _check_makes_load(study, {knob.name: level}, f"{key}.levels", level, wrong)
     for index, candidate in enumerate(study.candidates):
-        if of_load & candidate.values.keys() and (words := _complaint(study, candidate.values)):
-            raise wrong(f"candidates[{index}] ({candidate.name}).set", candidate.values, words)
+        if of_load & candidate.values.keys():
+            key = f"candidates[{index}] ({candidate.name}).set"
+            _check_makes_load(study, candidate.values, key, candidate.values, wrong)
 
 
 def check_load(study: Study, configuration: Configuration) -> None:
@@ -258,8 +260,10 @@ def check_load(study: Study, configuration: Configuration) -> None:
         return
     check_workload(load)
     for metric in sorted(study.objective.named):
-        if expected := workload_for(metric, load):
-            raise UsageError(f"it has no {metric}, which takes {expected}")
+        try:
+            check_workload_for(metric, load)
+        except ValueError as error:
+            raise UsageError(f"it has no {metric}, which takes {error}") from error
 
 
 def check_loads(study: Study) -> None:
@@ -286,21 +290,24 @@ def check_loads(study: Study) -> None:
             raise UsageError(f"study {study.name} with {words}: {error}") from error
 
 
-def _workload_of(name: str, workload: Workload, of_load: Set[str]) -> str:
-    """Return in which workload a knob sets something; empty where it does in this one."""
+def _check_sets(name: str, workload: Workload, of_load: Set[str]) -> None:
+    """Refuse a knob that sets nothing in this workload.
+
+    Raises:
+        ValueError: With a workload in which it does.
+    """
     if name == "path" and len(workload.requests) != 1:
-        return "a workload of one request"
+        raise ValueError("a workload of one request")
     if name == "objects" and sum(bool(step.objects) for step in workload.steps) != 1:
-        return "a workload of one page, a request with `objects`"
+        raise ValueError("a workload of one page, a request with `objects`")
     if name == "slow_buffer" and workload.slow is None and "slow" not in of_load:
-        return "a workload in which some are `slow`"
-    return ""
+        raise ValueError("a workload in which some are `slow`")
 
 
-def _complaint(study: Study, values: Mapping[str, Level]) -> str:
-    """Return what is expected of the load that these make; empty where it can be."""
+def _check_makes_load(
+    study: Study, values: Mapping[str, Level], key: str, said: object, wrong: Wrong
+) -> None:
     try:
         check_load(study, study.start_configuration().with_values(values))
     except UsageError as error:
-        return f"a workload that can be: {error}"
-    return ""
+        raise wrong(key, said, f"a workload that can be: {error}") from error
