@@ -15,11 +15,10 @@ from pathlib import Path
 from httpdyno.model import Configuration, Effective, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.knob import VARIABLES
-from httpdyno.servers.knob_use import rendered_with_use
 from httpdyno.servers.network.listening import Listening, listening
 from httpdyno.servers.option_words import option
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.render import Variables
+from httpdyno.servers.render import Variables, rendered_with_use
 from httpdyno.servers.stack.adapter import Insight
 from httpdyno.servers.stack.names import variable_of
 from httpdyno.servers.staging import last_lines

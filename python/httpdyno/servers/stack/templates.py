@@ -19,12 +19,12 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.model import Companion, Configuration, KnobInfo, Peer, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.knob_use import knobs_of_limits
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import (
     COMMAND_LINE,
     Variables,
+    knobs_of_limits,
     peer_placeholder,
     rendered_configuration,
     rendered_limits,
