@@ -45,7 +45,7 @@ def few_with_all(features):
 def of_server(study):
     """Return what a start of a study's servers asks of their adapters."""
     found: set[tuple[object, ...]] = set()
-    for spec in (study.server, *(each.spec for each in study.server.companions)):
+    for spec in (study.server, *study.server.companions):
         # Of Apache each module, too; what is written in braces depends on a knob.
         words = (word for value in spec.settings.values() for word in str(value).split())
         plain = (word for word in words if re.fullmatch(r"\w[\w:]*", word))
