@@ -45,12 +45,13 @@ def few_with_all(features):
 def of_server(study):
     """Return what a start of a study's servers asks of their adapters."""
     found: set[tuple[object, ...]] = set()
-    for spec in (study.server, *(each.spec for each in study.server.companions)):
+    for spec in (study.server, *study.server.companions):
         # Of Apache each module, too; what is written in braces depends on a knob.
         words = (word for value in spec.settings.values() for word in str(value).split())
         plain = (word for word in words if re.fullmatch(r"\w[\w:]*", word))
         asked = {*spec.settings, *vars_of(spec), *spec.command[:1], *plain}
-        found |= {(spec.adapter, each) for each in asked - {"settings", "adapter", "folder"}}
+        asked -= {"settings", "adapter", "folder", "name", "side", "when"}
+        found |= {(spec.adapter, each) for each in asked}
     found |= {("companion", each.side, bool(each.when)) for each in study.server.companions}
     found |= {("limits", name) for _, each in study.limits for name in vars_of(each)}
     return found | {("a network", name) for name in vars_of(study.server.network)}
