@@ -50,7 +50,8 @@ def of_server(study):
         words = (word for value in spec.settings.values() for word in str(value).split())
         plain = (word for word in words if re.fullmatch(r"\w[\w:]*", word))
         asked = {*spec.settings, *vars_of(spec), *spec.command[:1], *plain}
-        found |= {(spec.adapter, each) for each in asked - {"settings", "adapter", "folder"}}
+        asked -= {"settings", "adapter", "folder", "name", "side", "when"}
+        found |= {(spec.adapter, each) for each in asked}
     found |= {("companion", each.side, bool(each.when)) for each in study.server.companions}
     found |= {("limits", name) for _, each in study.limits for name in vars_of(each)}
     return found | {("a network", name) for name in vars_of(study.server.network)}
