@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.report.watch.test_watch import ROOT_PID, look, worker
 
-from httpdyno.cli.watching import Watching
+from httpdyno.cli.watch import Watching
 from httpdyno.reason import because
 from httpdyno.telemetry.profile.counters import Disk
 from httpdyno.telemetry.watched import ServerSample, Watcher

@@ -17,9 +17,12 @@ from typing import Annotated, Any
 import typer
 
 from httpdyno import __version__
-from httpdyno.cli.exit_code import EXIT_BUG, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE
 from httpdyno.cli.option_group import CommandGroup, GroupedCommand
 from httpdyno.cli.standard_streams import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_UNREAD,
+    EXIT_USAGE,
     guard_streams,
     let_stdout_go_nowhere,
     log_to_stderr,

@@ -13,8 +13,7 @@ from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import tell
-from httpdyno.cli.trusted_study import open_to_run
-from httpdyno.cli.uses_table import runs_as, uses_table
+from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.answer.rehearsed import UnlikeRehearsalError, not_rehearsed
 from httpdyno.experiment.evidence import arm_summary
