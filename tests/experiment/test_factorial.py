@@ -9,10 +9,10 @@ from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import factorial_arms, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import factorial_arms, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import LooksToTake
 from httpdyno.model import Cycles, Knob, SystemCalls
 from httpdyno.report.shared.message import error_text, joined, text
 from httpdyno.report.study.json import outcome_json

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from tests.experiment.test_own_account import SEEN, Onlooking
 
-from httpdyno.experiment.own_statsd import Hearing
+from httpdyno.experiment.trial.look import Hearing
 from httpdyno.servers.gunicorn import statsd
 from httpdyno.servers.gunicorn.statsd import (
     NO_STATSD,

@@ -5,9 +5,9 @@ from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.warning import is_unsteady
+from httpdyno.experiment.decide.warning import is_unsteady
+from httpdyno.experiment.design.plan import make_plan, plan_lines, sweep_levels
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Constant, Cycles, Knob, Level, Method, SystemCalls
 from httpdyno.report.shared.message import error_text, joined
 from httpdyno.report.study.text import outcome_text

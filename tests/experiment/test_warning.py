@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 from tests.conformance.record import sample_host, sample_plan, sample_start, sample_window
 
-from httpdyno.experiment.warning import known_warnings, window_warnings
+from httpdyno.experiment.decide.warning import known_warnings, window_warnings
 from httpdyno.model import Effective, Method, Phase, Site, SystemCalls
 from httpdyno.report.shared.caveat import Caveat, caveats
 from httpdyno.report.shared.message import text

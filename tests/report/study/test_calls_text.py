@@ -9,8 +9,8 @@ from tests.experiment.code import CodeBench, code_study
 from tests.report.page import embedded
 from tests.report.plain import plain_text
 
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import CallFigures
 from httpdyno.report.study.arms import call_time, count_text
 from httpdyno.report.study.json import outcome_json
