@@ -305,7 +305,9 @@ def test_an_effect_has_in_it_what_its_combinations_may_be_off_by(factorial):
         assert "Little's law" in joined(wide.reasons)
     assert found.unclaimed == ()
     assert [each.verdict for each in found.effects] == ["better", "better", "worse"]
-    [told] = [text(each.reason) for each in outcome.warnings if each.code == "experiment.little"]
+    [told] = [
+        text(each.reason) for each in outcome.warnings if each.code == "experiment.little_of_many"
+    ]
     assert "so a ratio of two is known no better than by that: its interval is wider" in told
     assert "up to 10 %" in told
 
