@@ -201,12 +201,12 @@ def test_a_warning_is_a_row_and_the_place_that_raises_it():
 
 
 def test_a_new_warning_is_shown_everywhere_by_its_row_alone(monkeypatch):
-    rows = message.rows() | {"experiment.sample": "{n:count sheep} in the way"}
+    rows = message.rows() | {"experiment.sample": "{n:count stone} in the way"}
     monkeypatch.setattr(message, "rows", lambda: rows)
     warning = ResultWarning(reason=because("experiment.sample", n=2), within=("calibration",))
     outcome = structs.replace(sample_outcome("1"), warnings=(warning,))
-    assert "calibration: 2 sheep in the way" in plain_text(outcome_text(outcome))
-    assert "2 sheep in the way" in outcome_html(outcome)
+    assert "calibration: 2 stones in the way" in plain_text(outcome_text(outcome))
+    assert "2 stones in the way" in outcome_html(outcome)
     [told] = outcome_json(outcome)["warnings"]
-    assert told["reason"]["text"] == "2 sheep in the way"
+    assert told["reason"]["text"] == "2 stones in the way"
     assert from_text(to_text(outcome), Outcome, "it") == outcome
