@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
 
-from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, wants_longer, with_client
+from httpdyno.experiment.trial.look import LONG_LOOK_S, LOOK_S, wants_longer, with_client
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload

@@ -20,7 +20,7 @@ process that no core is kept for. Windows with a watcher and without one take tu
 that is drawn. Told are ratios, with over without, one from each batch of windows; it ends where
 each bound is shown, or its budget is used up. Nobody has that in
 `tune` or `compare`: there nothing looks while a window is timed, looks come after the windows of a
-start (`experiment/looking.py`). So the same is told of windows right before which a `Profiler`
+start (`experiment/trial/look.py`). So the same is told of windows right before which a `Profiler`
 looked in a second of load, beside windows with such a second in which nobody did.
 
 Figures are those of an idle machine only.
@@ -52,7 +52,7 @@ from benches.eyes.told import Line, ratio
 from benches.eyes.watcher import watcher_beside
 
 from httpdyno.errors import HttpdynoError
-from httpdyno.experiment.looking import LOOK_S
+from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.load.plan import own_core_plan
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s

@@ -16,7 +16,7 @@ from benches.eyes.server import Running
 from benches.eyes.watcher import Child
 
 from httpdyno.errors import HttpdynoError
-from httpdyno.experiment.looking import LOOK_S, WindowLooks
+from httpdyno.experiment.trial.look import LOOK_S, WindowLooks
 from httpdyno.load.engine import Edge, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import CorePlan

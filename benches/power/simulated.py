@@ -32,10 +32,10 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.event import Event
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event
+from httpdyno.experiment.trial.bench import StartRequest
 from httpdyno.model import (
     Configuration,
     Knob,

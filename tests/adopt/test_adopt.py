@@ -18,10 +18,9 @@ from httpdyno.adopt.study_text import Offer, StudyText, offered
 from httpdyno.adopt.suggest import Wanted
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.experiment.answer.ask import questions
-from httpdyno.experiment.answer.coding import accepted
-from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.answer.ask import accepted, questions
+from httpdyno.experiment.answer.likeness import ANSWERS, KeptAnswers, not_rehearsed
+from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP

@@ -2,7 +2,7 @@ import pytest
 
 from httpdyno.adopt.study_text import offered
 from httpdyno.errors import UsageError
-from httpdyno.experiment.answer.coding import accepted
+from httpdyno.experiment.answer.ask import accepted
 from httpdyno.model import RequestSpec
 
 TAKES = (("Accept-Encoding", accepted()),)

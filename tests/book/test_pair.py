@@ -15,7 +15,7 @@ from httpdyno.book.experiment import Pair, Then
 from httpdyno.book.pair import of_outcome, pair
 from httpdyno.catalog import open_study
 from httpdyno.errors import TargetError
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics.table import named
 from httpdyno.model import Look, Plan, RatioInterval, ResultWarning
 from httpdyno.reason import because

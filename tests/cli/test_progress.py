@@ -10,8 +10,7 @@ from rich.console import Console
 
 from httpdyno.cli.live_display import whole_seconds
 from httpdyno.cli.progress import RunProgress
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.event import (
+from httpdyno.experiment.method.session import (
     FinalDone,
     Notice,
     PointDone,
@@ -21,6 +20,7 @@ from httpdyno.experiment.event import (
     StepDone,
     WindowDone,
 )
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,

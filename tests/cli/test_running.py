@@ -12,8 +12,8 @@ from httpdyno.cli import launch as running
 from httpdyno.cli.launch import Resumed
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
-from httpdyno.experiment.inputs import input_digests
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.design.inputs import input_digests
+from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import MachineCard
 from httpdyno.reason import because
 from httpdyno.report.shared.message import text

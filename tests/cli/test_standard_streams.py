@@ -19,7 +19,7 @@ import httpdyno.cli
 from httpdyno.cli import standard_streams
 from httpdyno.cli.app import run
 from httpdyno.cli.console import SafeConsole
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.store import Store
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\x7f"

@@ -15,8 +15,7 @@ from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.launch import Resumed
 from httpdyno.errors import UsageError
-from httpdyno.experiment.comparison import MAX_STARTS
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.design.plan import MAX_STARTS, make_plan
 from httpdyno.model import Configuration
 from httpdyno.store import Store
 

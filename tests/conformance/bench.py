@@ -13,10 +13,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from msgspec import structs
 
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.look_cost import LookCost
-from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.trial.afterwards import LookCost, LooksToTake
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     Configuration,
     HistogramData,

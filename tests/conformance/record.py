@@ -1,6 +1,6 @@
 """Small but complete domain records for tests; what is stored has values unlike its defaults."""
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from httpdyno.experiment.fragment_start import FragmentStart, Seat
+from httpdyno.experiment.trial.fragment_bench import FragmentStart, Seat
 from httpdyno.model import (
     Fragments,
     HostFacts,

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import (
     Configuration,
     Effective,

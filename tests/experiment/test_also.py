@@ -16,9 +16,9 @@ from tests.experiment.test_second_metric import (
     starts_of,
 )
 
-from httpdyno.experiment.block_choice import is_long_needed
-from httpdyno.experiment.claim import Terms, claim
-from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.experiment.decide.claim import Terms, claim
+from httpdyno.experiment.design.plan import make_plan, plan_lines
+from httpdyno.experiment.method.comparison import is_long_needed
 from httpdyno.model import HistogramData, Objective
 from httpdyno.report.shared.message import joined
 

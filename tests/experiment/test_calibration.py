@@ -7,7 +7,7 @@ from msgspec import structs
 from scipy import stats
 from tests.conformance.record import sample_start, sample_window
 
-from httpdyno.experiment.calibration import _spread_at_most, calibrated, start_cost
+from httpdyno.experiment.method.stages import _spread_at_most, calibrated, start_cost
 from httpdyno.model import Objective, SystemCalls
 from httpdyno.report.shared.message import text
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from tests.real.foreground import free_port, started_in
 
-from httpdyno.experiment.call_count import N_ANSWERS, counted, traced_workload, with_calls
+from httpdyno.experiment.trial.afterwards import N_ANSWERS, counted, traced_workload, with_calls
 from httpdyno.load.engine import start_load
 from httpdyno.model import Closed, Look, Replay, RequestSpec, SlowUsers, Workload
 from httpdyno.model.workload import Constant

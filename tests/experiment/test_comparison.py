@@ -10,16 +10,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
 
-from httpdyno.experiment.claim import Claim, Terms, claim
-from httpdyno.experiment.comparison import (
-    MAX_STARTS,
-    Allowance,
-    can_be_decided,
-    nearest,
-    run_comparison,
-)
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.session import Session
+from httpdyno.experiment.decide.claim import Claim, Terms, claim
+from httpdyno.experiment.design.plan import MAX_STARTS, compare_plan
+from httpdyno.experiment.method.comparison import Allowance, can_be_decided, nearest, run_comparison
+from httpdyno.experiment.method.session import Session
 from httpdyno.model import Cycles, Method, Objective
 from httpdyno.report.shared.message import joined
 
@@ -123,8 +117,8 @@ def by_cpu(quick):
 
 
 def test_starts_without_a_figure_count_for_the_most_that_there_may_be(by_cpu, monkeypatch):
-    monkeypatch.setattr("httpdyno.experiment.comparison.MAX_STARTS", 28)
-    monkeypatch.setattr("httpdyno.experiment.comparison.can_be_decided", lambda *_: True)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.MAX_STARTS", 28)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.can_be_decided", lambda *_: True)
     bench = GivenBench(
         log_ratio=scattered(0.0), is_silent=lambda number: number % 4 == 1, n_at_once=8
     )

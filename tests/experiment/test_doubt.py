@@ -9,14 +9,18 @@ from hypothesis import strategies as st
 from msgspec import structs
 from tests.experiment.cycles import cheaper, start_of
 
-from httpdyno.experiment.border import placed
-from httpdyno.experiment.claim import Terms, claim
-from httpdyno.experiment.comparison import can_be_decided
-from httpdyno.experiment.doubt import doubt_about, little_doubt, with_slack
-from httpdyno.experiment.evidence import log_ratios, ratio_intervals
-from httpdyno.experiment.littles_law import little_check
-from httpdyno.experiment.sweep import sweep_of
-from httpdyno.experiment.warning import is_unsteady, window_warnings
+from httpdyno.experiment.decide.claim import Terms, claim, placed
+from httpdyno.experiment.decide.evidence import (
+    doubt_about,
+    little_doubt,
+    log_ratios,
+    ratio_intervals,
+    with_slack,
+)
+from httpdyno.experiment.decide.warning import is_unsteady, window_warnings
+from httpdyno.experiment.method.comparison import can_be_decided
+from httpdyno.experiment.method.sweep import sweep_of
+from httpdyno.experiment.trial.cycles import little_check
 from httpdyno.model import Cycles, Knob, Method, Objective, RatioInterval
 from httpdyno.report.shared.message import joined, text
 from httpdyno.stats.sequence import ratio_interval

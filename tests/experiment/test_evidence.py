@@ -5,9 +5,9 @@ from msgspec import structs
 from tests.conformance.record import sample_start, sample_window
 from tests.experiment.cycles import start_of
 
-from httpdyno.experiment import evidence
-from httpdyno.experiment.claim import Terms, claim
-from httpdyno.experiment.limit import limit_broken
+from httpdyno.experiment.decide import evidence
+from httpdyno.experiment.decide.claim import Terms, claim
+from httpdyno.experiment.decide.usable import limit_broken
 from httpdyno.metrics import named, of_ratio
 from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import (

@@ -17,13 +17,12 @@ from tests.report import sample_second
 from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
 
-from httpdyno.experiment.arm_load import Place, said
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import ratio_intervals
-from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.experiment.planning import compare_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.watches import WATCHES, count_of
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import ratio_intervals
+from httpdyno.experiment.design.plan import compare_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.trial.afterwards import WATCHES, Wanted, count_of
+from httpdyno.experiment.trial.engine_loads import Place, said
 from httpdyno.model import Count, Objective, SecondClaim, StartRecord
 from httpdyno.reason import because
 from httpdyno.report.shared.message import joined

@@ -9,10 +9,10 @@ from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import factorial_arms, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import factorial_arms, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import LooksToTake
 from httpdyno.model import Cycles, Knob, SystemCalls
 from httpdyno.report.shared.message import error_text, joined, text
 from httpdyno.report.study.json import outcome_json
@@ -305,7 +305,9 @@ def test_an_effect_has_in_it_what_its_combinations_may_be_off_by(factorial):
         assert "Little's law" in joined(wide.reasons)
     assert found.unclaimed == ()
     assert [each.verdict for each in found.effects] == ["better", "better", "worse"]
-    [told] = [text(each.reason) for each in outcome.warnings if each.code == "experiment.little"]
+    [told] = [
+        text(each.reason) for each in outcome.warnings if each.code == "experiment.little_of_many"
+    ]
     assert "so a ratio of two is known no better than by that: its interval is wider" in told
     assert "up to 10 %" in told
 

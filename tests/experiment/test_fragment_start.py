@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.experiment.code import EMPTY, EMPTY_NS, FakeProgram
 
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.fragment_start import FragmentStart, Seat
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.engine_loads import said
+from httpdyno.experiment.trial.fragment_bench import FragmentStart, Seat
 from httpdyno.metrics.totals import CallTotals, said_apart
 from httpdyno.model import Configuration, WindowRecord
 from httpdyno.servers.adapter import NotRunning

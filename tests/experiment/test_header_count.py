@@ -18,20 +18,19 @@ from tests.experiment.test_standstill import request_of
 from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment import header_count
-from httpdyno.experiment.answer.relay import Relay
-from httpdyno.experiment.arm_load import ArmLoads, Place, said
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.evidence import arm_summary
-from httpdyno.experiment.header_count import (
+from httpdyno.experiment.decide.evidence import arm_summary
+from httpdyno.experiment.trial import header_count
+from httpdyno.experiment.trial.afterwards import HeaderCost, Wanted
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.engine_loads import ArmLoads, Place, said
+from httpdyno.experiment.trial.header_count import (
     LONGEST_S,
     N_ANSWERS,
     HeaderCount,
+    Relay,
     counted_headers,
     relayed,
 )
-from httpdyno.experiment.look_cost import HeaderCost
-from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     HeaderWords,

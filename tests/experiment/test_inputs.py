@@ -10,9 +10,9 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.report.sample_figures import HOST
 
-from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.inputs import changed_names, changes_since, input_digests
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import (
     FileEntry,
     PrivateNetwork,

@@ -7,9 +7,9 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.event import Event, FinalDone, StartDone, StepDone
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, FinalDone, StartDone, StepDone
 from httpdyno.report.shared.message import joined, text
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}

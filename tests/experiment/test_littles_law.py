@@ -5,10 +5,9 @@ import pytest
 from msgspec import structs
 from tests.experiment.cycles import LENGTHS, cheaper, seen_cycles, start_of
 
-from httpdyno.experiment.claim import Terms, claim, comparison
-from httpdyno.experiment.doubt import little_doubt
-from httpdyno.experiment.littles_law import little_check
-from httpdyno.experiment.window_choice import CycleMoments, choose_windows
+from httpdyno.experiment.decide.claim import Terms, claim, comparison
+from httpdyno.experiment.decide.evidence import little_doubt
+from httpdyno.experiment.trial.cycles import CycleMoments, choose_windows, little_check
 from httpdyno.model import Configuration, Cycles, Objective
 from httpdyno.report.shared.message import joined, text
 

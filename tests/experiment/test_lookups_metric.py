@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, start_of
 
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import ratio_intervals
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import ratio_intervals
 from httpdyno.model import Objective
 from httpdyno.report.shared.message import joined
 

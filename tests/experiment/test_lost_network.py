@@ -13,14 +13,14 @@ from tests.experiment.test_standstill import request_of
 from tests.servers.own_network.test_server import START, CommandInNetwork, spec_of
 
 from httpdyno.errors import AdapterError, EngineError
-from httpdyno.experiment import server_bench
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.looks_afterwards import Looked
-from httpdyno.experiment.one_start import one_server
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.start_arm import Arm, see_networks
-from httpdyno.experiment.usable_start import disturbance, start_trouble
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.decide.usable import disturbance, start_trouble
+from httpdyno.experiment.design.smoke_test import one_server
+from httpdyno.experiment.trial import server_bench
+from httpdyno.experiment.trial.afterwards import Looked
+from httpdyno.experiment.trial.arm import Arm, see_networks
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import said
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Effective, Knob, Workload
 from httpdyno.report.shared.message import joined
 from httpdyno.servers.sandbox.available import cell_complaint

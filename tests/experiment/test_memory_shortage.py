@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 from tests.conformance.record import sample_start, sample_window
 
-from httpdyno.experiment.memory_shortage import blamed, is_short, memory_seen
-from httpdyno.experiment.warning import window_warnings
+from httpdyno.experiment.decide.warning import window_warnings
+from httpdyno.experiment.trial.memory import blamed, is_short, memory_seen
 from httpdyno.report.shared.message import text
 
 MIB = 1 << 20

@@ -7,9 +7,9 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.other_sizes import _sets_workers, judged_by_sizes
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.other_sizes import _sets_workers, judged_by_sizes
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import (
     Constant,
     Knob,
@@ -23,6 +23,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 
 TRUTH: dict[Level, float] = {1: 100.0, 2: 198.0, 4: 380.0, 8: 400.0, 16: 401.0, 32: 399.0}
 CLIENTS = 20.0
@@ -113,7 +114,7 @@ def test_a_sweep_tells_a_backend_from_too_few_workers():
     outcome = swept()
     assert limits(outcome) == WORDS
     two = next(point for point in outcome.sweep.points if point.level == 2)
-    assert "workers 2 → 4 had 1.9" in two.arm.bottleneck.reason
+    assert "workers 2 → 4 had 1.9" in text(two.arm.bottleneck.reason)
     assert two.next_throughput.low < 380 / 198 < two.next_throughput.high
     assert judged_by_sizes(outcome) == outcome
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment import own_account
-from httpdyno.experiment.own_account import Asking
+from httpdyno.experiment.trial import look as own_account
+from httpdyno.experiment.trial.look import Asking
 from httpdyno.model import Look, OfWorkers, OwnAccount
 
 DEADLINE_S = 10.0

@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 from tests.experiment.test_own_account import SEEN, Onlooking
 
-from httpdyno.experiment.own_statsd import Hearing
+from httpdyno.experiment.trial.look import Hearing
+from httpdyno.reason import because
 from httpdyno.servers.gunicorn import statsd
 from httpdyno.servers.gunicorn.statsd import (
     NO_STATSD,
@@ -111,7 +112,7 @@ def test_packets_that_there_was_no_room_for_leave_the_rate_untold(sender):
     look = looked(OwnStatsd(places=(Overrun(),)), sender=sender)  # type: ignore[arg-type]
     [account] = look.own
     assert (account.requests_per_s, account.answer_s) == (None, pytest.approx(0.0205))
-    assert account.remarks == ("packets that came too fast and are in no figure: 7",)
+    assert account.remarks == (because("telemetry.packets_lost", n=7),)
 
 
 def test_one_that_sends_nothing_is_told(sender):

@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 from tests.conformance.collector import TOLD
 
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.limit import limit_broken
-from httpdyno.experiment.phase_figures import phase_figures, start_latencies
-from httpdyno.experiment.phases import PhasedWindows
+from httpdyno.experiment.decide.evidence import phase_figures, start_latencies
+from httpdyno.experiment.decide.usable import limit_broken
+from httpdyno.experiment.trial.engine_loads import Place
+from httpdyno.experiment.trial.phases import PhasedWindows
 from httpdyno.model import (
     ArmSummary,
     Configuration,

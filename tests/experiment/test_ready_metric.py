@@ -7,9 +7,9 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
-from httpdyno.experiment.block_choice import start_times
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import log_ratios, ratio_intervals
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import log_ratios, ratio_intervals
+from httpdyno.experiment.method.comparison import start_times
 from httpdyno.model import Objective, StartRecord
 from httpdyno.report.shared.message import joined
 from httpdyno.stats.sequence import ratio_interval

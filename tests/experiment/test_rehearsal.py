@@ -7,9 +7,9 @@ import pytest
 from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.app import run
 from httpdyno.errors import HttpdynoError, StudyFileError, UsageError
-from httpdyno.experiment import rehearsal
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design import smoke_test as rehearsal
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.design.smoke_test import rehearse
 from httpdyno.model import Study
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.adapter import Rendered

@@ -10,10 +10,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
 
-from httpdyno.experiment.claim import Terms, claim, comparison
-from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Terms, claim, comparison
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, StartDone
 from httpdyno.model import (
     Configuration,
     HistogramData,

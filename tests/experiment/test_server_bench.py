@@ -11,16 +11,16 @@ from tests.conformance.record import sample_plan, sample_window
 from tests.experiment.started import Server, Up, measured
 
 from httpdyno.errors import AdapterError, TargetError
-from httpdyno.experiment import server_bench, start_memory
-from httpdyno.experiment.arm_load import Place, said
-from httpdyno.experiment.header_count import HeaderCount, HeadersCounted
-from httpdyno.experiment.looks_afterwards import Looked
-from httpdyno.experiment.machine_room import Room
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.side_by_side import ArmSize
-from httpdyno.experiment.silent_server import silence
-from httpdyno.experiment.warning import known_warnings
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.decide.warning import known_warnings
+from httpdyno.experiment.trial import memory as start_memory
+from httpdyno.experiment.trial import server_bench
+from httpdyno.experiment.trial.afterwards import Looked
+from httpdyno.experiment.trial.arm import silence
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import Place, said
+from httpdyno.experiment.trial.header_count import HeaderCount, HeadersCounted
+from httpdyno.experiment.trial.memory import ArmSize, Room
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import (
     Closed,
     Configuration,

@@ -7,9 +7,9 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.event import Stage
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Stage
 from httpdyno.model import Cycles, Knob, Level, Method
 from httpdyno.report.shared.message import text
 

@@ -10,8 +10,8 @@ from msgspec import structs
 from tests.experiment.started import Fake
 from tests.namespace import may_make_networks, serving_elsewhere
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration, Effective, RequestSpec
 from httpdyno.report.shared.message import joined
 from httpdyno.servers.network.address import HeldPort

@@ -6,9 +6,8 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
-from httpdyno.experiment.block_ratios import block_log_ratios
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import arm_summary, log_ratios
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import arm_summary, block_log_ratios, log_ratios
 from httpdyno.model import Objective
 from httpdyno.report.shared.message import joined
 

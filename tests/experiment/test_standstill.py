@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.experiment import server_bench
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.looks_afterwards import Looked
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.standstill import Gaps
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.trial import server_bench
+from httpdyno.experiment.trial.afterwards import Looked
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.server_bench import Gaps, ServerBench
 from httpdyno.report.shared.message import joined
 from httpdyno.servers.adapter import NotRunning
 
@@ -40,7 +39,7 @@ def test_a_gap_is_told_once_and_without_the_beat_itself():
 
 CHILD = """
 import sys
-from httpdyno.experiment.standstill import Pulse
+from httpdyno.experiment.trial.server_bench import Pulse
 with Pulse() as pulse:
     print("beating", flush=True)
     sys.stdin.readline()

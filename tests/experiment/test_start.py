@@ -9,10 +9,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import StoreError, TargetError
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.event import Event, Notice
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Notice
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Method, Objective, RequestSpec, Workload
 from httpdyno.model.knob import Knob
 from httpdyno.report.shared.message import error_text, joined, text

@@ -8,10 +8,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.event import Event, Notice, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Notice, StartDone
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.report.shared.message import text
 
 

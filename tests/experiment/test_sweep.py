@@ -5,11 +5,11 @@ from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.warning import is_unsteady
+from httpdyno.experiment.decide.warning import is_unsteady
+from httpdyno.experiment.design.plan import make_plan, plan_lines, sweep_levels
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Constant, Cycles, Knob, Level, Method, SystemCalls
-from httpdyno.report.shared.message import error_text, joined
+from httpdyno.report.shared.message import error_text, joined, text
 from httpdyno.report.study.text import outcome_text
 from httpdyno.stats.verdict import choice_rule, knee_rule
 
@@ -341,7 +341,7 @@ def test_at_a_rate_a_curve_says_nothing_of_what_births_cost(sweep_study):
     workload = structs.replace(study.workload, arrival=Constant(rate_per_s=300.0))
     pool = swept(of_metric(study, "cpu_s_per_request", workload=workload))
     assert pool.births is None
-    assert "the schedule of the load decides the throughput" in pool.reason
+    assert "the schedule of the load decides the throughput" in text(pool.reason)
 
 
 def of_pool(study, pool, levels):
@@ -366,7 +366,7 @@ def test_a_sweep_over_workers_says_what_the_pool_takes_once_and_for_each(sweep_s
     )
     assert pool.memory.once_bytes == pytest.approx(38 << 20)
     assert pool.memory.each_bytes == pytest.approx(4 << 20)
-    assert (pool.n_levels, pool.births, pool.reason) == (5, None, "")
+    assert (pool.n_levels, pool.births, pool.reason) == (5, None, None)
 
 
 def test_a_sweep_over_lives_says_what_a_birth_costs_and_0_is_for_ever(sweep_study):

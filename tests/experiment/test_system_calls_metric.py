@@ -10,14 +10,13 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
 from httpdyno.errors import TargetError
-from httpdyno.experiment.block_choice import start_times
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import arm_summary, log_ratios
-from httpdyno.experiment.look_cost import LEAST_COUNT_S
-from httpdyno.experiment.one_start import whole_s
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import arm_summary, log_ratios
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s, whole_s
+from httpdyno.experiment.method.comparison import start_times
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import LEAST_COUNT_S
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.model.system_calls import calls_together
 from httpdyno.reason import because

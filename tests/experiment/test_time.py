@@ -10,12 +10,12 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.record import sample_start, sample_window
 
-from httpdyno.experiment.claim import Claim, Terms, claim
-from httpdyno.experiment.comparison import is_within_reach
-from httpdyno.experiment.event import Event, Stage, StartDone
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.short_budget import CLOSING_RATIO
+from httpdyno.experiment.decide.claim import Claim, Terms, claim
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.comparison import is_within_reach
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Stage, StartDone
+from httpdyno.experiment.trial.budget import CLOSING_RATIO
 from httpdyno.model import Objective
 from httpdyno.stats.sequence import half_width_factor
 

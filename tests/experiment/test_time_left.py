@@ -8,11 +8,10 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.claim import Claim
-from httpdyno.experiment.event import Event, Stage, StartDone, StartsBegun, WindowDone
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.time_left import Course, decides_in_s, time_left_s
+from httpdyno.experiment.decide.claim import Claim, Course, decides_in_s, time_left_s
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Stage, StartDone, StartsBegun, WindowDone
 from httpdyno.model import Method, RatioInterval
 from httpdyno.stats.sequence import half_width_factor, starts_needed
 

@@ -4,7 +4,7 @@ import random
 import pytest
 from tests.experiment.test_doubt import NOISE, starts_of, unfollowed
 
-from httpdyno.experiment.turns_claim import (
+from httpdyno.experiment.decide.turns_claim import (
     FEWEST_PERIODS,
     independent_interval,
     periods_of,

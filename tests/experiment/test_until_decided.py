@@ -9,11 +9,17 @@ from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.claim import Claim, Terms
-from httpdyno.experiment.comparison import MAX_STARTS, can_be_decided
-from httpdyno.experiment.event import Event, Notice, Stage, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines, with_budget
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Claim, Terms
+from httpdyno.experiment.design.plan import (
+    MAX_STARTS,
+    compare_plan,
+    make_plan,
+    plan_lines,
+    with_budget,
+)
+from httpdyno.experiment.method.comparison import can_be_decided
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Notice, Stage, StartDone
 from httpdyno.model import Knob, Method, Objective
 from httpdyno.report.shared.message import joined, text
 
@@ -102,8 +108,8 @@ def test_what_is_out_of_reach_ends_undecided_with_what_it_would_take(quick):
 
 def test_no_comparison_takes_more_starts_than_the_most(quick, monkeypatch):
     """Starts side by side come in batches, of which the last has no more than are missing."""
-    monkeypatch.setattr("httpdyno.experiment.comparison.MAX_STARTS", 28)
-    monkeypatch.setattr("httpdyno.experiment.comparison.can_be_decided", lambda *_: True)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.MAX_STARTS", 28)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.can_be_decided", lambda *_: True)
     final = compared(quick, 1.0, start_sd=0.3, n_at_once=8)
     assert (final.verdict, final.n_starts) == ("inconclusive", 28)
     assert joined(final.reasons).endswith("after 28 starts; 28 starts are the most")

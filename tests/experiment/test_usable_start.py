@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment.usable_start import failing, forbidden
+from httpdyno.experiment.decide.usable import failing, forbidden
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
 from httpdyno.model.measurement import PhaseSeen, Portion
 from httpdyno.model.telemetry import Telemetry

@@ -6,10 +6,10 @@ import pytest
 from tests.experiment.loads import load_of, side_by_side
 from tests.load.origin import origin
 
-from httpdyno.experiment import arm_load
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.warm_up import CountedWarmUp, drawn_s, later_s
+from httpdyno.experiment.trial import engine_loads as arm_load
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.engine_loads import Place
+from httpdyno.experiment.trial.load import CountedWarmUp, drawn_s, later_s
 from httpdyno.load import engine
 from httpdyno.model import Measurement
 from httpdyno.report.shared.message import joined

@@ -1,13 +1,29 @@
 """Warnings of experiments: none where all is well, in words with their numbers."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from msgspec import structs
-from tests.conformance.record import sample_host, sample_plan, sample_start, sample_window
+from tests.conformance.record import (
+    sample_host,
+    sample_outcome,
+    sample_plan,
+    sample_start,
+    sample_window,
+)
+from tests.report.plain import plain_text
 
-from httpdyno.experiment.warning import known_warnings, window_warnings
-from httpdyno.model import Effective, Method, Phase, Site, SystemCalls
+from httpdyno.experiment.decide.warning import known_warnings, window_warnings
+from httpdyno.model import Effective, Method, Outcome, Phase, ResultWarning, Site, SystemCalls
+from httpdyno.reason import because
+from httpdyno.report.shared import message
 from httpdyno.report.shared.caveat import Caveat, caveats
 from httpdyno.report.shared.message import text
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.page import outcome_html
+from httpdyno.report.study.text import outcome_text
+from httpdyno.store.query import from_text, to_text
 
 
 def told(starts):
@@ -164,3 +180,33 @@ def test_a_memory_limit_that_files_fill_is_told():
     [seen] = told([limited(sample_start(), n_at_memory_limit=(0, 600))])
     assert seen.kind == "memory_limit"
     assert "the kernel took pages of files back from it" in seen.message
+
+
+READ_ELSEWHERE = {
+    "experiment.little_unsized": "what nobody knows the size of proves nothing",
+    "experiment.steps_not_tried": "a headline says it already",
+}
+"""Warnings that something else than their sentence depends on, and why."""
+
+
+def test_a_warning_is_a_row_and_the_place_that_raises_it():
+    product = Path(message.__file__).parents[2]
+    texts = [file.read_text(encoding="utf-8") for file in product.rglob("*.py")]
+    file = product / "report" / "messages" / "experiment.toml"
+    _, _, warnings = file.read_text(encoding="utf-8").partition("# Warnings")
+    codes = [f"experiment.{name}" for name in tomllib.loads(f"#{warnings}")]
+    assert len(codes) > 30
+    told = {code: sum(f'"{code}"' in each for each in texts) for code in codes}
+    assert {code: n for code, n in told.items() if n > 1 + (code in READ_ELSEWHERE)} == {}
+
+
+def test_a_new_warning_is_shown_everywhere_by_its_row_alone(monkeypatch):
+    rows = message.rows() | {"experiment.sample": "{n:count stone} in the way"}
+    monkeypatch.setattr(message, "rows", lambda: rows)
+    warning = ResultWarning(reason=because("experiment.sample", n=2), within=("calibration",))
+    outcome = structs.replace(sample_outcome("1"), warnings=(warning,))
+    assert "calibration: 2 stones in the way" in plain_text(outcome_text(outcome))
+    assert "2 stones in the way" in outcome_html(outcome)
+    [told] = outcome_json(outcome)["warnings"]
+    assert told["reason"]["text"] == "2 stones in the way"
+    assert from_text(to_text(outcome), Outcome, "it") == outcome

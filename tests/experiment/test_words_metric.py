@@ -17,13 +17,13 @@ from tests.report.study.test_also_text import asked, page, shown
 
 from httpdyno.catalog import open_study
 from httpdyno.errors import StudyFileError, TargetError, UsageError
-from httpdyno.experiment.arm_load import said
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import figure, log_ratios, ratio_intervals
-from httpdyno.experiment.look_cost import HeaderCost, header_cost
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import figure, log_ratios, ratio_intervals
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import HeaderCost, header_cost
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics import named, of_ratio, sources
 from httpdyno.metrics.table import is_among, meant_by
 from httpdyno.metrics.totals import ArmTotals, arm_totals

@@ -237,7 +237,7 @@ READERS = re.compile(
 )
 NOT_THEIRS = {
     "adopt/smoke_test.py": "the kernel's",
-    "experiment/machine_room.py": "the kernel's",
+    "experiment/trial/memory.py": "the kernel's",
     "load/plan.py": "the kernel's",
     "servers/apache/made.py": "folders of distributions",
     "servers/apache/perl.py": "folders of distributions",

@@ -13,8 +13,8 @@ from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.cli.app import run
 from httpdyno.cli.load.arguments import stretches_s
 from httpdyno.errors import AdapterError
-from httpdyno.experiment import running_look
-from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S
+from httpdyno.experiment.trial import look as running_look
+from httpdyno.experiment.trial.look import LONG_LOOK_S, LOOK_S
 from httpdyno.inspection import behind as module
 from httpdyno.inspection.behind import with_look
 from httpdyno.load.message import WindowPlan

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import httpdyno
-from httpdyno.experiment.watches import WATCHES
+from httpdyno.experiment.trial.afterwards import WATCHES
 from httpdyno.metrics import METRICS, named, of_ratio, sources
 from httpdyno.metrics.table import is_among, meant_by
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.warning import window_warnings
+from httpdyno.experiment.decide.warning import window_warnings
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.servers import process as server_process

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 import httpdyno
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.registry import load_adapter
 from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study

@@ -5,10 +5,10 @@ from msgspec.structs import replace
 from tests.words import joined
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.one_start import one_start
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.warning import window_warnings
+from httpdyno.experiment.decide.warning import window_warnings
+from httpdyno.experiment.design.smoke_test import one_start
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
 from httpdyno.registry import load_adapter, load_target

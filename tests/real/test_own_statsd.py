@@ -5,8 +5,8 @@ import urllib.request
 
 import pytest
 
-from httpdyno.experiment.own_account import looking_at
-from httpdyno.experiment.start_arm import Arm
+from httpdyno.experiment.trial.arm import Arm
+from httpdyno.experiment.trial.look import looking_at
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.command.server import Command
 from httpdyno.servers.gunicorn.server import Gunicorn

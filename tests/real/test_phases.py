@@ -3,8 +3,8 @@
 import pytest
 from tests.words import joined
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.servers.stack.templates import TemplateStack

@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.claim import claim
-from httpdyno.experiment.comparison import terms_of
-from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.decide.claim import claim
+from httpdyno.experiment.method.comparison import terms_of
+from httpdyno.experiment.trial.afterwards import LooksToTake
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.report.shared.message import joined, texts

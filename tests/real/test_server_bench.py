@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.evidence import figure
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.decide.evidence import figure
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.load.plan import CorePlan
 from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord

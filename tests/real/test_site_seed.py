@@ -15,9 +15,8 @@ from tests.servers.stack.toy import Toy
 from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.one_start import one_start
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import one_start, rehearse
 from httpdyno.model import (
     Configuration,
     Edit,

@@ -5,7 +5,7 @@ import math
 from msgspec import structs
 from tests.report.sample_figures import HOST, KNOBS, arm, comparison, interval, study_of, tied
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,

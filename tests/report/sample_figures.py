@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,

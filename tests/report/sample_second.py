@@ -3,7 +3,7 @@
 from msgspec import structs
 from tests.report import sample, sample_figures
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,

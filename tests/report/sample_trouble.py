@@ -6,7 +6,7 @@ from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 from tests.report.sample_factorial import factorial
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Configuration,

@@ -5,7 +5,7 @@ from msgspec import structs
 from tests.conformance.record import sample_outcome, sample_plan
 
 from httpdyno.errors import StoreError
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     Outcome,
     Plan,

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.conftest import SKIPPED
 
 from httpdyno.cli.app import run
-from httpdyno.experiment.one_start import one_start, start_of_two
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import one_start, start_of_two
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.limits.limit_group import limits_complaint

@@ -15,7 +15,7 @@ from httpdyno.adopt.study_text import Offer, StudyText, described
 from httpdyno.adopt.suggest import Wanted, named, propose
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
+from httpdyno.experiment.answer.likeness import Asked, difference_from_own
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload

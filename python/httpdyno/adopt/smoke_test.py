@@ -22,9 +22,8 @@ from msgspec import structs
 from httpdyno.adopt.memory import PoolLooks
 from httpdyno.advice.proposal import WorkerRoom, is_from_file
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.ask import Answer
-from httpdyno.experiment.answer.coding import decoded
-from httpdyno.experiment.answer.rehearsed import Asked
+from httpdyno.experiment.answer.ask import Answer, decoded
+from httpdyno.experiment.answer.likeness import Asked
 from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan

@@ -12,8 +12,8 @@ import msgspec
 from httpdyno.book.found import Host, host_text
 from httpdyno.catalog import open_study
 from httpdyno.errors import StoreError
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import rehearse
 from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict

@@ -8,7 +8,7 @@ from httpdyno.book.experiment import Count, Experiment, Word
 from httpdyno.book.found import Asked, Found, levels_text, server_of, study_here, version_of
 from httpdyno.book.rule import judged_count
 from httpdyno.errors import TargetError
-from httpdyno.experiment.call_count import with_calls
+from httpdyno.experiment.trial.afterwards import with_calls
 from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Level, Look, Study, Workload

@@ -21,8 +21,8 @@ from httpdyno.book.found import (
 )
 from httpdyno.book.rule import borders, judged
 from httpdyno.errors import AdapterError, TargetError
-from httpdyno.experiment.limit import limit_broken
-from httpdyno.experiment.planning import compare_plan, with_budget
+from httpdyno.experiment.decide.usable import limit_broken
+from httpdyno.experiment.design.plan import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Comparison, Objective, Outcome, Study

@@ -31,7 +31,7 @@ from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import EXIT_NOT_BORNE_OUT, say, tell
 from httpdyno.cli.study_folder import study_folder
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.experiment.machine_room import machine_room
+from httpdyno.experiment.trial.memory import machine_room
 from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site, level_text
 from httpdyno.registry import site_adapters

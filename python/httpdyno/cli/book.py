@@ -48,7 +48,7 @@ from httpdyno.cli.option import ForceOption, JsonOption, SeedOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import EXIT_INTERRUPTED, say, tell
 from httpdyno.errors import UsageError
-from httpdyno.experiment.machine_card import taken_anew
+from httpdyno.experiment.design.inputs import taken_anew
 from httpdyno.units import duration_s
 
 _INDENT = (0, 0, 0, 2)

@@ -46,9 +46,15 @@ from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import UsageError
-from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
-from httpdyno.experiment.turns import Server, TurnDone, TurnsPlan, run_turns
-from httpdyno.experiment.turns_look import looks_s, with_looks
+from httpdyno.experiment.design.plan import compare_plan, versus_plan, with_budget
+from httpdyno.experiment.method.turns import (
+    Server,
+    TurnDone,
+    TurnsPlan,
+    looks_s,
+    run_turns,
+    with_looks,
+)
 from httpdyno.host.interruption import interruptions
 from httpdyno.inspection.behind import turns_with_behind
 from httpdyno.load.check import check_workload

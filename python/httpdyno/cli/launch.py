@@ -19,13 +19,12 @@ from httpdyno.cli.progress import RunProgress
 from httpdyno.cli.standard_streams import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT, say, tell
 from httpdyno.cli.trusted_study import open_to_run, to_go_on
 from httpdyno.errors import AdapterError, StudyFileError, UsageError
-from httpdyno.experiment.answer.rehearsed import not_rehearsed
-from httpdyno.experiment.bench_choice import bench_of
-from httpdyno.experiment.inputs import changes_since, input_digests
-from httpdyno.experiment.machine_card import taken_in_boot
-from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
-from httpdyno.experiment.rehearsal import rehearse
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.answer.likeness import not_rehearsed
+from httpdyno.experiment.design.inputs import changes_since, input_digests, taken_in_boot
+from httpdyno.experiment.design.plan import make_plan, plan_lines, with_budget
+from httpdyno.experiment.design.smoke_test import rehearse
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.server_bench import bench_of
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import HostFacts, Outcome, Plan, Study
 from httpdyno.reason import Reason, because

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
-from httpdyno.experiment.event import (
+from httpdyno.experiment.method.session import (
     Event,
     FinalDone,
     Notice,

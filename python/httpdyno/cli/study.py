@@ -45,9 +45,9 @@ from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import EXIT_USAGE, say, tell
 from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
 from httpdyno.errors import AdapterError, HttpdynoError, NotRunError, OutputError, UsageError
-from httpdyno.experiment.answer.rehearsed import difference_now, not_rehearsed
-from httpdyno.experiment.one_start import one_server
-from httpdyno.experiment.phase_words import phases_words
+from httpdyno.experiment.answer.likeness import difference_now, not_rehearsed
+from httpdyno.experiment.design.plan import phases_words
+from httpdyno.experiment.design.smoke_test import one_server
 from httpdyno.host.foreign_text import reason
 from httpdyno.host.only_read import only_reading
 from httpdyno.host.rights import is_root_of_the_machine

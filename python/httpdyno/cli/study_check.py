@@ -15,21 +15,21 @@ from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.rehearsed import UnlikeRehearsalError, not_rehearsed
-from httpdyno.experiment.evidence import arm_summary
-from httpdyno.experiment.one_start import (
+from httpdyno.experiment.answer.likeness import UnlikeRehearsalError, not_rehearsed
+from httpdyno.experiment.decide.evidence import arm_summary
+from httpdyno.experiment.decide.usable import arm_trouble
+from httpdyno.experiment.decide.warning import tried_outside
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import (
     Answered,
     OneStart,
     one_start,
+    rehearse,
     start_of_arms,
     start_of_two,
     whole_s,
 )
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
-from httpdyno.experiment.short_budget import enough_words
-from httpdyno.experiment.usable_start import arm_trouble
-from httpdyno.experiment.warning import tried_outside
+from httpdyno.experiment.trial.budget import enough_words
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck, of_the_server
 from httpdyno.errors import HttpdynoError, UsageError
-from httpdyno.experiment.running_look import MoreLoad, doubt_of, seen_under
-from httpdyno.experiment.turns import TurnsPlan
+from httpdyno.experiment.method.turns import TurnsPlan
+from httpdyno.experiment.trial.look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Behind, LoadOutcome, TurnsOutcome
 from httpdyno.servers.discover.find import Found, find

@@ -15,7 +15,7 @@ from httpdyno.advice.curve_fit import Life, growth, life_table
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.errors import EngineError, TargetError, UsageError
-from httpdyno.experiment.looking import WindowLooks
+from httpdyno.experiment.trial.look import WindowLooks
 from httpdyno.host.interruption import interruptions
 from httpdyno.inspection.behind import MachineNow, behind_now
 from httpdyno.inspection.server import (

@@ -5,9 +5,14 @@ import zlib
 
 import pytest
 
-from httpdyno.experiment.answer import coding
-from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.coding import UndecodableError, UnknownCodingError, decoded
+from httpdyno.experiment.answer import ask as coding
+from httpdyno.experiment.answer.ask import (
+    Answer,
+    Question,
+    UndecodableError,
+    UnknownCodingError,
+    decoded,
+)
 from httpdyno.model import RequestSpec
 
 TEXT = b"a page of words " * 200

@@ -7,14 +7,14 @@ from msgspec import structs
 
 from httpdyno.errors import StudyFileError
 from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.reading import readings
-from httpdyno.experiment.answer.rehearsed import (
+from httpdyno.experiment.answer.likeness import (
     ANSWERS,
     Asked,
     difference_from_own,
     not_rehearsed,
     rehearsed_of,
 )
+from httpdyno.experiment.answer.reading import readings
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Door,

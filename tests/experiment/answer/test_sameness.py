@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.rehearsed import Asked, UnlikeRehearsalError
-from httpdyno.experiment.answer.sameness import Sameness
-from httpdyno.experiment.start_arm import Arm
+from httpdyno.experiment.answer.likeness import Asked, UnlikeRehearsalError
+from httpdyno.experiment.trial.arm import Arm
+from httpdyno.experiment.trial.same_answers import Sameness
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Configuration,

@@ -10,7 +10,7 @@ from tests.report.sample import ladder
 from tests.report.sample_figures import with_figures
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics.table import named
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
 from httpdyno.report.shared.published import published

@@ -4,7 +4,7 @@ from msgspec import structs
 from tests.report import sample, sample_second
 from tests.report.plain import WIDTH, plain_text
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import HeaderWords, Outcome
 from httpdyno.report.shared.template import glued
 from httpdyno.report.study.arms import header_table, words_text

@@ -6,7 +6,7 @@ from tests.report import sample, sample_figures, sample_second
 from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
 from httpdyno.report.shared.published import published
 from httpdyno.report.study.finding import headline

@@ -8,7 +8,7 @@ from tests.report.plain import WIDTH, plain_text
 from tests.report.sample_figures import with_figures
 from tests.report.sample_sweep import memory_sweep
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Objective, Outcome, ResultWarning
 from httpdyno.reason import because
 from httpdyno.report.study.sweep import bar, point_line

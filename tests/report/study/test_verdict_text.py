@@ -11,7 +11,7 @@ from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
 
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics import named
 from httpdyno.model import Outcome, RatioInterval, ResultWarning, Verdict
 from httpdyno.reason import because

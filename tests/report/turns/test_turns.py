@@ -11,7 +11,7 @@ from tests.report.plain import plain_text
 from tests.report.sample_figures import latency_data, with_figures
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.experiment.arm_load import said
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Behind,

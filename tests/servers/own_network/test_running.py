@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from tests.words import joined
 
-from httpdyno.experiment.start_arm import Arm
-from httpdyno.experiment.start_limit import see_limits
+from httpdyno.experiment.trial.arm import Arm, see_limits
 from httpdyno.model import Configuration, Effective, PrivateNetwork, ServerLimits, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.limits.limit_group import LimitGroups, limit_values

@@ -9,7 +9,7 @@ from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOption
 from httpdyno.cli.load.habit import habit_of_duration
 from httpdyno.cli.load.options import RequestOptions, RunOptions, flags_of
 from httpdyno.errors import UsageError
-from httpdyno.experiment.looking import STRETCHES_S
+from httpdyno.experiment.trial.look import STRETCHES_S
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.load.check import OutOfRange, out_of_range

@@ -130,7 +130,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
 
 def _landed(asked: LoadArguments, plan: LoadPlan) -> LoadArguments:
     """Return the same options with the URLs that redirects lead to, and tell of each."""
-    from httpdyno.experiment.answer.landing import landing  # noqa: PLC0415 - not for most loads
+    from httpdyno.experiment.answer.ask import landing  # noqa: PLC0415 - not for most loads
 
     urls = []
     for url, request in zip(asked.urls, plan.workload.requests, strict=True):
