@@ -17,6 +17,7 @@ from httpdyno.load.plan import CorePlan
 from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
+from httpdyno.report.shared.message import joined
 from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 from httpdyno.telemetry.account import ProcessTree
@@ -294,7 +295,7 @@ def test_an_arm_that_fails_under_load_is_told_and_the_other_is_not_blamed(
 ):
     record = _start(study, "good", mood)
     assert record.statuses == ("complete", status)
-    assert said in record.details[1]
+    assert said in joined(record.details[1])
     assert all(window.arm == 0 for window in record.windows)
     assert all(window.measurement.completed for window in record.windows)
 
@@ -313,7 +314,7 @@ def test_a_knob_that_the_application_does_not_take_over_is_refused(study, tmp_pa
     (tmp_path / "moods.py").write_text(deaf, encoding="utf-8")
     record = _start(study, "good", "slow")
     assert record.statuses == ("complete", "refused")
-    assert "mood" in record.details[1]
+    assert "mood" in joined(record.details[1])
 
 
 def test_a_comparison_on_real_servers_proves_a_slow_one_worse(study):
