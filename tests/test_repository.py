@@ -157,7 +157,7 @@ MAY_START = {
     "servers/sandbox/user_namespace.py": "this very command",
     "servers/sandbox/available.py": "this Python",
     "servers/sandbox/evaluator.py": "this Python, as nobody",
-    "experiment/answer/mask.py": "this Python",
+    "experiment/answer/reading.py": "this Python",
     "telemetry/syscalls/strace.py": "strace, by `own_program`",
     "book/figures.py": "this Python, and what `own_program` found",
 }

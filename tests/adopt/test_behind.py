@@ -4,7 +4,7 @@ import os
 
 from tests.rows import each_row
 
-from httpdyno.adopt.behind import Behind
+from httpdyno.adopt.discover import Behind
 from httpdyno.model import Member
 from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.discover.process import ProcessFacts

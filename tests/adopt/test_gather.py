@@ -1,9 +1,8 @@
 import pytest
 from msgspec import structs
-from tests.rows import each_row
-from tests.servers.site.toy import Toy
+from tests.servers.stack.toy import Toy
 
-from httpdyno.adopt.gather import gather, reaches
+from httpdyno.adopt.discover import gather, reaches
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Listener, Member
 
@@ -53,7 +52,7 @@ def test_one_that_nobody_named_and_cannot_be_read_is_passed_over(member):
     assert [each.to for each in found.outside] == ["127.0.0.1:8000"]
 
 
-@each_row(
+@pytest.mark.parametrize(
     ("listener", "address", "expected"),
     [
         ("0.0.0.0:8000", "127.0.0.1:8000", True),

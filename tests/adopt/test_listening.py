@@ -1,6 +1,6 @@
 from tests.rows import each_row
 
-from httpdyno.adopt.listening import named_listener
+from httpdyno.adopt.discover import named_listener
 from httpdyno.model import Listener
 
 TLS = Listener(address="0.0.0.0:443", is_tls=True)

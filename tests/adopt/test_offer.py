@@ -1,9 +1,9 @@
 import pytest
 from tests.rows import each_row
 
-from httpdyno.adopt.offer import offered
+from httpdyno.adopt.study_text import offered
 from httpdyno.errors import UsageError
-from httpdyno.experiment.answer.coding import accepted
+from httpdyno.experiment.answer.ask import accepted
 from httpdyno.model import RequestSpec
 
 TAKES = (("Accept-Encoding", accepted()),)

@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 from tests.rows import each_row
 
-from httpdyno.adopt.pool_room import MemberSample, RunningPools, largest_workers, rooms, unused
+from httpdyno.adopt.memory import MemberSample, RunningPools, largest_workers, rooms, unused
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 MIB = 1 << 20
 FREE = 1024 * MIB
-HIDDEN = "memory not visible without root"
+HIDDEN = because("telemetry.memory", why=because("telemetry.not_visible"))
 
 
 def process(pid, own, shared=0.0, *, name="w", is_seen=True, **more):
@@ -111,7 +113,11 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_it():
 @each_row(
     ("copy", "pool", "why"),
     [
-        (member(process(10, 9), process(11, 9, is_seen=False)), ("shop", ""), HIDDEN),
+        (
+            member(process(10, 9), process(11, 9, is_seen=False)),
+            ("shop", ""),
+            "memory not visible without root",
+        ),
         (member(process(10, 9)), ("shop", ""), "no worker of it ran"),
         (FPM, ("php", "idle"), "no worker of it ran"),
         (
@@ -129,8 +135,8 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_it():
 )
 def test_what_cannot_be_told_bounds_nothing_and_says_why(copy, pool, why):
     room = by_pool(copy)[pool]
-    assert (room.n, room.unknown) == (None, why)
-    assert str(room) == f"nothing bounds it by memory: {why}"
+    assert room.n is None
+    assert text(room.reason) == f"nothing bounds it by memory: {why}"
 
 
 def test_one_that_may_not_be_seen_holds_its_resident_size_beside_others():
@@ -182,11 +188,11 @@ def test_a_limit_of_the_running_servers_control_group_bounds_it_where_it_is_less
     room = by_pool(front, FPM, running=running)["php", "jobs"]
     assert room.available_bytes / MIB == pytest.approx(left, abs=0.01)
     assert room.n == max(0, int((left * 0.9 - 14) / 50))
-    assert ("the running server's control group leaves it" in str(room)) == is_by_limit
+    assert ("the running server's control group leaves it" in text(room.reason)) == is_by_limit
 
 
 def test_the_numbers_are_said():
-    assert str(by_pool(FRONT, FAT)["app", ""]) == (
+    assert text(by_pool(FRONT, FAT)["app", ""].reason) == (
         "memory has room for 4 processes of this pool: (452 MiB − 10.0 MiB that is there once) / "
         "(100 MiB), the own of the largest worker of the copy, 3.00 s old; 1.00 GiB free for 2 "
         "copies, others hold 10.0 MiB, 10 % in reserve"

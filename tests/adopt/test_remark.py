@@ -2,8 +2,8 @@
 
 from tests.rows import each_row
 
-from httpdyno.adopt.rehearsal import Answered, RehearsalReport
 from httpdyno.adopt.remark import remarked
+from httpdyno.adopt.smoke_test import Answered, RehearsalReport
 from httpdyno.model import Burst, Listener, Origin, Reading, Survey
 
 PLAIN = Listener(address="0.0.0.0:80")

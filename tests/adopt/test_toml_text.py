@@ -3,7 +3,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.adopt.toml_text import comment, toml_lines, toml_value
+from httpdyno.adopt.study_text import comment, toml_lines, toml_value
 
 # TOML has no surrogates, as no text in UTF-8 has.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

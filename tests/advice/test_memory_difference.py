@@ -30,7 +30,7 @@ def compared(a, b, *, metric="throughput_per_s", is_doubted=False, **ratios):
         a=a,
         b=b,
         verdict="inconclusive",
-        reason="",
+        reasons=(),
         metric=metric,
         n_starts=6,
         ratios=ratios,

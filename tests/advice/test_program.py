@@ -7,7 +7,7 @@ from tests.words import words
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import Offered, Shape
 from httpdyno.model import Burst, Survey
-from httpdyno.servers.command.site_knob import GO, NODE, PHP, knobs_of, readings_of
+from httpdyno.servers.command.knob import GO, NODE, PHP, knobs_of, readings_of
 
 SHAPE = Shape(n_cpus=4, connections=16)
 

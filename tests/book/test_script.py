@@ -195,7 +195,7 @@ def test_what_was_counted_then_is_counted_once(fresh):
     fresh.answer = lambda _words: '{"figures": [{"name": "plain", "value": 40.0}]}'
     found = run("pool-sizing-examples")
     assert (found.verdict, found.figures) == ("holds", {"count": 40.0})
-    assert found.says == "40.0 children that fit, by the same division"
+    assert found.says == "40 children that fit, by the same division"
     assert len(fresh.commands) == 1
 
 

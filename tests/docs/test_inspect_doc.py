@@ -38,7 +38,7 @@ def test_every_source_of_the_table_means_something():
 
 
 def test_every_kind_is_in_the_table():
-    kinds = {*KINDS, *(adapter.kind for adapter in site_adapters())} - {"command"}
+    kinds = {*KINDS, *(adapter.name for adapter in site_adapters())} - {"command"}
     assert kinds <= set(SOURCES)
 
 

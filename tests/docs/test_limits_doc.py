@@ -10,8 +10,8 @@ from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import facts, other_size, verdict
 from httpdyno.cli.app import COMMANDS, app_with
-from httpdyno.experiment import other_sizes
-from httpdyno.experiment.looking import _SETTLED, LOOK_S
+from httpdyno.experiment.decide import other_sizes
+from httpdyno.experiment.trial.look import _SETTLED, LOOK_S
 from httpdyno.model.look import LEAST_SAMPLES, Limit
 from httpdyno.report.shared.bottleneck import LIMIT_WORDS
 from httpdyno.units import format_percent

@@ -9,15 +9,15 @@ from tests.conformance.memory_store import MemoryStore
 from tests.conformance.record import sample_start
 from tests.rows import each_row
 
-from httpdyno.experiment.block_choice import (
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.comparison import (
     StartTimes,
     blocks_of,
     choose_blocks,
     spread_of,
     start_times,
 )
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Configuration, Objective, StartRecord
 
 TIMES = StartTimes(overhead_s=0.25, block_s=0.15)

@@ -7,7 +7,7 @@ from msgspec import structs
 from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.experiment.looking import WindowLooks, wants_longer, with_client
+from httpdyno.experiment.trial.look import WindowLooks, wants_longer, with_client
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.workload import Constant

@@ -3,10 +3,9 @@
 import pytest
 from tests.rows import each_row
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.look_cost import COUNT_S, LookCost
-from httpdyno.experiment.looking import LOOK_S
-from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.trial.afterwards import COUNT_S, LookCost, LooksToTake
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.model import Configuration, Look
 
 START = Configuration(values={"a": 0, "b": 0})

@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 from tests.rows import each_row
 
-from httpdyno.experiment import own_account
-from httpdyno.experiment.own_account import Asking
+from httpdyno.experiment.trial import look as own_account
+from httpdyno.experiment.trial.look import Asking
 from httpdyno.model import Look, OfWorkers, OwnAccount
 
 DEADLINE_S = 10.0

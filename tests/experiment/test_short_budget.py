@@ -9,10 +9,10 @@ from tests.conformance.memory_store import MemoryStore
 from tests.rows import each_row
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.planning import compare_plan, make_plan, versus_plan, with_budget
-from httpdyno.experiment.rehearsal import check_budget, least_s
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.short_budget import Ahead, require_time, starts_ahead, time_to_type
+from httpdyno.experiment.design.plan import compare_plan, make_plan, versus_plan, with_budget
+from httpdyno.experiment.design.smoke_test import check_budget, least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.budget import Ahead, require_time, starts_ahead, time_to_type
 from httpdyno.model import Knob, Method
 from httpdyno.units import duration_s
 

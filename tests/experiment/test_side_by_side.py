@@ -4,8 +4,7 @@ import math
 
 from tests.rows import each_row
 
-from httpdyno.experiment.machine_room import Room
-from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
+from httpdyno.experiment.trial.memory import ArmSize, Room, n_side_by_side
 
 MIB = 1 << 20
 SMALL = ArmSize(pss_bytes=20 * MIB, n_processes=2)

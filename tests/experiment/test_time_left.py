@@ -9,17 +9,16 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.rows import each_row
 
-from httpdyno.experiment.claim import Claim
-from httpdyno.experiment.event import Event, Stage, StartDone, StartsBegun, WindowDone
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.time_left import Course, decides_in_s, time_left_s
+from httpdyno.experiment.decide.claim import Claim, Course, decides_in_s, time_left_s
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Stage, StartDone, StartsBegun, WindowDone
 from httpdyno.model import Method, RatioInterval
 from httpdyno.stats.sequence import half_width_factor, starts_needed
 
 INTERVAL = RatioInterval(ratio=1.1, low=0.9, high=1.3, confidence=0.95)
-OPEN = Claim(verdict="inconclusive", reason="", n_starts=16, interval=INTERVAL, starts_needed=25)
-DECIDED = Claim(verdict="better", reason="", n_starts=16, interval=INTERVAL, starts_needed=16)
+OPEN = Claim(verdict="inconclusive", reasons=(), n_starts=16, interval=INTERVAL, starts_needed=25)
+DECIDED = Claim(verdict="better", reasons=(), n_starts=16, interval=INTERVAL, starts_needed=16)
 METHOD = Method(window_s=0.5, lead_in_s=0.1, blocks_per_start=2)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.experiment.cycles import LENGTHS, seen_cycles
 from tests.rows import each_row
 
-from httpdyno.experiment.window_choice import CycleMoments, choose_windows
+from httpdyno.experiment.trial.cycles import CycleMoments, choose_windows
 from httpdyno.model import Cycles
 
 LATENCIES_S = (0.005, 0.02, 0.05, 0.09, 0.11, 0.17, 0.3, 0.4, 0.9)

@@ -61,7 +61,7 @@ def test_no_name_is_taken_for_what_comes_after_it(name):
     ("letter", "state", "has_ended"),
     [
         (b"R", "running", False),
-        (b"D", "waiting for a disk", False),
+        (b"D", "disk sleep", False),
         (b"T", "stopped", False),
         (b"Z", "zombie", True),
         (b"X", "dead", True),

@@ -7,7 +7,8 @@ import pytest
 from tests.rows import each_row
 
 from httpdyno.errors import UsageError
-from httpdyno.load.traffic import TrafficTable, workload_from
+from httpdyno.load.setting import TrafficTable
+from httpdyno.load.traffic import workload_from
 from httpdyno.model import (
     Constant,
     Poisson,

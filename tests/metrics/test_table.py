@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 
 import httpdyno
-from httpdyno.experiment.watches import WATCHES
+from httpdyno.experiment.trial.afterwards import WATCHES
 from httpdyno.metrics import METRICS, named, of_ratio, sources
 from httpdyno.metrics.table import is_among, meant_by
 

@@ -53,7 +53,7 @@ SPEC = ServerSpec(
     files=(FileEntry(source="bodies.py", to="bodies.py"),),
     environment={"LEVEL": "{knob.level}"},
 )
-TARGET = FragmentTarget(Fragments(knob="body", empty="nothing"))
+TARGET = FragmentTarget(Fragments(command=("perl",), knob="body", empty="nothing"))
 ARM = Configuration(values={"body": "spin", "level": 7})
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tests.conftest import SKIPPED
 from tests.studies.test_bundled import study_of
 
-from httpdyno.experiment.one_start import start_of_arms
+from httpdyno.experiment.design.smoke_test import start_of_arms
 from httpdyno.registry import load_target
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.rows import each_row
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.setting import WorkloadTable
 from httpdyno.metrics import sources
 from httpdyno.model import (
     Method,

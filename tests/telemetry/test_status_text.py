@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.rows import each_row
 
+from httpdyno.reason import because
 from httpdyno.telemetry.status import Status, requests_per_s, scoreboard, status
 
 APACHE = """127.0.0.1
@@ -81,7 +82,11 @@ FPM = Status(
     answering="active",
     n_requests=42,
     uptime_s=61,
-    remarks=("3 waiting in its queue", "2 times all children were busy", "0 slow requests"),
+    remarks=(
+        because("telemetry.in_queue", n=3),
+        because("telemetry.all_busy", n=2),
+        because("telemetry.slow_requests", n=0),
+    ),
 )
 STUB = Status(
     server="nginx",
@@ -104,7 +109,7 @@ BOARD = Status(
     answering="W answering",
     n_requests=1204,
     uptime_s=95,
-    remarks=("4 places free",),
+    remarks=(because("telemetry.places_free", n=4),),
 )
 UNCOUNTED = replace(
     BOARD,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from httpdyno.adopt.rehearsal import Answered, RehearsalReport
+from httpdyno.adopt.smoke_test import Answered, RehearsalReport
 from httpdyno.model import Burst, Listener, Reading, Survey
 
 _LIMITS = ("limit_req", "limit_conn")

@@ -1,14 +1,61 @@
-"""The study file of a site: what a person reads first, and changes. Pure."""
+"""The study file of a site: what a person reads first, and changes; and what it asks the site for.
+
+Pure but for reading a URL file.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
-from httpdyno.adopt.toml_text import comment, toml_lines, toml_value
+from msgspec import structs
+
 from httpdyno.advice.proposal import KnobProposal, Proposals
+from httpdyno.errors import UsageError
+from httpdyno.experiment.answer.ask import accepted
+from httpdyno.load.check import check_headers
+from httpdyno.load.url_file import RequestLine, read_url_file, request_line
 from httpdyno.model import KnobInfo, Member, RequestSpec, SideCommand, Site
 from httpdyno.report.shared import message
+
+Plain = str | bool | int | float
+
+
+def toml_value(value: Plain | Sequence[Plain]) -> str:
+    """Return one value: text, number, boolean, or a list of those."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A TOML basic string is JSON's, but for DEL, which it wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, int | float):
+        return repr(value)
+    return f"[{', '.join(toml_value(each) for each in value)}]"
+
+
+def toml_lines(values: Mapping[str, Plain | Sequence[Plain]]) -> list[str]:
+    """Return a line for each key whose value says something: not empty text, not an empty list."""
+    return [
+        f"{key} = {toml_value(value)}"
+        for key, value in values.items()
+        if not (isinstance(value, str | tuple | list) and not value)
+    ]
+
+
+def comment(text: str, *, width: int = 98) -> list[str]:
+    """Return text as comment lines no wider than `width`, where its words allow it."""
+    lines: list[str] = []
+    for paragraph in text.splitlines():
+        line = "#"
+        for word in paragraph.split():
+            if len(line) + 1 + len(word) > width and line != "#":
+                lines.append(line)
+                line = "#"
+            line = f"{line} {word}"
+        lines.append(line)
+    return lines
+
 
 _OBJECTIVE = [
     "[objective]",
@@ -183,3 +230,55 @@ def described(members: Sequence[Member]) -> str:
     """Return the members in words: `nginx and php-fpm`."""
     kinds = [member.kind for member in members]
     return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} and {kinds[-1]}"
+
+
+_CONNECTIONS = 16
+_SAFE = ("", "GET", "HEAD")
+
+
+def offered(  # noqa: PLR0913 - what a person may say of requests
+    *,
+    paths: Sequence[str],
+    url_file: Path | None,
+    ready_path: str,
+    connections: int | None,
+    is_tls: bool,
+    headers: Sequence[tuple[str, str]] = (),
+) -> Offer:
+    """Return what is asked for: the paths, the file's lines, or the ready path as a guess.
+
+    It is asked for as browsers do, who take compressed answers, where the headers do not say else.
+
+    Raises:
+        UsageError: A line is no request, or one that changes something; a header cannot be sent.
+    """
+    check_headers(headers)
+    is_said = any(name.lower() == "accept-encoding" for name, _ in headers)
+    usual = () if is_said else (("Accept-Encoding", accepted()),)
+    sent = (*usual, *(each for each in headers if each[1]))
+    lines = [request_line(path, Path()) for path in paths]
+    if url_file is not None:
+        lines += read_url_file(url_file)
+    guess = RequestSpec(path=ready_path, expect_status=None)
+    requests = tuple(map(_asked_request, lines)) or (guess,)
+    return Offer(
+        requests=tuple(structs.replace(each, headers=sent) for each in requests),
+        connections=connections or _CONNECTIONS,
+        is_tls=is_tls,
+        is_guess=not lines,
+    )
+
+
+def _asked_request(line: RequestLine) -> RequestSpec:
+    if line.method not in _SAFE or line.body or line.body_file:
+        raise UsageError(
+            f"`{line.method} {line.url}` may change something, and only GET and HEAD are asked of "
+            "your own server",
+            hint="write it into the study by hand, as a [[workload.requests]] with its method",
+        )
+    if not line.url.startswith("/"):
+        raise UsageError(
+            f"`{line.url}` names a host",
+            hint="give paths from `/` on; `--host NAME` names the host",
+        )
+    return RequestSpec(path=line.url, method=line.method or "GET", expect_status=None)

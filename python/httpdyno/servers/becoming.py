@@ -1,8 +1,6 @@
-"""What came from this process, children and theirs: found and signalled. A keeper imports this.
+"""How a process that a keeper forked becomes something else, and what came from it.
 
 Standard library only, and little of it: a keeper is started for each server.
-
-How a process that a keeper forked becomes something else. Standard library only.
 """
 
 import ctypes

@@ -1,12 +1,10 @@
-"""A systemd unit's own text and its drop-ins: how its service is started. Pure.
+"""systemd's units as this machine has them, also where systemd does not run: in containers.
 
-Only what stands in the text: specifiers that the text itself answers are filled in, and those that
-are the same on every machine; variables of its environment are not. Their values are nobody's
-business but a start's (`unit_variables`), and its command line's (`expanded`), which all may see.
-
-systemd's units as this machine has them, also where systemd does not run: in containers.
-
-`systemctl show` changes nothing; what it says of a running systemd goes before what the files say.
+A unit's own text and its drop-ins say how its service is started. Specifiers that the text itself
+answers are filled in, and those that are the same on every machine; variables of its environment
+are not. Their values are nobody's business but a start's (`unit_variables`), and its command line's
+(`expanded`), which all may see. `systemctl show` changes nothing; what it says of a running systemd
+goes before what the files say.
 """
 
 import os

@@ -2,7 +2,6 @@
 
 import math
 import re
-from pathlib import Path
 
 from tests.rows import each_row
 
@@ -10,9 +9,8 @@ from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.advice.formula.expression import DIMENSIONS, Quantity, evaluate
 from httpdyno.advice.formula.fit import FITS, SEARCHES
-from httpdyno.advice.formula.reference import formula_reference
+from httpdyno.report.shared.formula_reference import formula_reference
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "formulas.md"
 ALL = list(formulas().values())
 
 
@@ -113,10 +111,6 @@ def test_the_example_comes_to_an_answer(formula):
 def test_what_no_expression_gives_has_its_function():
     assert {each.name for each in ALL if each.fitted} == {*FITS, *SEARCHES}
     assert {each.name for each in ALL if any(one.is_series for one in each.inputs)} == set(FITS)
-
-
-def test_the_page_of_formulas_is_as_they_are_declared_now():
-    assert REFERENCE.read_text() == formula_reference(), "write it anew with `make docs`"
 
 
 def test_the_page_has_every_formula_option_and_figure():

@@ -5,7 +5,7 @@ from tests.advice.rules.told import apache, evidence, findings, named, said
 from tests.rows import each_row
 
 from httpdyno.model import Reading
-from httpdyno.servers.apache_site.setting import WRITTEN
+from httpdyno.servers.apache.knob import WRITTEN
 
 FIRES = [
     (

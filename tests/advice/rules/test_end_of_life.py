@@ -7,10 +7,13 @@ from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules.facts import PoolFacts
+from httpdyno.reason import because
 
 MIB = 1 << 20
 RULE = "workers-over-memory"
-FLAT = Growth(verdict="flat", reason="", n_workers=4, n_requests=3000.0)
+FLAT = Growth(
+    verdict="flat", reason=because("advice.few_late_figures"), n_workers=4, n_requests=3000.0
+)
 
 
 def pool(n_workers=10, n_fit=50, *, name="apache2"):

@@ -5,6 +5,7 @@ from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import PoolFacts
+from httpdyno.reason import because
 
 KIB, MIB = 1 << 10, 1 << 20
 RULE = "long-lives"
@@ -13,7 +14,7 @@ RULE = "long-lives"
 def growth(low=900, high=1100, verdict="leak"):
     return Growth(
         verdict=verdict,
-        reason="each request leaves 1,000 B",
+        reason=because("advice.few_late_figures"),
         n_workers=4,
         n_requests=3000.0,
         late_bytes=(low + high) / 2,

@@ -6,10 +6,11 @@ from tests.rows import each_row
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
-from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import KnobInfo, Level
+from httpdyno.reason import because
 from httpdyno.registry import site_adapters
-from httpdyno.servers.apache_site.knob import KNOBS as APACHE
+from httpdyno.report.shared.reference import rule_reference
+from httpdyno.servers.apache.knob import OWN_KNOBS as APACHE
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM
@@ -23,7 +24,7 @@ TABLES: dict[str, dict[str, KnobInfo]] = {
     "uvicorn": dict(UVICORN),
 }
 """Kind → the knobs that it has."""
-ADAPTERS = {each.kind: each for each in site_adapters()}
+ADAPTERS = {each.name: each for each in site_adapters()}
 MIB = 1 << 20
 HOST = "<VirtualHost *:443>\nServerName shop.example\nSSLEngine on\n{}\n</VirtualHost>"
 OVERRIDDEN = (
@@ -53,7 +54,7 @@ def roomy(name="apache2"):
 
 LEAK = Growth(
     verdict="leak",
-    reason="each request leaves 1,000 B",
+    reason=because("advice.few_late_figures"),
     n_workers=4,
     n_requests=3000.0,
     late_low_bytes=999.0,
@@ -240,7 +241,7 @@ def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
         }
         # Whether there are files to be inlined a text alone does not say.
         info = TABLES[facts.kind][bare] if bare == "htaccess" else here[knob]
-        assert info.complaint(value) == ""
+        assert info.takes(value)
         assert info.default != value
 
 

@@ -5,10 +5,13 @@ from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules.facts import PoolFacts
+from httpdyno.reason import because
 
 MIB = 1 << 20
 RULE = "workers-and-lives"
-GROWTH = Growth(verdict="leak", reason="", n_workers=4, n_requests=3000.0)
+GROWTH = Growth(
+    verdict="leak", reason=because("advice.few_late_figures"), n_workers=4, n_requests=3000.0
+)
 
 
 def row(n, workers, kept, *configured, each_mib=10):

@@ -6,9 +6,14 @@ import zlib
 import pytest
 from tests.rows import each_row
 
-from httpdyno.experiment.answer import coding
-from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.coding import UndecodableError, UnknownCodingError, decoded
+from httpdyno.experiment.answer import ask as coding
+from httpdyno.experiment.answer.ask import (
+    Answer,
+    Question,
+    UndecodableError,
+    UnknownCodingError,
+    decoded,
+)
 from httpdyno.model import RequestSpec
 
 TEXT = b"a page of words " * 200

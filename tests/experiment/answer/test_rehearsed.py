@@ -8,14 +8,14 @@ from tests.rows import each_row
 
 from httpdyno.errors import StudyFileError
 from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.reading import readings
-from httpdyno.experiment.answer.rehearsed import (
+from httpdyno.experiment.answer.likeness import (
     ANSWERS,
     Asked,
     difference_from_own,
     not_rehearsed,
     rehearsed_of,
 )
+from httpdyno.experiment.answer.reading import readings
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Door,

@@ -7,8 +7,8 @@ from threading import Thread
 
 from tests.rows import each_row
 
-from httpdyno.experiment.answer import relay as relay_module
-from httpdyno.experiment.answer.relay import Relay, first_word, head_in
+from httpdyno.experiment.trial import header_count as relay_module
+from httpdyno.experiment.trial.header_count import Relay, first_word, head_in
 
 HEAD = b"HTTP/1.1 200 OK\r\nServer: x\r\nX-Cache: HIT from a.example\r\nX-Cache: MISS"
 

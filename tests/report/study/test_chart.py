@@ -9,6 +9,7 @@ from tests.report.sample_sweep import memory_sweep
 from tests.rows import each_row
 
 from httpdyno.model import HistogramData
+from httpdyno.reason import because
 from httpdyno.report.shared.svg import (
     NARROW,
     WIDE,
@@ -291,7 +292,12 @@ def test_what_a_factorial_cannot_tell_is_a_row_without_a_mark() -> None:
     found = factorial().factorial
     assert found is not None
     *single, pair = found.effects
-    lost = structs.replace(pair, ratio=None, verdict="not_measured", reason="cannot be told: …")
+    lost = structs.replace(
+        pair,
+        ratio=None,
+        verdict="not_measured",
+        reasons=(because("experiment.one_of_four_does_not_run"),),
+    )
     without = tuple(each for each in found.simple if not each.is_given_changed)
     beside = tuple(
         structs.replace(each, ratio=None) for each in found.simple if each.is_given_changed

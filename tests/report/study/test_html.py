@@ -12,7 +12,8 @@ from tests.report.page import assert_loads_nothing, embedded, parsed, shown
 from tests.report.sample_sweep import memory_sweep
 from tests.rows import each_row
 
-from httpdyno.model import Caveat, Outcome
+from httpdyno.model import Outcome, ResultWarning
+from httpdyno.reason import because
 from httpdyno.report.shared.template import glued, script_json
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.page import outcome_html
@@ -45,7 +46,7 @@ def evil() -> Outcome:
         plan=structs.replace(whole.plan, study=study),
         host=structs.replace(whole.host, server=EVIL),
         steps=(step, *whole.steps[1:]),
-        caveats=(Caveat(kind=EVIL, message=EVIL),),
+        warnings=(ResultWarning(reason=because("experiment.unlike_the_site", words=EVIL)),),
         overlay_diff=f"+{EVIL}",
     )
 

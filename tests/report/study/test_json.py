@@ -156,7 +156,7 @@ def test_a_level_that_did_not_run_has_no_ratio_but_its_reason() -> None:
     point = outcome_json(OUTCOMES["sweep"])["sweep"]["points"][-1]
     assert (point["ratio_to_best"], point["latency_p99_s"]) == (None, 0.0)
     assert point["arm"]["status"] == "refused"
-    assert "ServerLimit" in point["arm"]["detail"]
+    assert "ServerLimit" in point["arm"]["detail"][0]["text"]
 
 
 def test_what_is_no_number_is_null() -> None:

@@ -54,13 +54,13 @@ HELPER = structs.replace(WORKERS, program="perl", n=1.0)
                     structs.replace(
                         WORKERS,
                         major_faults=of(0, 3),
-                        states={"sleeping": 6.5, "waiting for a disk": 1.5},
+                        states={"sleeping": 6.5, "disk sleep": 1.5},
                     ),
                 ),
                 "zombies": {"apache2": 2.0},
             },
             "a worker: 24.1 MiB PSS, 9 descriptors, 1 thread, up to 3 pages read from a disk, "
-            "1.5 waiting for a disk, 2 ended that apache2 did not ask how",
+            "1.5 disk sleep, 2 ended that apache2 did not ask how",
         ),
         (
             {"workers": (structs.replace(WORKERS, n_idle=2.0),)},

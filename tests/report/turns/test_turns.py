@@ -12,20 +12,22 @@ from tests.report.sample_figures import latency_data, with_figures
 from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Behind,
-    Caveat,
     Configuration,
     Instance,
     Look,
     RatioInterval,
     RequestSpec,
+    ResultWarning,
     TurnsClaim,
     TurnsOutcome,
     Verdict,
     Workload,
 )
+from httpdyno.reason import because
 from httpdyno.report.turns.html import turns_html
 from httpdyno.report.turns.text import turns_text
 from httpdyno.report.turns.words import interval_text, turns_json
@@ -56,7 +58,7 @@ def claim(candidate: int, verdict: Verdict, ratio: float) -> TurnsClaim:
     return TurnsClaim(
         candidate=candidate,
         verdict=verdict,
-        reason="the whole interval lies above 1 after 58 periods",
+        reasons=said("the whole interval lies above 1 after 58 periods"),
         n_periods=58,
         ratios={
             "throughput": interval,
@@ -88,7 +90,7 @@ def outcome(n: int) -> TurnsOutcome:
         turn_s=0.45,
         seed=7,
         threads=1,
-        caveats=(Caveat(kind="instances_only", message="this is about these instances"),),
+        warnings=(ResultWarning(reason=because("experiment.instances_only", n=2)),),
     )
 
 
@@ -102,7 +104,9 @@ def test_the_text_is_as_it_was_read(n, golden):
 def test_nothing_measured_is_shown_without_figures():
     bare = replace(
         outcome(2),
-        claims=(TurnsClaim(candidate=1, verdict="not_measured", reason="no time", n_periods=0),),
+        claims=(
+            TurnsClaim(candidate=1, verdict="not_measured", reasons=said("no time"), n_periods=0),
+        ),
         n_periods=0,
     )
     assert "is not measured against" in plain_text(turns_text(bare))

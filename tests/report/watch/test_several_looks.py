@@ -7,6 +7,7 @@ from tests.report.plain import plain_text
 from tests.report.watch.test_watch import ROOT_PID, look, pair, said, view, worker
 from tests.rows import each_row
 
+from httpdyno.reason import because
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.telemetry.log import log_lines
@@ -60,7 +61,12 @@ def test_disk_transfers_of_several_looks_are_over_the_requests_of_these():
 
 
 def test_disk_transfers_that_may_not_be_seen_are_named():
-    hidden = Disk(at_s=0.0, seconds=0.0, moved=None, hidden="disk reads and writes not visible")
+    hidden = Disk(
+        at_s=0.0,
+        seconds=0.0,
+        moved=None,
+        hidden=because("telemetry.disk", why=because("telemetry.not_visible")),
+    )
     seen = next_look(
         first_look(look(0.0, worker(ROOT_PID), disk=hidden)),
         look(1.0, worker(ROOT_PID), disk=replace(hidden, at_s=1.0, seconds=1.0)),
@@ -68,7 +74,7 @@ def test_disk_transfers_that_may_not_be_seen_are_named():
     assert "disk       reads and writes not visible" in plain_text(view(seen))
     assert "disk" not in watch_line(seen, 1.0)
     assert watch_json(seen)["disk"] is None
-    assert "disk reads and writes not visible" in watch_json(seen)["not_seen"]
+    assert "disk reads and writes not visible without root" in watch_json(seen)["not_seen"]
 
 
 def test_what_each_worker_served_is_a_column_where_its_page_says_so():

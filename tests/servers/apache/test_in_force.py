@@ -10,7 +10,7 @@ from httpdyno.servers.apache.in_force import (
     processes_at_start,
     status_paths,
 )
-from httpdyno.servers.instance import differences
+from httpdyno.servers.stack.service import differences
 
 DUMP = """\
 # In file: /r/httpd.conf

@@ -1,6 +1,6 @@
 from tests.rows import each_row
 
-from httpdyno.servers.command.foreground import in_foreground
+from httpdyno.servers.command.program import in_foreground
 
 
 @each_row(

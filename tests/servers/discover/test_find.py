@@ -21,7 +21,7 @@ from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts, groups_of, unit_group, unit_of
 from httpdyno.servers.discover.source import CommandSource, ProcessSource, UnitSource, parse_source
 from httpdyno.servers.process import KEEPER
-from httpdyno.servers.site.environment import own_variables
+from httpdyno.servers.stack.environment import own_variables
 from httpdyno.servers.systemd import UnitFacts
 
 PREFORK = """
@@ -40,7 +40,7 @@ MEMBER = Member(name="shop", kind="shop", main="/s/shop.conf")
 class Shop:
     """An adapter that knows programs called `shopd` and files called `shop.conf`."""
 
-    kind = "shop"
+    name = "shop"
 
     def usual(self):
         return ()

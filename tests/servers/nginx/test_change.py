@@ -24,9 +24,9 @@ from tests.servers.nginx.levels import LEVELS, levels_of
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.quantity import level_of
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files, unified_diff
+from httpdyno.servers.nginx.text import level_of
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files, unified_diff
 
 NGINX = Nginx()
 

@@ -5,8 +5,7 @@ from tests.rows import each_row
 from tests.servers.nginx.layouts import LAYOUTS
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.nginx.lexer import tokens
-from httpdyno.servers.nginx.tree import parsed, walk
+from httpdyno.servers.nginx.text import parsed, tokens, walk
 
 GAPS = st.sampled_from([" ", "\t", "\n", "\r\n", ' # a ; { } " comment\n', "  "])
 MARKS = st.sampled_from([";", "{", "}"])

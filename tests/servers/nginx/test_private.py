@@ -8,8 +8,8 @@ from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.model import ChangeSet, Configuration, Member, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 DAEMON = Layout(
@@ -87,7 +87,7 @@ def launched(layout, *, is_root=True, **more):
 def test_it_is_started_in_the_foreground_with_its_own_files():
     launch = launched(DEBIAN)
     assert launch.command[1:] == ["-c", "/etc/nginx/nginx.conf", "-g", "daemon off;"]
-    assert (launch.user, launch.error_log) == ("", "/var/log/nginx/error.log")
+    assert (launch.user, *launch.error_logs) == ("", "/var/log/nginx/error.log")
     assert launched(DAEMON).command[1:] == ["-c", "/n.conf"]
     more = {"prefix": "/srv/n", "folder": "/srv"}
     launch = launched(DEBIAN, **more)

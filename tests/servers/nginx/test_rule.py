@@ -7,8 +7,8 @@ from tests.servers.nginx.layouts import DEBIAN, H5BP, NO_LISTEN, PROXY, Layout
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Reading, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 ZONES = Layout(

@@ -3,9 +3,8 @@
 from tests.rows import each_row
 
 from httpdyno.servers.network.probe import HttpStatusPage
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.scope import conf_of
-from httpdyno.servers.nginx.status import status_pages
+from httpdyno.servers.nginx.conf import build_of, conf_of
+from httpdyno.servers.nginx.endpoint import status_pages
 
 BUILD = build_of("nginx version: nginx/1.22.1", ("--with-http_stub_status_module",))
 

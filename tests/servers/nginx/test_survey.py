@@ -21,13 +21,10 @@ from tests.servers.nginx.seats import OpenSeat
 from httpdyno.model import Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx, server
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.include import files_of
-from httpdyno.servers.nginx.listen import addresses
-from httpdyno.servers.nginx.paths import is_file
-from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.nginx.catalogue import IDLE
+from httpdyno.servers.nginx.conf import build_of, conf_of, files_of, is_file
+from httpdyno.servers.nginx.endpoint import addresses
 from httpdyno.servers.nginx.survey import survey_of
-from httpdyno.servers.nginx.upstream_knob import IDLE
 from httpdyno.servers.sandbox.sandbox import Said
 
 NEWEST = build_of("", ("--with-threads", "--with-http_gzip_static_module"))
@@ -260,7 +257,7 @@ def test_knobs_have_what_was_found_as_their_default_and_say_their_cost(layout):
     for name, info in Nginx().knobs(survey(layout)).items():
         assert info.name == name
         assert info.default is not None
-        assert info.complaint(info.default) == ""
+        assert info.takes(info.default)
         assert info.cost == "reload"
         assert info.source.startswith("nginx.org/")
         assert info.effect in {"pure", "memory"} or info.risk or info.effect == "visible"

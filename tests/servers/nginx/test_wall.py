@@ -21,13 +21,11 @@ from tests.servers.nginx.seats import OpenSeat, wildcards_alike
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.paths import WRITTEN, is_file
-from httpdyno.servers.nginx.scope import conf_of
-from httpdyno.servers.nginx.tree import walk
+from httpdyno.servers.nginx.conf import WRITTEN, build_of, conf_of, is_file
+from httpdyno.servers.nginx.text import walk
 from httpdyno.servers.nginx.wall import wall_edits
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 FOLDER = Path("/seat")

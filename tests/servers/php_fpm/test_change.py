@@ -21,8 +21,8 @@ from tests.servers.php_fpm.sample import (
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.php_fpm.rule import complaint
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.php_fpm.knob import complaint
+from httpdyno.servers.stack.adapter import MemberFiles
 
 OWN = f"{FOLDER}/conf.d/99-httpdyno.ini"
 SECOND = "[shop]\nlisten = 9001\npm = static\npm.max_children = 7"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from tests.rows import each_row
 
-from httpdyno.servers.php_fpm.frame import Frame
+from httpdyno.servers.php_fpm.copy import Frame
 
 
 @each_row(

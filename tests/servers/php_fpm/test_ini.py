@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.php_fpm.ini import Entry, Section, parsed, truth
+from httpdyno.servers.php_fpm.configuration import Entry, Section, parsed, truth
 
 FILE = "/etc/php/some.conf"
 WORDS = ["pm", "5", "a b", "x.y", "/run/php", '"q; r"', "'s'", '"a\\"b"', "10s", "64M", "%R", '""']

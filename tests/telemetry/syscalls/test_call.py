@@ -2,7 +2,7 @@
 
 from tests.rows import each_row
 
-from httpdyno.telemetry.syscalls.trace import KINDS, NAMES, Call, kind_of, trace
+from httpdyno.telemetry.syscalls.trace import KINDS, NAMES, TracedCall, kind_of, trace
 
 SOCKET = "7<socket:[4711]>"
 FOLDER = "AT_FDCWD</srv>"
@@ -79,7 +79,7 @@ LINES = (
 )  # fmt: skip
 
 
-def calls(*lines: str) -> list[Call]:
+def calls(*lines: str) -> list[TracedCall]:
     found = trace([lines])
     assert found.not_understood == ()
     return list(found.parts[0])

@@ -1,12 +1,10 @@
-"""Programs that only start another one: what a command line runs in the end. Pure but for files.
+"""What a command line runs in the end: wrappers, Procfiles, sockets that others open. Pure.
 
-`env A=1 gunicorn …`, `nice -n 5 …`, `sh -c 'exec …'`, and Apache's control script.
-
-Procfiles: a line for each kind of process, `web: COMMAND`. Pure.
-
-Servers whose sockets systemd or a supervisor opens and hands to them: where copies listen. Pure.
-
-Nobody hands a copy a socket, so it is told on its command line to open the same ones.
+- Wrappers only start another program: `env A=1 gunicorn …`, `nice -n 5 …`, `sh -c 'exec …'`, and
+  Apache's control script.
+- Procfiles have a line for each kind of process, `web: COMMAND`.
+- Of servers whose sockets systemd or a supervisor opens: nobody hands a copy a socket, so it is
+  told on its command line to open the same ones.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""Servers known by their program's name alone, where no site adapter knows more of them. Pure.
-
-Which version a program's file is of, as those who installed it wrote down; it is not run.
-"""
+"""Servers known by their program's name alone, and the version that its package has."""
 
 import os
 import re

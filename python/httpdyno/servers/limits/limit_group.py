@@ -1,6 +1,4 @@
-"""What a server's limits come to, from the texts of a study; pure.
-
-The groups that limit a server: made before its program is run, and what came of the limits.
+"""The groups that limit a server: made before its program is run, and what came of the limits.
 
 Memory and CPU time are of all processes of a server together, whatever they fork. A server that
 needs more memory than it may have has one of its processes killed by the kernel; the machine and

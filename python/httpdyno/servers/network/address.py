@@ -1,15 +1,6 @@
-"""Doing something in a network namespace, that of a server for example.
-
-Where a server listens, as text: `ip:port`, or `unix:/path` for a unix socket.
+"""Where a server listens, as text: `ip:port` or `unix:/path`; in a network namespace or out of it.
 
 The load engine reads the same two forms.
-
-A free loopback port that stays ours.
-
-The port is bound here with SO_REUSEADDR and never listened on. Linux lets another socket that
-sets SO_REUSEADDR as well (gunicorn's, Apache's and nearly every server's does) bind the same port
-and listen on it, but gives it to nobody who asks for any free port. So there is no moment between
-choosing a port and the server's listening in which somebody else could take it.
 """
 
 import ctypes
@@ -159,7 +150,13 @@ def host_header(address: str) -> str:
 
 
 class HeldPort:
-    """A port of 127.0.0.1, or of another address of the loopback, held until `release`."""
+    """A free port of 127.0.0.1, or of another address of the loopback, held until `release`.
+
+    The port is bound here with SO_REUSEADDR and never listened on. Linux lets another socket that
+    sets SO_REUSEADDR as well (gunicorn's, Apache's and nearly every server's does) bind the same
+    port and listen on it, but gives it to nobody who asks for any free port. So there is no moment
+    between choosing a port and the server's listening in which somebody else could take it.
+    """
 
     def __init__(self, host: str = LOOPBACK, network: str = "") -> None:
         """Take one that is free.

@@ -1,13 +1,12 @@
-"""How long something is waited for, counted in time in which we really looked.
+"""One GET to a server that may do anything with it: every wait has an end, whatever trickles in.
 
-A process can be stopped for a while (SIGSTOP, a suspended machine, a host that takes the CPU), and
+How long something is waited for is counted in time in which we really looked (`Patience`). A
+process can be stopped for a while (SIGSTOP, a suspended machine, a host that takes the CPU), and
 the clock goes on meanwhile. Who then gives up because the time is over blames the server for what
 it had no chance to do. So a gap between two looks counts as no more than `LONGEST_GAP_S`, however
 long it was, and who waits looks much more often than that.
 
-One GET to a server that may do anything with it: every wait has an end, whatever trickles in.
-
-A server's own status page, where its configuration in force has one; nobody adds one.
+A server's own status page is asked so, where its configuration in force has one; nobody adds one.
 """
 
 import http.client
@@ -17,7 +16,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 from urllib.parse import quote
 
 from httpdyno.servers.network.address import connected, host_header
@@ -274,22 +273,6 @@ class StatusPage(Protocol):
         Raises:
             OSError: As above.
         """
-
-
-@runtime_checkable
-class SaysStatus(Protocol):
-    """A server, or what an adapter knows of one, that may have status pages."""
-
-    def status_pages(self) -> tuple[StatusPage, ...]:
-        """Return those that its configuration in force has, where they may be asked from here.
-
-        Whether they answer is not known.
-        """
-
-
-def status_pages_of(what: object) -> tuple[StatusPage, ...]:
-    """Return the status pages of a server, or of what is known of one; none where it says none."""
-    return what.status_pages() if isinstance(what, SaysStatus) else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

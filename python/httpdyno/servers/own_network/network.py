@@ -1,7 +1,4 @@
-"""What stands in the files that say what names mean in a network of a study's own. Pure.
-
-A network of a start's own: its namespaces, its hosts file, and its resolver.
-"""
+"""A network of a start's own: its namespaces, its resolver, and the files that name hosts."""
 
 import os
 import re

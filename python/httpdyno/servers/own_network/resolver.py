@@ -1,12 +1,10 @@
-"""Questions and answers of DNS, as bytes. Pure, and standard library only: the resolver imports it.
-
-Source: RFC 1035, section 4 (messages), RFC 3596 (AAAA records and `ip6.arpa`).
-
-The resolver of a network: one process, which answers at once, after a while, or never.
+"""The resolver of a network: one process, which answers at once, after a while, or never.
 
 A keeper runs it in the process that it forked, so with the standard library only. How many
 questions came stands in a file, which httpdyno reads whenever it likes: to ask would take the
 resolver's time while it is measured.
+
+Source: RFC 1035, section 4 (messages), RFC 3596 (AAAA records and `ip6.arpa`).
 """
 
 import os

@@ -1,13 +1,12 @@
-"""Folders and files of httpdyno's in a folder that a copy may write in.
+"""Where instances live: one folder for each httpdyno process, on disk and in memory.
 
-Who is root in a copy makes files there that are root's outside as well. So nothing there is found
-by its path: folders are held, no link is followed, and what is written is new.
-
-Where instances live: one folder for each httpdyno process, on disk and in memory.
-
-It is made under roots of the user, with a record in it (`run_record.py`) that is written before
-anything is started, so that the next command finds what a killed httpdyno left behind
+It is made under roots of the user (`root.py`), with a record in it (`record.py`) that is written
+before anything is started, so that the next command finds what a killed httpdyno left behind
 (`leftovers.py`).
+
+A copy may write in its folder. Who is root in a copy makes files there that are root's outside as
+well. So nothing there is found by its path: folders are held (`held_own`), no link is followed, and
+what is written is new.
 """
 
 import atexit

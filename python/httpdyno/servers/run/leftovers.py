@@ -1,16 +1,15 @@
-"""Removing what a server wrote, whatever it wrote and whoever is still at it.
+"""Ending and removing what a run left: at its end, or after it was killed.
 
-A server may leave folders deeper than any path, closed ones, links that lead elsewhere, and its
-user may go on writing. So nothing is followed and nothing recurses: the top is closed to everybody
-else, and each folder is closed, moved up to the top and emptied there. Only two are ever open.
-
-Ending and removing what a run left: at its end, or after it was killed.
-
-The next command tells a dead owner from a living one (`ownership.py`), ends what still runs of its
+The next command tells a dead owner from a living one (`record.py`), ends what still runs of its
 sessions, and removes its folders. Nothing is ended but what came from the owner's servers: the
 descendants of recorded sessions and keepers, the members of its control groups, and sessions that
 bear its mark. Whoever else looks into a run's folder, runs there or has a file of it open is let
 be. Where it cannot be proved that the owner is dead, nothing is ended or removed.
+
+A server may leave folders deeper than any path, closed ones, links that lead elsewhere, and its
+user may go on writing. So `remove_tree` follows nothing and does not recurse: the top is closed to
+everybody else, and each folder is closed, moved up to the top and emptied there. Only two are ever
+open.
 """
 
 import os

@@ -1,19 +1,17 @@
-"""Who owns a run folder, on disk or in memory, and whether that process is provably gone.
+"""Who owns a run folder, what he wrote down of his servers, and whether he is provably gone.
 
-In each folder is a file that its owner holds a lock on as long as it lives: the kernel drops the
-lock however the process ends. Seen through an overlay or in a copy it is another file, whose lock
-is free; so its first line says which file it is, and which process of which boot and which pid
-namespace owns it. What does not prove that the owner is gone leaves a doubt, and then nothing is
-ended or removed.
+In each folder, on disk or in memory, is a file that its owner holds a lock on as long as it lives:
+the kernel drops the lock however the process ends. Seen through an overlay or in a copy it is
+another file, whose lock is free; so its first line says which file it is, and which process of
+which boot and which pid namespace owns it. What does not prove that the owner is gone leaves a
+doubt, and then nothing is ended or removed.
+
+On disk that file is the run's record, of JSON lines: after the owner a line for each session that
+was opened for a server, written *before* the server runs. It may be damaged, and it names processes
+that will be ended: so only what this user alone can have written is read, and what cannot be read
+names no process.
 
 Source: flock(2); the kernel's Documentation/filesystems/overlayfs.rst, "Non-standard behavior".
-
-What a httpdyno process writes down of itself and its servers, and how a later one reads it.
-
-The record is a file of JSON lines: first who owns the run folder (`ownership.py`), then a line for
-each session that was opened for a server, written *before* the server runs. The owner holds a lock
-on it as long as it lives. It may be damaged, and it names processes that will be ended: so only
-what this user alone can have written is read, and what cannot be read names no process.
 """
 
 import errno

@@ -1,23 +1,18 @@
-"""What a copy in a cell sent and nobody took, seen on the cell's own loopback device.
+"""What a copy tries to reach, named as it tries: by its own calls, in a sandbox of either kind.
 
-In a cell every address is local, so each attempt to reach anything outside comes by there: a SYN
-that nobody takes, a datagram that nobody reads. A name server is told with the name it was asked.
+Each call that names an address, and behind Landlock each that changes a file, waits until it was
+noted, and then goes on. So all are noted in a smoke test only, never where time is measured; and a
+call that a signal finds waiting is done anew, or told as interrupted where its program asked for
+that, as any call that waits. In namespaces the packets of the loopback are watched as well. There
+every address is local, so each attempt to reach anything outside comes by: a SYN that nobody takes,
+a datagram that nobody reads. They show what a program has sent without naming an address in a call,
+and they are what is left where the kernel tells no calls.
 
-What a copy tries to reach, named as it tries: by its own calls, in a cell and behind a wall.
-
-Each call that names an address, and behind a wall each that changes a file, waits until it was
-noted, and then goes on. So it is for a rehearsal only, never where time is measured; and a call
-that a signal finds waiting is done anew, or told as interrupted where its program asked for that,
-as any call that waits. In a cell the packets of its loopback are watched as well: they show what a
-program has sent without naming an address in a call, and they are what is left where the kernel
-tells no calls.
-
-What a copy that is measured tried to reach outside of its cell: told after its windows.
-
-By the kernel's counters of the cell's own network, which cost nothing: a connection that nobody
-took, a datagram that nobody read. Of unix sockets there are none, so each call that names one waits
-until it was noted, as in `attempts.py`; and of the first only it is read whom they name. A member
-that reaches others by unix sockets at each request would wait at each, so it is not listened to.
+A copy that is measured is told of after its windows (`Refusals`), by the kernel's counters of its
+own network, which cost nothing: a connection that nobody took, a datagram that nobody read. Of unix
+sockets there are none, so each call that names one waits until it was noted; and of the first only
+it is read whom they name. A member that reaches others by unix sockets at each request would wait
+at each, so it is not listened to.
 """
 
 import os

@@ -1,11 +1,13 @@
 """The process that works out what studies say, started with the first question and asked again.
 
-A start is rendered for each arm, so a question must cost next to nothing; and what a stranger wrote
-may take for ever, so it must be possible to end the answer from outside.
+Templates and patterns of strangers run there (`evaluator_program`), with bounds that the kernel
+keeps and no rights. jinja2's immutable sandbox alone would not do: `'a' * 10**9`, a loop over a
+loop and a macro that calls itself have no bound there. The process is nobody's, without
+environment, files or children. The kernel ends it after 5 s of CPU time for one text; it has
+512 MiB and writes 16 MiB at most. It starts once for a command; a render costs 0.2 ms. What a
+stranger wrote may take for ever, so it must be possible to end the answer from outside.
 
-Patterns of studies, tried where they can be ended: one may take for ever on a text of its own.
-
-`experiment.answer.mask` does the same with the patterns of what may differ, on whole answers.
+`experiment.answer.reading` does the same with the patterns of what may differ, on whole answers.
 """
 
 import atexit

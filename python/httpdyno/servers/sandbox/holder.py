@@ -1,22 +1,17 @@
-"""What a holder does to make a cell, in order, as httpdyno writes it down and a holder reads it.
-
-Standard library only, and little of it: the holder imports this each time that a cell is made.
-
-A cell's own network: every address is here, and none leads out. Standard library only.
-
-Its loopback takes all addresses of both families, so that a server listens at its own, clients come
-from theirs, and a connection to anything outside is refused at once. The kernel's settings are as
-on the host: a new namespace starts with the kernel's defaults, not with what the host has.
-
-The program that makes a cell and holds it: its namespaces end with it and its last server.
+"""The program that makes a sandbox of namespaces and holds it, until its last server has ended.
 
 A keeper runs it in the process that it forked, so with the standard library only. It does the steps
 in a file and waits for its end. To a FIFO it says `made`, of what kind and what it lacks, or
 `no` and why.
 
-A cell that is apart has processes, a root and, where that can be, a root user of its own. Its first
-process is a child of the holder's: it makes the cell, takes what others leave in it, and all of it
-ends with it. Outside of it the holder keeps the way in.
+A sandbox that is apart has processes, a root and, where that can be, a root user of its own. Its
+first process is a child of the holder's: it makes the sandbox, takes what others leave in it, and
+all of it ends with it. Outside of it the holder keeps the way in.
+
+The network is its own too: every address is here, and none leads out. Its loopback takes all
+addresses of both families, so that a server listens at its own, clients come from theirs, and a
+connection to anything outside is refused at once. The kernel's settings are as on the host: a new
+namespace starts with the kernel's defaults, not with what the host has.
 """
 
 import _signal as signal

@@ -2,14 +2,11 @@
 
 A process gives up rights for itself and all that comes from it, for good. What is not named by a
 rule can still be read, but neither written nor, from version 4 of the rules on, reached by TCP.
+Then it becomes a server: a keeper runs `main` in the process that it forked. An interpreter of its
+own would take longer than all of it, and leave signals ignored that the server inherits.
 
 Source:
     Linux, Documentation/userspace-api/landlock.rst, and include/uapi/linux/landlock.h.
-
-What becomes a server behind a wall: it gives up rights, then runs the server.
-
-A keeper runs it in the process that it forked, so with the standard library only. An interpreter
-of its own would take longer than all of it, and leave signals ignored that the server inherits.
 """
 
 import ctypes

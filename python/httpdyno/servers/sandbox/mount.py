@@ -1,14 +1,10 @@
-"""Mounts of a cell's own, by system calls. Standard library only: the holder imports this.
+"""Mounts of a sandbox's own, and its own root. Standard library only: the holder imports this.
 
-Everything happens in a mount namespace that this process has made for itself, so nothing of it is
-seen outside.
-
-A copy's own root: a clone of what this process sees, in which nothing of the kernel's leads out.
-
-Everything happens in namespaces that this process has made for itself. The clone has the host's
-mounts, without devices and without programs that give rights, and where the kernel can do it with
-their owners mapped: what belongs to root there belongs, outside, to nobody. The host's own tree is
-let go, so that no way leads back to it. Standard library only: the holder imports this.
+Everything happens in namespaces that this process has made for itself, so nothing of it is seen
+outside. The root is a clone of what this process sees, in which nothing of the kernel's leads out:
+the host's mounts, without devices and without programs that give rights, and where the kernel can
+do it with their owners mapped, so that what belongs to root there belongs, outside, to nobody. The
+host's own tree is let go: no way leads back to it.
 
 Source:
     mount_setattr(2) and Linux, Documentation/filesystems/idmappings.rst; pivot_root(2), whose

@@ -1,7 +1,4 @@
-"""Doors of a cell: which socket of theirs is seen where.
-
-The plan of a cell: layers are made in the place, and steps say how they are put over theirs.
-"""
+"""The mount plan of a sandbox: layers in its place, and steps that put them over theirs."""
 
 import os
 import stat

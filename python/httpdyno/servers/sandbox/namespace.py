@@ -1,7 +1,4 @@
-"""Has a holder make namespaces and hold them, and hears what came of it.
-
-A seat that is a cell: made by a holder, entered by the members of a site, gone with them.
-"""
+"""The sandbox of namespaces: made by a holder, entered by the members of a site, gone with them."""
 
 import os
 import select

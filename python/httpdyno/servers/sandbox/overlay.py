@@ -1,27 +1,18 @@
-"""What of the host matters for a cell: what is mounted where, and which sockets can be reached.
-
-Whether a folder of theirs may be seen as it is: found by looking, and in doubt it may not.
-
-A read-only mount keeps nobody from connecting to a socket in it, or from writing into a FIFO. So
-there must be none, and nobody but root may be able to make one.
-
-Folders that a configuration includes files of by wildcards: what is added later is not seen.
-
-The names in such a folder are those of the moment at which the files were read. So it is made anew
-for each copy, from these files and from what matches no pattern.
-
-How each folder of theirs is seen in a cell: through an overlay, and rarely as it is.
+"""How each folder of theirs is seen in a sandbox: through an overlay, and rarely as it is.
 
 What is seen through an overlay can be written there, and no socket or FIFO in it leads anywhere: to
 the kernel each is another file than theirs, also one that comes to be later. So that is how all of
 the tree is seen. Each mount has a cover of its own, since that of what is around does not show it.
 Where the copy's own place is inside of a folder, the kernel takes no overlay, since a layer would
 lie in another: then the folder is made anew, and each folder in it is covered by itself. So is one
-whose names are to stay as they were.
+whose names are to stay as they were: a configuration includes files of it by wildcards, and what is
+added later is not to be seen.
 
-Opening a file through an overlay takes 2.7 µs in place of 1.7. So document roots that are safe
-(`safe.py`) are shown as they are. What root itself binds there, or makes in `/`, while a copy runs
-would be reached: neither is a place for a service.
+Opening a file through an overlay takes 2.7 µs in place of 1.7. So document roots that are safe are
+shown as they are. A read-only mount keeps nobody from connecting to a socket in it, or from writing
+into a FIFO: so there must be none, and nobody but root may be able to make one (`is_safe`). What
+root itself binds there, or makes in `/`, while a copy runs would be reached: neither is a place for
+a service.
 
 Layers are in memory, where a mount takes a tenth of the time of one on ext4. Folders that the site
 is known to write in have theirs on disk, so that writes cost what the site's cost. A smoke test has

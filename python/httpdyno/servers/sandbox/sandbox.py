@@ -1,13 +1,4 @@
-"""Where a private copy of something sits, as those see it who start programs there.
-
-What a cell is asked to be. Pure.
-
-What a copy has for its own, and what it may reach of the outside: for naming all else.
-
-As whom, and with which limits, a process of a seat runs.
-
-A program that runs in a seat to its end, and what it said.
-"""
+"""A sandbox as those see it who start programs in it: what it is to be, and what it bounds."""
 
 import resource
 from collections.abc import Callable, Mapping, Sequence

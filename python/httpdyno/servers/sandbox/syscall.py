@@ -1,10 +1,7 @@
-"""Addresses as programs hand them to the kernel, and questions to name servers; pure.
+"""A system call that waits for its listener: whom it would reach, which files it would change.
 
-The listener of a filter: what was asked, and that it goes on or is refused.
-
-The process that a call is of: its memory, its sockets, and files as it sees them.
-
-What a call asks for, as its process has it in memory: whom to reach, which files to change.
+All is read from its process as long as it waits: memory, sockets, and files as that sees them. For
+naming, never for deciding.
 """
 
 import ctypes
