@@ -74,6 +74,7 @@ WORDLESS = (
     "advice/bottleneck/",
     "advice/curve",
     "advice/knob/",
+    "experiment/decide/",
     "advice/phase.py",
     "advice/proposal.py",
     "advice/rules/",
