@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
@@ -203,7 +204,7 @@ def test_the_first_plain_listener_and_its_name_are_the_sites(theirs):
     assert (site.listener, site.host) == ("0.0.0.0:8080", "toy.example")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "ignored", "expected"),
     [
         (["/a/b/c", "/a/b/d/e", "/f/g"], [], ("/a/b", "/f")),
@@ -280,7 +281,7 @@ class TestWhereAProgramListens:
             with_listener(self.found(theirs, "second = 8081\n"), TOY, cells())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "detail", "way_out"),
     [
         ("hung", "no answer to GET / within 20 s (timed out)", "`--start-timeout 1m` waits longer"),

@@ -1,7 +1,7 @@
 """Which server of this machine a member is a copy of, and what is said of it."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.adopt.own_server import served_by
 from httpdyno.model import Member
@@ -20,7 +20,7 @@ def runs(member, pid, **more):
 OTHER = runs(structs.replace(FPM, main="/srv/fpm.conf"), 20)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("member", "servers", "pid"),
     [
         (FPM, [OTHER, runs(structs.replace(FPM, name="fpm"), 30)], 30),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.adopt.memory import MemberSample, RunningPools, largest_workers, rooms, unused
 from httpdyno.reason import because
@@ -71,7 +72,7 @@ def by_pool(*copy, **more):
     return {(room.member, room.pool): room for room in rooms([copy], FREE, **more)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("copy", "pool", "held", "once", "each"),
     [
         pytest.param([preloaded()], ("shop", ""), 0, 50, 4, id="preloaded"),
@@ -109,7 +110,7 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_it():
     assert room.n < 102 * 4 / 7
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("copy", "pool", "why"),
     [
         (
@@ -177,9 +178,7 @@ def test_workers_of_the_server_that_runs_count_where_they_have_grown():
     assert not by_pool(preloaded(), running=of_young)["shop", ""].is_of_running
 
 
-@pytest.mark.parametrize(
-    ("limit", "left", "is_by_limit"), [(200, 168, True), (10, 0, True), (600, 468, False)]
-)
+@each_row(("limit", "left", "is_by_limit"), [(200, 168, True), (10, 0, True), (600, 468, False)])
 def test_a_limit_of_the_running_servers_control_group_bounds_it_where_it_is_less(
     limit, left, is_by_limit
 ):
@@ -212,7 +211,7 @@ def later(number, **changes):
     return replace(FPM, sample=replace(FPM.sample, workers=workers))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("looks", "expected"),
     [
         ([FPM], ()),

@@ -9,6 +9,7 @@ from msgspec import structs
 from tests.book.asked import BY_NAME, FEWEST, asked, host
 from tests.report import sample
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
 from httpdyno.book import pair as comparing
 from httpdyno.book.experiment import Pair, Then
@@ -22,7 +23,7 @@ from httpdyno.reason import because
 from httpdyno.report.shared.message import joined, text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "word"),
     [
         ({}, "holds"),
@@ -47,7 +48,7 @@ def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(ch
         assert (found.says, "ratio" in found.figures) == (joined(final.reasons), False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metric", "words"),
     [
         ("throughput_per_s", "throughput 1.21 × (1.1 … 1.34; 6 starts): 112 → 551 requests/s"),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tests.book.asked import BY_NAME, FEWEST, asked, host
 from tests.report import sample
+from tests.rows import each_row
 
 from httpdyno.book import figures
 from httpdyno.book import script as scripts
@@ -204,7 +205,7 @@ def ticking(step_s):
     return lambda: next(ticks) * step_s
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "budget_s", "n", "word"),
     [
         # Told by the fewest, and not before.

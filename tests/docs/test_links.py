@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.report.shared.formula_reference import formula_reference
 from httpdyno.report.shared.reference import rule_reference, study_reference
@@ -31,7 +31,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_row("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page):
     for path, heading in LINK.findall(page.read_text("utf-8")):
         target = page.parent / path if path else page

@@ -15,6 +15,7 @@ from tests.experiment.test_second_metric import (
     start_of,
     starts_of,
 )
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Terms, claim
 from httpdyno.experiment.design.plan import make_plan, plan_lines
@@ -25,7 +26,7 @@ from httpdyno.report.shared.message import joined
 P50 = "latency_p50_s"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "confidences"),
     [
         (Objective(), {RATE: 0.95, P99: 0.95}),
@@ -83,9 +84,7 @@ def slower(start, factor):
     return structs.replace(start, windows=tuple(windows))
 
 
-@pytest.mark.parametrize(
-    ("factor", "verdict"), [(1.5, "worse"), (0.7, "better"), (1, "equivalent")]
-)
+@each_row(("factor", "verdict"), [(1.5, "worse"), (0.7, "better"), (1, "equivalent")])
 def test_each_has_a_verdict_of_its_own_beside_that_of_the_metric(factor, verdict):
     starts = [slower(each, factor) for each in starts_of(1.3, 0.9)]
     told = compared(starts, Objective(second_metric=CPU, also=(P99,)))

@@ -6,13 +6,14 @@ import pytest
 from msgspec import structs
 from scipy import stats
 from tests.conformance.record import sample_start, sample_window
+from tests.rows import each_row
 
 from httpdyno.experiment.method.stages import _spread_at_most, calibrated, start_cost
 from httpdyno.model import Objective, SystemCalls
 from httpdyno.report.shared.message import text
 
 
-@pytest.mark.parametrize("n", [2, 3, 6, 12])
+@each_row("n", [2, 3, 6, 12])
 def test_the_spread_of_a_start_is_bounded_as_few_starts_allow(n):
     ratios = [0.02 * (-1) ** index for index in range(n)]
     exact = 0.02 * math.sqrt(n / stats.chi2.ppf(0.2, n))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.experiment.cycles import cheaper, start_of
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Terms, claim, placed
 from httpdyno.experiment.decide.evidence import (
@@ -83,7 +84,7 @@ def confidence():
     return TERMS.objective.confidence_of("throughput_per_s")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("factor", "open_ratio", "off_log", "words"),
     [
         (1.0, 0.0, 0.0, []),
@@ -157,7 +158,7 @@ def test_what_chance_alone_leaves_open_is_waited_for():
     assert state.starts_needed > sound.starts_needed > len(starts)
 
 
-@pytest.mark.parametrize("ratio", [1.0, 1.2, 14.0])
+@each_row("ratio", [1.0, 1.2, 14.0])
 def test_a_doubt_without_a_size_lets_nothing_be_claimed(ratio):
     starts = unfollowed(starts_of(ratio, of_a=(0.945, 0.0)))
     starts = [*starts_of(ratio)[:2], *starts[2:]]

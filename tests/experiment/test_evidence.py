@@ -4,6 +4,7 @@ import pytest
 from msgspec import structs
 from tests.conformance.record import sample_start, sample_window
 from tests.experiment.cycles import start_of
+from tests.rows import each_row
 
 from httpdyno.experiment.decide import evidence
 from httpdyno.experiment.decide.claim import Terms, claim
@@ -79,7 +80,7 @@ def starts_with(*counts):
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("counts", "is_carried"),
     [
         ((302,) * 6, True),
@@ -144,7 +145,7 @@ def test_of_p95_there_is_a_ratio_where_an_objective_names_it_and_a_figure_always
     assert summary.latency_s["p90"] <= summary.latency_s["p95"] <= summary.latency_s["p99"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "metric",
     [
         "first_byte_p50_s",
@@ -217,7 +218,7 @@ def test_a_figure_that_no_window_has_is_not_claimed_of():
     assert "a start holds 0 pages, too few pages for its p50 page time" in joined(state.reasons)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lookups", "per_request"),
     [((None, None), None), ((0, 0), 0.0), ((3, None), 1.5), ((3, 5), 2.0)],
 )
@@ -248,7 +249,7 @@ def test_what_opening_connections_took_is_added_over_the_arms_windows():
     assert (told.handshakes_full_per_request, told.handshakes_resumed_per_request) == (0.25, 0.75)
 
 
-@pytest.mark.parametrize(("most", "is_broken"), [(None, False), (1 << 40, False), (1, True)])
+@each_row(("most", "is_broken"), [(None, False), (1 << 40, False), (1, True)])
 def test_a_limit_on_memory_is_for_the_largest_that_a_window_saw(most, is_broken):
     arm = evidence.arm_summary([sample_start()], 0, Configuration(values={}))
     sizes = [w.telemetry.pss_bytes or 0 for w in sample_start().windows if w.arm == 0]

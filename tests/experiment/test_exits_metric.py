@@ -16,6 +16,7 @@ from tests.load.origin import origin
 from tests.report import sample_second
 from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Terms, comparison
 from httpdyno.experiment.decide.evidence import ratio_intervals
@@ -161,7 +162,7 @@ def tally_of(*samples):
     return tally
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("samples", "n"),
     [
         ([([ONE, TWO], []), ([ONE, TWO], [])], 0),

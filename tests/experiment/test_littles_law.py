@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 from tests.experiment.cycles import LENGTHS, cheaper, seen_cycles, start_of
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Terms, claim, comparison
 from httpdyno.experiment.decide.evidence import little_doubt
@@ -37,7 +38,7 @@ def steady_starts(kind, ratio, mend=lambda cycles, _n_ended: cycles):
     ]
 
 
-@pytest.mark.parametrize("kind", LENGTHS)
+@each_row("kind", LENGTHS)
 def test_a_steady_loop_agrees_and_is_claimed(kind):
     starts = steady_starts(kind, 1.5)
     assert little_doubt(starts).complaints == ()

@@ -3,8 +3,8 @@
 import time
 from threading import Event
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.trial.look import WindowLooks, wants_longer, with_client
@@ -126,7 +126,7 @@ def test_a_look_is_told_what_only_the_client_knows():
     assert with_client(SEEN, measured(), scheduled).offered == 22.5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "is_longer"),
     [
         ({"workers": 5.0}, False),

@@ -1,6 +1,7 @@
 """Which servers of a run are looked at, whose system calls are counted, and what that takes."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.experiment.trial.afterwards import COUNT_S, LookCost, LooksToTake
 from httpdyno.experiment.trial.bench import StartRequest
@@ -80,7 +81,7 @@ START_TWICE = (START, START)
 FIRST, SECOND, FINAL = (START, DROPPED), (START, KEPT), (START, KEPT)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "ahead", "is_alone", "expected_s"),
     [
         ((), [(START, START)], False, 11.0),

@@ -1,8 +1,8 @@
 """Whether a lack of memory is a configuration's own fault; what is in doubt is nobody's."""
 
-import pytest
 from msgspec import structs
 from tests.conformance.record import sample_start, sample_window
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.warning import window_warnings
 from httpdyno.experiment.trial.memory import blamed, is_short, memory_seen
@@ -48,7 +48,7 @@ LARGE = {"holds": 1000}
 ALONE, NEXT = "n=64", "n=4"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("candidate", "reference", "is_blamed"),
     [
         (swapping(**LARGE), quiet(), True),

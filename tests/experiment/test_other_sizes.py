@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.other_sizes import _sets_workers, judged_by_sizes
 from httpdyno.experiment.design.plan import make_plan
@@ -138,7 +139,7 @@ def test_a_doubt_of_the_curve_takes_it_back_where_nobody_knows_its_size():
     assert doubted("experiment.little") == WORDS, "the intervals have it in them"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "knob",
     [
         Knob(name="workers", start=32, levels=(1, 2, 4), pool="requests"),
@@ -154,7 +155,7 @@ def test_a_knob_of_which_nobody_said_so_tells_where_workers_follow_it():
     assert told(knobs=(structs.replace(POOL.knobs[0], pool=""),)) == WORDS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "workers", "is_told"),
     [
         ((2, 4), (7.0, 9.0), True),  # five others are always there

@@ -9,6 +9,7 @@ from scipy.stats import binom
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Terms, claim, comparison
 from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
@@ -131,7 +132,7 @@ def test_what_a_request_costs_is_proven_where_the_throughput_is_not():
     assert told.ratios["latency_p50"].confidence == 0.95
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rate_ratio", "cpu_ratio", "verdict", "second"),
     [
         (1.3, 0.9, "better", "better"),

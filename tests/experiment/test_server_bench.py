@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 from tests.conformance.record import sample_plan, sample_window
 from tests.experiment.started import Server, Up, measured
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.decide.warning import known_warnings
@@ -127,7 +128,7 @@ def test_what_comes_into_the_log_of_a_server_that_is_ready_is_kept_with_its_star
     assert untold is None
 
 
-@pytest.mark.parametrize("line_up", [(), (0, 1), (1, 0)])
+@each_row("line_up", [(), (0, 1), (1, 0)])
 def test_servers_are_spawned_as_they_are_lined_up_and_told_by_arm(line_up):
     """And the folder of one does not tell which arm it is."""
     seen: list[tuple[int, str]] = []
@@ -148,7 +149,7 @@ def test_what_hung_before_it_was_spawned_is_not_tried_twice_in_a_start():
     assert record.details == (said(hung.detail),) * 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("errors", "statuses", "server", "status", "said"),
     [
         ({"timeout": 4}, {}, (True, ()), "hung", "4 timeout"),
@@ -180,7 +181,7 @@ def test_a_silence_of_wrong_answers_says_what_was_expected():
     assert joined(detail).endswith("9 wrong status; 9 came with 200, where 201 is expected")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("client", "server", "is_doubted"),
     [((), (), True), ((3,), (), True), ((3,), (2, 3), True), ((3,), (0, 1, 2), False)],
 )

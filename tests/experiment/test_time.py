@@ -9,6 +9,7 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.record import sample_start, sample_window
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Claim, Terms, claim
 from httpdyno.experiment.design.plan import make_plan
@@ -72,7 +73,7 @@ def test_the_time_left_is_never_more_than_the_budget_has(study, budget_s):
     assert all(0 <= (event.left_s or 0.0) <= budget_s - event.elapsed_s for event in looks)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at_best", "left_s", "is_near"),
     [(16, 30.0, True), (16, 29.9, False), (10, 0.0, True), (None, 1e9, False)],
 )

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.claim import Claim, Course, decides_in_s, time_left_s
 from httpdyno.experiment.design.plan import compare_plan, make_plan
@@ -110,7 +111,7 @@ def test_a_guess_does_not_jump_about():
     assert many / few == pytest.approx(math.sqrt((160 - 16) / (25 - 16)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("state", "more", "decides_s", "left_s"),
     [
         (OPEN, {}, 24.0, 24.0),

@@ -3,6 +3,7 @@ import random
 
 import pytest
 from tests.experiment.test_doubt import NOISE, starts_of, unfollowed
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.turns_claim import (
     FEWEST_PERIODS,
@@ -90,7 +91,7 @@ def claimed(windows: list[WindowRecord], n_arms: int = 2, candidate: int = 1) ->
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("factor", "noise", "verdict"),
     [
         (0.7, 0.05, "better"),
@@ -165,7 +166,7 @@ def test_a_ratio_that_wanders_for_long_is_doubted():
     assert "too few independent ones" in joined(doubt)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "factor", "verdict"),
     [(3.0, 0.9, "better"), (1.05, 0.9, "inconclusive"), (3.0, 1.0, "better")],
 )

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 from tests.report.turns.test_turns import outcome
+from tests.rows import each_row
 
 from httpdyno.experiment.method.turns import Server, TurnsPlan, looks_s, with_looks
 from httpdyno.experiment.trial import look as running_look
@@ -77,7 +78,7 @@ def test_what_cannot_be_seen_loses_no_comparison(looked):
     assert "ValueError('odd')" in said[-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pids", "duration_s", "most_s"),
     [
         ([11, 0], 9.0, 0.0),

@@ -7,6 +7,7 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.decide.claim import Claim, Terms
@@ -115,9 +116,7 @@ def test_no_comparison_takes_more_starts_than_the_most(quick, monkeypatch):
     assert joined(final.reasons).endswith("after 28 starts; 28 starts are the most")
 
 
-@pytest.mark.parametrize(
-    ("at_best", "can_be"), [(MAX_STARTS, True), (MAX_STARTS + 1, False), (None, False)]
-)
+@each_row(("at_best", "can_be"), [(MAX_STARTS, True), (MAX_STARTS + 1, False), (None, False)])
 def test_what_luck_could_decide_within_the_most_starts_goes_on(at_best, can_be):
     state = Claim(verdict="inconclusive", reasons=(), n_starts=10, starts_at_best=at_best)
     assert can_be_decided(state, MAX_STARTS) == can_be

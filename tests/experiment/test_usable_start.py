@@ -1,7 +1,7 @@
 """In which words failing requests are told."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.usable import failing, forbidden
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
@@ -37,7 +37,7 @@ def _portions(get, post):
     return tuple(structs.replace(each, latency=None) for each in wrong)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("window", "requests", "words"),
     [
         (_window({"wrong_status": 312}, {"200": 312, "500": 312}), (GET,), "GET /x got status 500"),

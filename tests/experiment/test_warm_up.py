@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.experiment.loads import load_of, side_by_side
 from tests.load.origin import origin
+from tests.rows import each_row
 
 from httpdyno.experiment.trial import engine_loads as arm_load
 from httpdyno.experiment.trial.bench import StartRequest
@@ -86,7 +87,7 @@ def test_each_server_comes_to_the_number_or_it_is_told_which_does_not(
     assert warm_up.took_s == took_s
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "low_s", "high_s", "least_later_s"),
     [
         ({"warm_up_s": 1.0}, 1.0, 2.0, 2.0),

@@ -13,6 +13,7 @@ from tests.conformance.record import (
     sample_window,
 )
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.experiment.decide.warning import known_warnings, window_warnings
 from httpdyno.model import Effective, Method, Outcome, Phase, ResultWarning, Site, SystemCalls
@@ -130,7 +131,7 @@ def test_servers_that_were_fresh_may_be_other_in_the_long_run(n_blocks, first):
 IN_PHASES = Method(lead_in_s=0, warm_up_s=0, phases=(Phase(name="cold"),), decides="cold")
 
 
-@pytest.mark.parametrize("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0), IN_PHASES])
+@each_row("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0), IN_PHASES])
 def test_servers_that_had_load_before_are_not_fresh(method):
     assert known(method=method) == []
 

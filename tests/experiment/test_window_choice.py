@@ -6,6 +6,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 from tests.experiment.cycles import LENGTHS, seen_cycles
+from tests.rows import each_row
 
 from httpdyno.experiment.trial.cycles import CycleMoments, choose_windows
 from httpdyno.model import Cycles
@@ -64,7 +65,7 @@ def cycles(first_s=0.0, later_s=0.0, *, is_fresh=False):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "lead_in_s"),
     [
         ([cycles(0.5, 0.14)], 0.6),

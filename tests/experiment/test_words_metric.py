@@ -14,6 +14,7 @@ from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 from tests.report.sample_figures import with_figures
 from tests.report.sample_second import second_compare
 from tests.report.study.test_also_text import asked, page, shown
+from tests.rows import each_row
 
 from httpdyno.catalog import open_study
 from httpdyno.errors import StudyFileError, TargetError, UsageError
@@ -52,7 +53,7 @@ def compared(found, metric=MISSES, **more):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metric", "n_misses", "verdict", "factor"),
     [
         (MISSES, 50, "better", 0.5),
@@ -87,7 +88,7 @@ def test_that_a_share_never_varies_is_told():
     assert joined(found.reasons).endswith("in all 6 starts, so its interval has no width")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("a", "b", "words"),
     [
         (
@@ -205,7 +206,7 @@ def test_a_sweep_goes_up_to_the_most_hits_and_names_the_levels_without_any(study
     assert [point.value for point in found.points] == pytest.approx([0.4, 0.6], abs=0.01)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "is_hit"),
     [
         ("HIT", True),
@@ -231,7 +232,7 @@ def test_a_word_is_told_as_the_header_has_it_and_its_ratio_by_the_same_text():
     assert named(metric).distribution == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "metric",
     [
         "answers_ratio",
@@ -289,7 +290,7 @@ def test_where_something_is_claimed_of_words_each_start_takes_a_turn_for_them(st
     assert notes == [False, True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "metric", "hint"),
     [
         ("asp-bookmarks", HITS, "`[workload]` with `count_header = "),

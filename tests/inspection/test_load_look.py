@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 from tests.load.origin import origin
 from tests.report.sample_load import load_outcome
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.cli.app import run
@@ -50,7 +51,7 @@ def planned(measure_s: float = 10.0, n_requests: int = 0, **workload: Any) -> Lo
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("plan", "stretches"),
     [
         (planned(), BOTH),

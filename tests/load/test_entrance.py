@@ -1,6 +1,6 @@
 """Who got through the first steps, in words."""
 
-import pytest
+from tests.rows import each_row
 from tests.words import words as shown
 
 from httpdyno.load.entrance import entrance_trouble, n_entered
@@ -28,7 +28,7 @@ def entrance(*parts: Portion, **statuses: int) -> Measurement:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "n", "words"),
     [
         (entrance(part(6), part(6), _302=6, _200=6), 6, ""),

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, FileEntry, Fragments, ServerSpec
@@ -139,7 +140,7 @@ def test_one_that_does_not_answer_is_not_waited_for_longer_than_that(program):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "said"),
     [("12 34", 12), ("0 0", 0), ("", None), ("12", None), ("1.5 2", None), ("-1 2", None)],
 )

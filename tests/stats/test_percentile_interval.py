@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 from tests.stats.simulated import (
     bucket_bounds_ns,
     ends,
@@ -167,7 +168,7 @@ def test_a_bucket_holds_what_falls_into_it(value_ns, is_coarse):
     assert bound_ns - low_ns <= value_ns / (128 if is_coarse else 1024)
 
 
-@pytest.mark.parametrize(("q", "name"), [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")])
+@each_row(("q", "name"), [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")])
 def test_percentiles_are_called_as_everywhere(q, name):
     assert percentile_name(q) == name
 

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.rows import each_row
 from tests.stats.simulated import (
     INTERVAL_S,
     RUN_S,
@@ -44,7 +45,7 @@ def _counts(values):
 
 # AR(1) with 0, 0.5 and 0.9 from interval to interval: memories of 0, 1.44 and 9.5 intervals. Of
 # 4,000 such runs `research/warmups` counts the false cuts.
-@pytest.mark.parametrize(("rho", "most"), [(0.0, 0.02), (0.5, 0.03), (0.9, 0.05)])
+@each_row(("rho", "most"), [(0.0, 0.02), (0.5, 0.03), (0.9, 0.05)])
 def test_steady_runs_seldom_lose_anything_and_never_more_than_the_most(rho, most):
     rng = _seed()
     memory = -1 / math.log(rho) if rho else 0.0
@@ -106,7 +107,7 @@ def test_slow_first_answers_are_found_though_the_rate_is_even():
     assert "latency" in said(found.test) or "slow requests" in said(found.test)
 
 
-@pytest.mark.parametrize("shape", ["ramp", "late jump", "slow decay"])
+@each_row("shape", ["ramp", "late jump", "slow decay"])
 def test_what_does_not_become_steady_has_a_reason_instead_of_an_interval(shape):
     rng, n_runs = _seed(), 40
     at = np.arange(N) / N

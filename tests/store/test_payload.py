@@ -3,6 +3,7 @@ import math
 import pytest
 from msgspec import structs
 from tests.conformance.record import sample_outcome, sample_plan
+from tests.rows import each_row
 
 from httpdyno.errors import StoreError
 from httpdyno.experiment.trial.engine_loads import said
@@ -30,7 +31,7 @@ def test_text_that_is_not_ascii_stays_readable():
     assert "é" in to_text(sample_plan())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.collector import TOLD, CollectorCase, CollectorConformance
+from tests.rows import each_row
 from tests.telemetry.burner import BURNED_S, burners, ended, worked
 from tests.telemetry.test_process_tree import TICKS_S, agree, read_beside, told
 
@@ -348,7 +349,7 @@ def test_a_look_takes_the_same_account(tmp_path, monkeypatch, has_group):
     assert (seen.cpu_s >= BURNED_S, is_told) == (has_group, not has_group)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ignored", "expected"),
     [({signal.SIGCHLD}, True), ({signal.SIGPIPE, signal.SIGHUP}, False), (set(), False)],
 )

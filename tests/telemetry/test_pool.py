@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.rows import each_row
 from tests.telemetry.forked import forked
 
 from httpdyno.host.procfs import ZOMBIE
@@ -154,7 +155,7 @@ def test_so_many_workers_as_there_is_room_for_fill_it():
     assert full <= room < full + bound.each_bytes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "available", "by"),
     [(1000, 1000, "control group"), (100_000, 1980, "available"), (None, 1980, "available")],
 )

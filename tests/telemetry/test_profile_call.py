@@ -1,13 +1,13 @@
 """Lines of /proc/PID/task/TID/syscall, as two machines write them."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.profile.wait import _TABLES, RUNNING, Kind, call, kinds
 
 REST = b"0x7f01 0x2 0x0 0x0 0x0 0x7ffd27b5bc08 0x7fdb23dd82ad\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "kind"),
     [
         (43, Kind.ACCEPT),
@@ -38,7 +38,7 @@ def test_a_number_says_what_is_waited_for(number, kind):
     assert call(b"%d 0x5 %s" % (number, REST), kinds("x86_64")).kind is kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "kind"),
     [(202, Kind.ACCEPT), (22, Kind.EVENTS), (63, Kind.READ), (98, Kind.FUTEX), (43, Kind.OTHER)],
 )

@@ -1,6 +1,7 @@
 """Made-up samples: how they are put together, and which locks keep from work."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.profile.sampler import ProcessState, StateCounts
 from httpdyno.telemetry.profile.wait import Lock, ThreadState
@@ -68,7 +69,7 @@ def test_only_who_worked_in_between_may_have_waited_for_a_lock():
     assert (means.doing, means.unclear) == ({"idle": 3.0}, 1.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("holder", "expected"),
     [
         (LISTENS, {"idle": 3.0}),
@@ -81,7 +82,7 @@ def test_a_lock_is_the_right_to_accept_if_its_holder_waits_for_a_connection(hold
     assert doing(family(holder, waits(10), waits(10))) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("others", "expected"),
     [
         ([LISTENS], {"idle": 2.0}),

@@ -5,7 +5,7 @@ import struct
 import time
 from dataclasses import dataclass, field
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.profile.end import End, EndKind
 from httpdyno.telemetry.profile.sampler import holders
@@ -66,7 +66,7 @@ def polled(*entries, **eyes):
     return of(Kind.POLL, AT, len(entries), at={AT: memory}, **eyes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "doing"),
     [
         (Kind.ACCEPT, "idle"),
@@ -89,7 +89,7 @@ def test_a_state_alone_says_little():
     assert by_state("stopped").doing == "other"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "descriptor", "eyes", "doing"),
     [
         (Kind.READ, CLIENT, {}, "client_read"),
@@ -111,7 +111,7 @@ def test_who_reads_or_writes_is_known_by_where(kind, descriptor, eyes, doing):
     assert of(kind, descriptor, **eyes).doing == doing
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entries", "doing"),
     [
         ([(LISTENER, IN), (PIPE, IN)], "idle"),
@@ -143,7 +143,7 @@ def test_memory_that_may_not_be_read_leaves_it_open():
     assert of(Kind.POLL, AT, 1).doing == "other"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reads", "writes", "doing"),
     [
         ([LISTENER, PIPE], [], "idle"),
@@ -170,7 +170,7 @@ def test_a_backend_has_its_address():
     assert of(Kind.CONNECT, NOTHING, AT, 16).doing == "other"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "address"),
     [
         (struct.pack("=H2s4s8x", socket.AF_INET, b"\x15\x38", b"\x7f\0\0\1"), "127.0.0.1:5432"),
@@ -202,7 +202,7 @@ def test_a_mutex_between_processes_tells_its_holder():
     assert found.lock == Lock("futex 1000", holder=12)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "value", "address"),
     [
         (BITSET | PRIVATE, 0, AT),  # a condition variable or a semaphore of glibc
@@ -216,7 +216,7 @@ def test_what_pools_wait_at_is_no_lock(operation, value, address):
     assert (found.doing, found.lock, found.is_unclear) == ("idle", None, True)
 
 
-@pytest.mark.parametrize(("left_s", "is_python"), [(0.004, True), (-1.0, True), (1.0, False)])
+@each_row(("left_s", "is_python"), [(0.004, True), (-1.0, True), (1.0, False)])
 def test_who_waits_for_5_ms_may_wait_for_python(left_s, is_python):
     until_s = time.monotonic() + left_s
     deadline = struct.pack("=qq", int(until_s), int(until_s % 1 * 1e9))

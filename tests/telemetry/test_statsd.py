@@ -1,6 +1,7 @@
 """What gunicorn sends as statsd, as it writes it, and packets of others."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.reason import because
 from httpdyno.telemetry.status import StatsdTotals, requests_per_s, statsd_status
@@ -15,7 +16,7 @@ def told(*packets: bytes) -> StatsdTotals:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("packets", "n_requests", "answer_s", "remarks"),
     [
         ((), 0, None, ()),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.reason import because
 from httpdyno.telemetry.status import Status, requests_per_s, scoreboard, status
@@ -121,7 +121,7 @@ UNCOUNTED = replace(
 PAGE_WITHOUT = replace(BOARD, n_requests=None, uptime_s=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         (APACHE, BOARD),
@@ -143,7 +143,7 @@ def test_a_page_is_told_by_its_content(text, said):
     assert status(text) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -173,7 +173,7 @@ def test_the_one_that_answers_this_is_not_counted_as_work():
     assert replace(seen, states={"_ waiting": 2}).others == {"_ waiting": 2}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("n_before", "n_after", "elapsed_s", "rate"),
     [
         (100, 301, 2.0, 100.0),

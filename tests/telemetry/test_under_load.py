@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.rows import each_row
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 from tests.telemetry.waiting_server import await_true
 
@@ -54,7 +55,7 @@ def test_the_status_page_tells_each_childs_requests():
         assert served_by_pid(page) == {77: 9, 78: 12}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "page",
     [
         "Total Accesses: 12\nScoreboard: _W\n",

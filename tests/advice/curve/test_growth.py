@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.advice.curve.aged import MIB, PAGE, aged
+from tests.rows import each_row
 from tests.words import words
 
 from httpdyno.advice.curve_fit import LEAST_LEAK_BYTES, Life, growth
@@ -47,7 +48,7 @@ def test_a_leak_of_a_kibibyte_is_found_with_an_interval_that_holds_it(step, othe
     assert all(run.late_high_bytes - run.late_low_bytes < KIB for run in runs)
 
 
-@pytest.mark.parametrize("leak", [40.0, 160.0, 250.0])
+@each_row("leak", [40.0, 160.0, 250.0])
 def test_what_leaves_less_than_matters_is_no_leak_however_well_it_is_known(leak):
     rng = np.random.default_rng(16)
     runs = [grown(aged(rng, leak=leak, n_requests=30_000)) for _ in range(5)]

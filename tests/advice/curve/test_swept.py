@@ -1,6 +1,7 @@
 """Lines through the levels of a sweep; what is none is told with the reason."""
 
 import pytest
+from tests.rows import each_row
 from tests.words import words as message
 
 from httpdyno.advice.curve_fit import swept_pool
@@ -55,7 +56,7 @@ def test_some_that_are_just_being_replaced_do_not_matter():
     assert swept("workers", fluid).n_levels == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "words"),
     [
         (
@@ -99,7 +100,7 @@ def test_what_a_birth_costs_is_the_slope_over_births_for_each_request(unit):
     assert found.n_levels == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rates", "words"),
     [
         ({5: 800, 0: 1000}, "what a birth costs cannot be told: there are rates of 2 levels"),

@@ -3,7 +3,7 @@
 import math
 import re
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
@@ -43,7 +43,7 @@ def test_no_two_formulas_have_one_name():
     assert all(name == formula.name for name, formula in formulas().items())
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
+@each_row("formula", ALL, ids=_id)
 def test_every_expression_has_the_dimension_of_what_it_gives(formula):
     for step in formula.steps:
         assert dimension_of(step.expression, formula) == DIMENSIONS[step.kind], step.name
@@ -55,7 +55,7 @@ def test_every_expression_has_the_dimension_of_what_it_gives(formula):
             assert dimension_of(each.otherwise, formula) == DIMENSIONS[each.kind], each.name
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
+@each_row("formula", ALL, ids=_id)
 def test_an_expression_uses_what_is_known_before_it(formula):
     known: set[str] = set()
     for each in formula.inputs:
@@ -73,7 +73,7 @@ def test_an_expression_uses_what_is_known_before_it(formula):
     assert all(names(each.expression) <= known for each in formula.printed)
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
+@each_row("formula", ALL, ids=_id)
 def test_every_input_and_figure_is_used_and_explained(formula):
     used = set(re.findall(r"{(\w+)}", formula.answer))
     expressions = [each.expression for each in (*formula.steps, *formula.requires)]
@@ -90,14 +90,14 @@ def test_every_input_and_figure_is_used_and_explained(formula):
     assert formula.printed
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
+@each_row("formula", ALL, ids=_id)
 def test_what_was_wrong_with_a_document_is_said(formula):
     for each in formula.printed:
         assert each.remark or each.verdict == "agrees", each.text
         assert not each.remark.endswith("."), each.text
 
 
-@pytest.mark.parametrize("formula", ALL, ids=_id)
+@each_row("formula", ALL, ids=_id)
 def test_the_example_comes_to_an_answer(formula):
     worked = work_out(formula, _typed(formula))
     assert "{" not in worked.answer

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.curve import ALIKE_RATIO, MOST_LOST_RATIO
 from httpdyno.advice.rules import all_rules
@@ -37,7 +37,7 @@ def test_each_row_has_its_function_and_each_function_its_row():
     assert sorted(LOOKS) == sorted(each.name for each in all_rules())
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=_id)
+@each_row("rule", all_rules(), ids=_id)
 def test_a_rule_has_all_its_headings(rule):
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     for heading in HEADINGS:
@@ -48,7 +48,7 @@ def test_a_rule_has_all_its_headings(rule):
     assert {each.name for each in site_adapters()} >= set(rule.kinds)
 
 
-@pytest.mark.parametrize("rule", all_rules(), ids=_id)
+@each_row("rule", all_rules(), ids=_id)
 def test_a_rule_says_nothing_of_a_server_of_which_nothing_is_known(rule):
     for kind in rule.kinds:
         for names in (None, ()):
@@ -66,7 +66,7 @@ def test_the_page_has_every_rule():
     ] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "heading", "said"),
     [
         ("workers-and-lives", "needs", f"births take {format_percent(MOST_LOST_RATIO)} of the"),

@@ -1,7 +1,7 @@
 """A worker that leaks and lives too long is told where load has proven the leak, and only there."""
 
-import pytest
 from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import PoolFacts
@@ -58,7 +58,7 @@ def test_workers_that_never_end_are_told_with_the_requests_that_fill_their_room(
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "life"),
     [
         (leaking("MaxRequestWorkers 10"), "for good"),
@@ -82,7 +82,7 @@ def test_a_life_that_is_too_long_is_told_of_each_kind(facts, life):
     assert f"which lives {life}:" in words
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [
         # Its end comes before its room is full, by the lower end of what a request leaves.

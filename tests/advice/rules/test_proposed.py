@@ -1,7 +1,7 @@
 """What rules would have tried: each proposal is a knob of that very server, and a level of it."""
 
-import pytest
 from tests.advice.rules.told import apache, findings, gunicorn, nginx, php_fpm, uvicorn
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
@@ -224,13 +224,13 @@ def proposed(name, facts):
     return [(each.knob, each.value) for finding in found for each in finding.proposes]
 
 
-@pytest.mark.parametrize(("name", "facts", "expected"), CASES)
+@each_row(("name", "facts", "expected"), CASES)
 def test_what_is_worth_a_try_has_its_value(name, facts, expected):
     assert name in {each.name for each in findings(facts)}
     assert proposed(name, facts) == expected
 
 
-@pytest.mark.parametrize(("name", "facts", "expected"), [each for each in CASES if each[2]])
+@each_row(("name", "facts", "expected"), [each for each in CASES if each[2]])
 def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
     declared = next(each for each in all_rules() if each.name == name).proposes
     here = ADAPTERS[facts.kind].knobs(facts.survey)
@@ -245,9 +245,7 @@ def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
         assert info.default != value
 
 
-@pytest.mark.parametrize(
-    "rule", [each for each in all_rules() if each.proposes], ids=lambda r: r.name
-)
+@each_row("rule", [each for each in all_rules() if each.proposes], ids=lambda r: r.name)
 def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(rule):
     for each in rule.proposes:
         for kind in each.kinds or rule.kinds:
@@ -259,7 +257,7 @@ def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(rule)
             assert each.knob in {knob.partition("@")[0] for found in cases for knob, _ in found}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "knob"),
     [
         ("full-queue", "ListenBacklog"),

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import Measured
@@ -211,7 +212,7 @@ def test_the_text_is_as_it_was_read(name, golden):
     golden(f"report/inspect_{name}.txt", plain_text(inspect_text(PAGES[name])))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_row("name", PAGES)
 def test_the_text_fits_80_columns(name):
     assert all(len(line) <= 80 for line in plain_text(inspect_text(PAGES[name])).splitlines())
 

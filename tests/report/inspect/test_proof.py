@@ -4,6 +4,7 @@ import pytest
 from tests.report.inspect.test_inspect import NOW_S, ROOT_PID, observed, process, worker
 from tests.report.inspect.test_loaded import loaded
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.advice.curve import LifeRow
 from httpdyno.advice.rules.declaration import Proposed
@@ -40,7 +41,7 @@ def commands(*servers):
     return [" ".join(each.command) for each in proofs(Page(servers=servers, now_s=NOW_S))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("servers", "expected"),
     [
         pytest.param(

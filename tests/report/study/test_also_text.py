@@ -9,6 +9,7 @@ from tests.report import sample_trouble
 from tests.report.sample import ladder
 from tests.report.sample_figures import with_figures
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
+from tests.rows import each_row
 
 from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics.table import named
@@ -49,7 +50,7 @@ def page(outcome: Outcome) -> str:
     return outcome_html(outcome).replace("\N{NO-BREAK SPACE}", " ")
 
 
-@pytest.mark.parametrize("verdict", ["better", "worse", "equivalent", "inconclusive"])
+@each_row("verdict", ["better", "worse", "equivalent", "inconclusive"])
 def test_each_is_told_whatever_its_verdict(verdict):
     outcome = asked(second_compare(), verdict)
     line = f"p99 latency: {verdict}, 1.21 × (1.10 … 1.34; 99.5 % confidence)"

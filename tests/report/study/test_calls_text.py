@@ -8,6 +8,7 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.code import CodeBench, code_study
 from tests.report.page import embedded
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.method.run import run_plan
@@ -85,7 +86,7 @@ def test_json_has_the_figures_of_calls(pair):
     assert (plan["fragments"]["knob"], plan["fragments"]["empty"]) == ("body", "empty")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [(57.24e-9, "57.2 ns"), (-1e-9, "-1.0 ns"), (2.33e-6, "2.33 µs"), (0.004, "4.00 ms")],
 )

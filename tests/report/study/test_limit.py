@@ -9,6 +9,7 @@ from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
 from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval
@@ -58,7 +59,7 @@ def seen():
     return with_looks(outcome, looks)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({}, "the load client used 0.6 cores, others used 0.4 cores"),

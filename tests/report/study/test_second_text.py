@@ -5,6 +5,7 @@ from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
+from tests.rows import each_row
 
 from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
@@ -32,7 +33,7 @@ def final_of(word: Verdict, ratio: float, half_width: float = 0.03) -> Compariso
     return final
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "ratio", "clause"),
     [
         ("inconclusive", 0.911, "proven better: 0.91 × (0.88 … 0.94; 99 % confidence)"),
@@ -166,7 +167,7 @@ def test_the_document_has_the_second_claim_and_its_interval_also_without_a_first
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "words"),
     [
         (

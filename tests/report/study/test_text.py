@@ -7,6 +7,7 @@ from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
 from tests.report.sample_figures import with_figures
 from tests.report.sample_sweep import memory_sweep
+from tests.rows import each_row
 
 from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Objective, Outcome, ResultWarning
@@ -24,7 +25,7 @@ def test_each_kind_of_outcome_reads_as_agreed(
     golden(f"report/{name}.txt", plain_text(outcome_text(OUTCOMES[name])))
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
+@each_row("name", OUTCOMES)
 def test_no_line_is_wider_than_eighty_columns(name: str) -> None:
     lines = plain_text(outcome_text(OUTCOMES[name])).splitlines()
     assert max(len(line) for line in lines) <= WIDTH
@@ -125,7 +126,7 @@ def test_an_interrupted_run_names_the_command_that_goes_on() -> None:
     assert "took" not in plain_text(outcome_text(none_ended)), "it took longer than nothing"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "is_said"),
     [("complete", True), ("interrupted", True), ("running", False), ("failed", False)],
 )

@@ -3,13 +3,13 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics import named
@@ -121,7 +121,7 @@ def test_a_refused_candidate_is_never_worse_and_has_no_ratio() -> None:
         assert "worse" not in text.partition('{"schema_version"')[0].partition("</style>")[2]
 
 
-@pytest.mark.parametrize("verdict", get_args(Verdict))
+@each_row("verdict", get_args(Verdict))
 def test_each_verdict_has_a_colour_wherever_it_is_shown(verdict: Verdict) -> None:
     assert verdict in VERDICT_STYLES
     assert verdict in VERDICT_COLOURS
@@ -190,7 +190,7 @@ def test_an_unfinished_sweep_does_not_pose_as_a_whole_one() -> None:
     assert headline(cut).startswith("interrupted; so far the knee")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "text"),
     [(0.2041, "0.20"), (4.904, "4.90"), (12.34, "12.3"), (123.4, "123"), (None, "–"),
      (math.inf, "–")],
@@ -269,7 +269,7 @@ def test_an_interval_is_rounded_outward_and_never_across_the_line_that_decides(
     assert (interval.low > 1, interval.high < 1) == (low > 1, high < 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "ratio", "high", "text"),
     [
         (0.7201, 0.851, 0.9996, "0.85 × (0.72 … 0.9996)"),
@@ -303,7 +303,7 @@ def test_rates_of_an_interval_are_rounded_outward(low: float, width: float) -> N
     assert float(ends[0]) <= low <= high <= float(ends[1])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("confidence", "text"),
     [
         (0.95, "95 %"),

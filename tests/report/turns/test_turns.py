@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.conformance.record import sample_host
 from tests.report.plain import plain_text
 from tests.report.sample_figures import latency_data, with_figures
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.trial.engine_loads import said
@@ -178,7 +179,7 @@ def test_cpu_time_says_whose_it_is_without():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "high", "text"),
     [
         (1.273, 1.351, "1.31 × (1.27 … 1.36)"),

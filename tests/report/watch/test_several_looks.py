@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.report.plain import plain_text
 from tests.report.watch.test_watch import ROOT_PID, look, pair, said, view, worker
+from tests.rows import each_row
 
 from httpdyno.reason import because
 from httpdyno.report.watch.json import watch_json
@@ -24,7 +25,7 @@ def test_cpu_time_of_a_request_is_told_now_and_in_the_mean():
     assert watch_json(seen)["pool"]["cpu_s_per_request"] == pytest.approx(0.004)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("used_s", "group_s", "n", "told"),
     [
         (0.09, None, 100, False),  # in ticks, of which there are too few

@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 from tests.report.plain import WIDTH, plain_text
+from tests.rows import each_row
 
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Behind
@@ -156,7 +156,7 @@ def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_en
     assert watch_json(seen)["pool"]["cpu_ratio"] == 1.25
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "words", "is_apaches"),
     [
         ("apache", "Apache replaces its dead once a second", True),

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 from tests.servers.apache.sample import (
     EVENT,
     MAIN,
@@ -44,7 +45,7 @@ def test_workers_that_the_limit_cuts_are_a_level_that_takes_a_higher_limit():
     assert Apache().knobs(unknown)["MaxRequestWorkers"].default == 400
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("main", "values", "lines"),
     [
         (EVENT, {"KeepAlive": True}, []),
@@ -119,7 +120,7 @@ def test_of_a_cache_only_the_size_changes_and_its_place_may_be_another_edit():
     assert difference(files(main), {"SSLSessionCache": "none"})[1] == "+SSLSessionCache none"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("main", "values", "words"),
     [
         (EVENT, {"MaxRequestWorkers": 160}, "no multiple of ThreadsPerChild 25"),
@@ -176,7 +177,7 @@ def test_files_that_override_are_written_after_the_section_that_lets_them():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "also",
     [
         '<Directory "/srv/shop/a b">\nOptions None\n</Directory>\n',

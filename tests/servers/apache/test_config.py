@@ -1,6 +1,6 @@
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.model import Configuration, Level, ServerSpec
 from httpdyno.servers.apache.made import (
@@ -62,7 +62,7 @@ def test_an_mpm_that_is_a_knob_is_loaded_and_is_no_directive(tmp_path):
     assert text.endswith("# httpdyno's overlay\nMaxRequestWorkers 50\n")
 
 
-@pytest.mark.parametrize(("workers", "limit"), [(5, "256"), (256, "256"), (300, "300")])
+@each_row(("workers", "limit"), [(5, "256"), (256, "256"), (300, "300")])
 def test_the_servers_limit_is_large_enough(workers, limit):
     found = overlay(spec(), {"MaxRequestWorkers": workers})
     assert list(found) == ["ServerLimit", "MaxRequestWorkers"]

@@ -1,6 +1,6 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.servers.apache.text import Places, lines_of, quoted, words
 
@@ -20,7 +20,7 @@ def test_a_continued_line_is_named_by_its_last_number():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "arguments"),
     [
         (b"KeepAlive On\r\n", "KeepAlive", b"On"),
@@ -51,7 +51,7 @@ def test_lines_lie_in_order_and_hold_no_newline_but_a_continued_one(text):
         reached = line.end
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "split"),
     [
         ("a  b", ["a", "b"]),

@@ -1,6 +1,6 @@
 """`Options` by which links are looked for on the way to a document root, and the same without."""
 
-import pytest
+from tests.rows import each_row
 from tests.servers.apache.sample import EVENT, difference, files, surveyed
 from tests.words import words
 
@@ -15,7 +15,7 @@ def folder(path, options):
     return f'<Directory "{path}">\n    Options {options}\n</Directory>\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "without"),
     [
         ("None", "FollowSymLinks"),
@@ -32,7 +32,7 @@ def test_options_that_look_for_links_follow_them_and_say_nothing_else(text, with
     assert not is_checking(without)
 
 
-@pytest.mark.parametrize("text", ["All", "Indexes FollowSymLinks", "-Indexes +MultiViews"])
+@each_row("text", ["All", "Indexes FollowSymLinks", "-Indexes +MultiViews"])
 def test_options_that_follow_links_or_leave_that_to_others_are_well(text):
     assert not is_checking(text)
 
@@ -53,7 +53,7 @@ def test_what_counts_on_the_way_is_changed_and_no_folder_that_others_may_write_i
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         folder("/", "FollowSymLinks"),

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 from tests.servers.apache.sample import EVENT, MAIN, files, surveyed
 from tests.servers.nginx.seats import OpenSeat
 
@@ -32,7 +33,7 @@ def rewritten(text, seat=SEAT):
     return after[MAIN].decode().removeprefix(EVENT)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "new"),
     [
         ("ProxyPass / http://127.0.0.1:8000/", "ProxyPass / http://127.0.0.1:20002/"),
@@ -100,7 +101,7 @@ def macro(line, *uses):
     return f"<Macro site $name>\n  {line}\n</Macro>\n" + "".join(f"Use site {u}\n" for u in uses)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "uses", "new"),
     [
         ("CustomLog /log/$name.log common", ["a", "b"], "CustomLog /seat/log/$name.log common"),
@@ -124,7 +125,7 @@ def test_a_macro_is_edited_where_one_text_is_right_for_all_uses(line, uses, new)
     assert found == text + macro(new, *uses)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "uses"),
     [
         ("CustomLog $name common", ["/log/a", "logs/b"]),

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 from tests.servers.apache.sample import EVENT, MAIN, MEMBER, changed, files, surveyed, text_of
 
 from httpdyno.errors import AdapterError, HttpdynoError
@@ -133,7 +134,7 @@ def test_what_cannot_be_read_is_said_with_its_line(main, words):
         Apache().survey(MEMBER, files(main), None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "main", "prefix"),
     [
         (["/usr/sbin/apache2", "-k", "start"], MAIN, ""),

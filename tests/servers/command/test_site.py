@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
@@ -59,7 +60,7 @@ def test_an_option_that_shares_its_value_comes_again_as_it_was():
     assert changes.arguments == ("--port", "4", "--threads", "8", "--cache", "4")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         ("./api", "--threads", "4", "serve"),
@@ -93,7 +94,7 @@ def test_a_member_without_a_command_is_an_error_that_says_what_to_give():
     assert 'command = ["node", "server.js"]' in caught.value.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "is_node"),
     [(("node", "server.js"), True), (("python3", "server.py"), False), (("npm", "start"), False)],
 )
@@ -186,7 +187,7 @@ class TestVariables:
             self.told(name, command=command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "address"),
     [
         (("--host", "10.0.0.5", "--port", "80"), "10.0.0.5:80"),
@@ -201,7 +202,7 @@ def test_where_it_listens_is_as_its_command_line_says(words, address):
     assert found == ([address] if address else [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "moved"),
     [
         (("--host", "10.0.0.5", "--port=80", "-p81"), ("--host", "X", "--port=9", "-p9")),

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import crossplane
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, GLOBS, LAYOUTS, SYMLINK_FARM
 
 from httpdyno.errors import AdapterError
@@ -82,7 +83,7 @@ def test_files_of_a_pattern_come_in_the_order_of_bytes():
     assert [d.texts[0] for d in sites] == ["beta.example", "alpha.example", "gamma.example"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "expected"),
     [
         ("a.conf", ["/e/a.conf"]),

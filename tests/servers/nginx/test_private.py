@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, LAYOUTS, NO_LISTEN, RHEL, Layout
 from tests.servers.nginx.seats import OpenSeat
 
@@ -60,7 +60,7 @@ def edited(layout, *, is_root):
     return new[layout.main].decode()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_for_root_nothing_is_edited(layout):
     _, files, survey = surveyed(layout)
     assert NGINX.private(survey, files, cell(is_root=True)) == ()

@@ -1,6 +1,7 @@
 """From what is installed, or runs, to a member."""
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, GLOBS
 
 from httpdyno.model import Survey
@@ -49,7 +50,7 @@ def test_a_master_is_a_member_with_its_main_file(program, arguments, main, prefi
     assert member.kind == NGINX.name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments"),
     [("nginx", ["nginx: worker process"]), ("apache2", ["apache2"]), ("nginx-ui", ["nginx-ui"])],
 )

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import (
     CERTBOT,
     DEBIAN,
@@ -57,7 +58,7 @@ def directives(texts):
     return list(walk(conf_of(texts, build_of("", ())).tree))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_all_that_is_written_is_below_the_seat_and_every_line_is_where_it_was(layout):
     before, after, ports = rewritten(layout)
     for path, text in before.items():
@@ -142,7 +143,7 @@ def test_every_address_that_a_wall_moves_is_moved_but_no_name_of_an_upstream():
         assert any("127.9.9.9" in edit.text for edit in edits)
 
 
-@pytest.mark.parametrize("layout", [DEBIAN, STREAM, NO_LISTEN], ids=lambda layout: layout.name)
+@each_row("layout", [DEBIAN, STREAM, NO_LISTEN], ids=lambda layout: layout.name)
 def test_a_copy_never_listens_where_they_do(layout):
     known = {"0.0.0.0:80": "127.0.0.1:20001"} if layout is STREAM else {}
     with pytest.raises(AdapterError, match=r"would listen at `0\.0\.0\.0:"):

@@ -1,4 +1,5 @@
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Level, Member
@@ -19,7 +20,7 @@ def test_every_member_is_there():
     assert by_member({}, MEMBERS) == {"front": {}, "php": {}}
 
 
-@pytest.mark.parametrize("name", ["gzip", "back:gzip", ":gzip", ""])
+@each_row("name", ["gzip", "back:gzip", ":gzip", ""])
 def test_a_name_of_no_member_is_refused(name):
     with pytest.raises(UsageError, match="says no member"):
         by_member({name: 1}, MEMBERS)

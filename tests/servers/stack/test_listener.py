@@ -1,4 +1,5 @@
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Listener, Site
@@ -11,7 +12,7 @@ OTHER = Listener(address="10.0.0.1:8080")
 SOCKET = Listener(address="unix:/run/shop.sock")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "listeners", "expected"),
     [
         ("", (TLS, PLAIN), PLAIN),
@@ -37,7 +38,7 @@ def test_a_listener_that_is_not_there_is_refused(asked):
         loaded_listener(Site(members=(), listener=asked), listeners)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "expected"),
     [
         ("0.0.0.0:80", "127.0.0.1:80"),

@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, cast
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, exited_words
@@ -121,7 +122,7 @@ BACKGROUND = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "words", "said"),
     [
         (0, "", f"it exited with code 0, {BACKGROUND} (`-D`, `-F`, `--no-daemon`)"),

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 from tests.beside import beside
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
@@ -224,7 +225,7 @@ def test_a_companion_is_there_when_its_template_says_so():
         those_there(spec_with(named("front", "{{ knob.front }}")), {"front": "on"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("loaded", "front", "expected"),
     [
         ("", "on", "server"),
@@ -311,7 +312,7 @@ class _Service:
         self.name = name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("loaded", "companions"),
     [
         ("server", {"db", "front"}),

@@ -3,6 +3,7 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit
@@ -41,7 +42,7 @@ def test_every_byte_that_no_edit_names_stays_in_its_order(drawn):
         rest = rest[at + len(piece) :]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "edits", "expected"),
     [
         (b"a 1;\nb 2;\n", [(2, 3, "10")], b"a 10;\nb 2;\n"),
@@ -55,7 +56,7 @@ def test_spans_are_replaced(text, edits, expected):
     assert edited(text, [Edit(file=FILE, start=a, end=b, text=t) for a, b, t in edits]) == expected
 
 
-@pytest.mark.parametrize("spans", [[(0, 2), (1, 3)], [(0, 9)], [(2, 1)], [(-1, 1)]])
+@each_row("spans", [[(0, 2), (1, 3)], [(0, 9)], [(2, 1)], [(-1, 1)]])
 def test_spans_that_cannot_be_are_refused(spans):
     with pytest.raises(AdapterError, match=r"some\.conf"):
         edited(b"abc", [Edit(file=FILE, start=a, end=b, text="") for a, b in spans])

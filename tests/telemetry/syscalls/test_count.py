@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.reason import because
 from httpdyno.telemetry.syscalls.count import NONE, PerRequest, SyscallProfile, census
@@ -133,7 +134,7 @@ def test_what_a_parent_begins_beside_the_request_took_no_part():
     assert (of_kinds(seen), seen.n_took_part) == ({"read": 1, "write": 1}, 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "text", "is_names"),
     [
         ('{sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("127.0.0.53")}',
