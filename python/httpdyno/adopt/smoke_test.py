@@ -33,8 +33,8 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.telemetry.account import ReadyTime, account_of
 from httpdyno.telemetry.kernel import cpu_ticks, tcp_extensions
@@ -322,7 +322,7 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
     with new_run_root() as root, ExitStack() as stack:
         watched: list[Attempts] = []
 
-        def watch(seat: OpenSeat) -> None:
+        def watch(seat: OpenSandbox) -> None:
             if seat.kind != "open":
                 watched.append(stack.enter_context(Attempts(seat)))
 

@@ -29,9 +29,9 @@ from httpdyno.servers.render import (
     rendered_commands,
 )
 from httpdyno.servers.run.folder import held_own, let_through, make_copy_folders
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.member_user import own_user
-from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.staging import failure, trouble
 from httpdyno.servers.systemd import folders_of, sockets_of
 
@@ -44,7 +44,7 @@ class Beside:
     """The commands of one copy, in its seat."""
 
     def __init__(
-        self, spec: ServerSpec, site: Site, seat: OpenSeat, place: Place, variables: Variables
+        self, spec: ServerSpec, site: Site, seat: OpenSandbox, place: Place, variables: Variables
     ) -> None:
         self._spec = spec
         self._members = {member.name: member for member in site.members}
@@ -134,7 +134,7 @@ class Beside:
 class SharedSide:
     """A copy without members, in which commands of a whole run are run."""
 
-    def __init__(self, beside: Beside, seat: OpenSeat) -> None:
+    def __init__(self, beside: Beside, seat: OpenSandbox) -> None:
         self._beside = beside
         self._seat = seat
 
@@ -182,7 +182,7 @@ def shown_variables(spec: ServerSpec, knobs: Mapping[str, Level]) -> Variables:
 
 
 def copy_environment(
-    member: Member, seat: OpenSeat, place: Place, variables: Variables
+    member: Member, seat: OpenSandbox, place: Place, variables: Variables
 ) -> dict[str, str]:
     """Return all that a member's copy starts with, but for what a knob sets."""
     own = member_environment(member, place, has_all=seat.kind == "cell")

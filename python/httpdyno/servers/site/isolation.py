@@ -10,9 +10,13 @@ from httpdyno.servers.run.folder import make_copy_folders
 from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import open_cell
-from httpdyno.servers.sandbox.sandbox import CellWish, Seat
+from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox, Seat
 from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
-from httpdyno.servers.site.seating import BegunSeat, OpenSeat, SeatMaker, Sketch
+from httpdyno.servers.site.seating import (
+    BegunSeat,
+    SeatMaker,
+    Sketch,
+)
 
 
 class CellMaker:
@@ -29,7 +33,7 @@ class CellMaker:
             memory_folder=place.copy_memory_folder,
         )
 
-    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSandbox | NotRunning:
         """Make it."""
         del begun
         return open_cell(place, wish)
@@ -46,7 +50,7 @@ class WallMaker:
         make_copy_folders(place)
         return WallSeat(place, self._kind, listening)
 
-    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSandbox | NotRunning:
         """Put its files where the copy has them."""
         if not isinstance(begun, WallSeat):
             raise TypeError("a wall is finished that was begun as something else")

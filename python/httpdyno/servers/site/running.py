@@ -19,10 +19,10 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import await_answer
 from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.sandbox.attempts import Refusals
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.site.beside import Beside
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.listener import UNIX
-from httpdyno.servers.site.seating import OpenSeat
 
 _POLL_S = 0.005
 _WORDS_LINES = 5
@@ -73,7 +73,7 @@ class SiteRunning:
         self,
         members: Sequence[RunningMember],
         *,
-        seat: OpenSeat,
+        seat: OpenSandbox,
         place: Place,
         beside: Beside,
         refusals: Refusals | None,
@@ -145,7 +145,7 @@ class SiteRunning:
         return self._loaded
 
     @property
-    def seat(self) -> OpenSeat:
+    def seat(self) -> OpenSandbox:
         """Where it sits."""
         return self._seat
 

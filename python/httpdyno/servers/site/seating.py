@@ -1,55 +1,14 @@
 """What a site's server needs of the isolation that its copies sit in."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.sandbox.sandbox import Bounds, CellWish
+from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox
 from httpdyno.servers.site.adapter import Said, Seat
-
-
-class OpenSeat(Seat, Protocol):
-    """A seat that stands, until it is closed."""
-
-    watch: Callable[[ServerProcess], None] | None
-    """Told of each process that is started; while it is there, their calls are told."""
-    told: tuple[str, ...]
-    """Which kinds of calls these are."""
-
-    def bounds(self) -> Bounds:
-        """Return what it has for its own, and what it may reach of the outside."""
-
-    @property
-    def network(self) -> str:
-        """The network namespace that the copy listens in, as a path; empty for the host's."""
-
-    def spawn(  # noqa: PLR0913 - all that a process has
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str,
-        user: str,
-        log: Path,
-        output_to: Path | None = None,
-        within: LimitValues | None = None,
-    ) -> ServerProcess:
-        """Start a member in it, kept as all servers are, `within` what it may take at most.
-
-        Raises:
-            AdapterError: No process can be started.
-        """
-
-    def written(self) -> tuple[str, ...]:
-        """Return the files that the copy wrote, by the paths that they have for it."""
-
-    def close(self) -> None:
-        """Take it down once all that ran in it has ended; idempotent."""
 
 
 class BegunSeat(Seat, Protocol):
@@ -70,7 +29,7 @@ class SeatMaker(Protocol):
             listening: All addresses that the site's members listen at, as theirs.
         """
 
-    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSandbox | NotRunning:
         """Make it; what cannot be is said in words (`refused`)."""
 
 

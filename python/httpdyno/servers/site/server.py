@@ -31,7 +31,7 @@ from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.servers.render import Variables, rendered_prepare
 from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.sandbox.attempts import Refusals
-from httpdyno.servers.sandbox.sandbox import CellWish, Seat
+from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox, Seat
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.beside import (
     Beside,
@@ -46,7 +46,7 @@ from httpdyno.servers.site.knob_name import by_member, knob_name
 from httpdyno.servers.site.listener import loaded_listener, reached_at
 from httpdyno.servers.site.member_user import as_own_user
 from httpdyno.servers.site.running import Loaded, RunningMember, SiteRunning
-from httpdyno.servers.site.seating import OpenSeat, SeatMaker
+from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found, Snapshot, version_of
 from httpdyno.servers.site.text import edited_files
 
@@ -169,7 +169,7 @@ class SiteServer:
         configuration: Configuration,
         place: Place,
         *,
-        on_seat: Callable[[OpenSeat], None] = lambda _: None,
+        on_seat: Callable[[OpenSandbox], None] = lambda _: None,
         is_measured: bool = False,
     ) -> SiteRunning | NotRunning:
         """Start the copy.
@@ -262,7 +262,7 @@ class SiteServer:
 
     def _seat(
         self, make_seat: SeatMaker, changed: list[_Changed], place: Place, *, is_known: bool
-    ) -> OpenSeat | NotRunning:
+    ) -> OpenSandbox | NotRunning:
         listening = [
             each.address
             for found in self._snapshot.members.values()
@@ -338,7 +338,7 @@ class SiteServer:
 
 
 def _started(
-    member: Member, each: _Changed, seat: OpenSeat, place: Place, variables: Variables
+    member: Member, each: _Changed, seat: OpenSandbox, place: Place, variables: Variables
 ) -> RunningMember:
     asked = Configuration(values=dict(each.values))
     launch = each.adapter.launch(member, each.found.survey, seat, asked, each.changes)
