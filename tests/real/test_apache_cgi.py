@@ -20,6 +20,7 @@ from httpdyno.study.file import load_study
 
 MODULES = Path("/usr/lib/apache2/modules")
 pytestmark = [
+    pytest.mark.usefixtures("no_looks"),
     pytest.mark.real_server("apache2"),
     pytest.mark.skipif(not (MODULES / "mod_cgid.so").exists(), reason="no mod_cgid here"),
 ]
@@ -120,4 +121,4 @@ def test_where_no_group_counts_them_it_is_told(study, monkeypatch):
     monkeypatch.setattr(server_process, "make_group", lambda _name: None)
     ratio, doubts = measured(study)
     assert ratio < 0.5, "they are counted: nothing is to be told any more"
-    assert doubts[0].startswith("experiment.missed_cpu")
+    assert any(each.startswith("experiment.missed_cpu") for each in doubts)

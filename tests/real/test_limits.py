@@ -18,6 +18,7 @@ from httpdyno.study.file import load_study
 
 _WHY_NOT = limit_parents(frozenset({"memory", "cpu"}))
 pytestmark = [
+    pytest.mark.usefixtures("no_looks"),
     pytest.mark.real_server,
     pytest.mark.skipif(isinstance(_WHY_NOT, str), reason=str(_WHY_NOT)),
 ]

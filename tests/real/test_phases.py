@@ -10,7 +10,7 @@ from httpdyno.registry import load_adapter
 from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
-pytestmark = pytest.mark.real_server
+pytestmark = [pytest.mark.real_server, pytest.mark.usefixtures("no_looks")]
 
 STUDY = """
 format = 2

@@ -14,7 +14,7 @@ from httpdyno.report.shared.message import joined, texts
 from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
-pytestmark = pytest.mark.real_server
+pytestmark = [pytest.mark.real_server, pytest.mark.usefixtures("no_looks")]
 
 STUDY = """
 format = 1

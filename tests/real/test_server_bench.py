@@ -22,7 +22,7 @@ from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 from httpdyno.telemetry.account import ProcessTree
 
-pytestmark = pytest.mark.real_server
+pytestmark = [pytest.mark.real_server, pytest.mark.usefixtures("no_looks")]
 
 STUDY = """
 format = 1

@@ -19,6 +19,8 @@ from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.study.file import load_study
 
+pytestmark = pytest.mark.usefixtures("no_looks")
+
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "python" / "httpdyno" / "studies"
 NAMES = sorted(file.parent.name for file in STUDIES.glob("*/study.toml"))

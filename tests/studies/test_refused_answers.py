@@ -9,6 +9,8 @@ from httpdyno.experiment.design.smoke_test import start_of_arms
 from httpdyno.registry import load_target
 from httpdyno.report.shared.message import joined
 
+pytestmark = pytest.mark.usefixtures("no_looks")
+
 
 @pytest.mark.real_server("apache2")
 def test_a_cache_that_hands_one_visitors_page_to_the_other_is_refused():

@@ -13,6 +13,8 @@ from httpdyno.experiment.design.smoke_test import start_of_arms
 from httpdyno.registry import load_target
 from httpdyno.report.shared.message import joined
 
+pytestmark = pytest.mark.usefixtures("no_looks")
+
 
 @pytest.mark.real_server("apache2")
 def test_a_mount_that_does_not_notice_an_edit_answers_nothing_right_after_it():
