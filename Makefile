@@ -26,7 +26,7 @@ help:
 	@echo 'make test-studies     start every bundled study for real, at both ends of its knobs (minutes)'
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
-	@echo 'make docs             write docs/study.md, formulas.md and rules.md anew, of what the program declares'
+	@echo 'make docs             build docs/reference: study files, formulas and rules, from what the program declares'
 	@echo 'make wheel            make a wheel in dist, which installs where there is no compiler'
 	@echo 'make benches          run every bench in its smallest form (as root, 15 minutes)'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
@@ -114,11 +114,12 @@ check: setup
 test: debian-packages setup
 	$(BIN)/python -m tests.gate
 
-# What a test holds to be up to date.
+# Built, not committed: the program prints the same.
 docs: setup
-	$(BIN)/httpdyno study schema --markdown > docs/study.md
-	$(BIN)/httpdyno formula --markdown > docs/formulas.md
-	$(BIN)/httpdyno inspect --rules > docs/rules.md
+	mkdir -p docs/reference
+	$(BIN)/httpdyno study schema --markdown > docs/reference/study.md
+	$(BIN)/httpdyno formula --markdown > docs/reference/formulas.md
+	$(BIN)/httpdyno inspect --rules > docs/reference/rules.md
 
 # Linked by zig against glibc 2.17, so that it runs on older systems than this one too.
 wheel: $(WHEEL_TOOLS)/.installed

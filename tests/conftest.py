@@ -175,6 +175,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 @pytest.fixture
+def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the looks after a start's windows: seconds of load that few tests ask about."""
+    wanted = "httpdyno.experiment.trial.afterwards.LooksToTake.wanted"
+    monkeypatch.setattr(wanted, lambda *_: {})
+
+
+@pytest.fixture
 def oracle() -> Iterator[Origin]:
     """Start the origin whose timing is known, without any arguments."""
     with origin() as started:

@@ -52,7 +52,6 @@ PATIENT = (
     "tests/docs",
     *("tests/benches/test_fault_inputs.py", "tests/benches/test_fault_rights.py"),
     "tests/servers/test_misbehaving.py",
-    "tests/servers/test_companions.py",
     "tests/servers/test_script_server.py",
     "tests/studies",
 )
@@ -65,19 +64,20 @@ PRETENDING = (
     "tests/benches/test_power_simulated.py",
     *(f"tests/cli/test_{name}.py" for name in ("app", "book", "doctor", "history", "study")),
     "tests/adopt",
-    *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
+    *(f"tests/servers/{kind}" for kind in ("apache", "command")),
     *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
     *("tests/store", "tests/real/test_exits.py", "tests/report/study"),
 )
 """Tests of what edits, whose servers and programs are mostly made up; and of those that may have
 anything beside them as many as make this lane as long as the others."""
 SERVING = (
-    *("tests/servers/sandbox", "tests/servers/site", "tests/servers/discover"),
+    *("tests/servers/sandbox", "tests/servers/stack", "tests/servers/discover"),
     *("tests/servers/own_network", "tests/benches/test_fault_origins.py"),
     *(
         f"tests/servers/test_{name}.py"
-        for name in ("leftovers", "pattern", "process", "ready", "template", "unit", "views")
+        for name in ("process", "ready", "template", "unit", "views")
     ),
+    "tests/servers/run/test_leftovers.py",
     *(f"tests/host/test_{name}.py" for name in ("foreign_path", "interruption", "runnable")),
     *("tests/conformance/test_server_holder.py", "tests/packaging"),
     *(f"tests/cli/load/test_{name}.py" for name in ("arguments", "habit", "nonsense", "traffic")),
@@ -85,7 +85,7 @@ SERVING = (
         f"tests/cli/test_{name}.py"
         for name in (
             *("adopt", "early_signal", "mistaken_places", "mistakes"),
-            *("only_shown", "output", "own_server"),
+            *("only_shown", "output"),
             *("standard_streams", "study_check", "study_new", "study_serve", "trusted_study"),
             "watch_group",
         )
@@ -97,6 +97,7 @@ SERVING = (
             *(
                 "command",
                 "command_sites",
+                "copied",
                 "gunicorn_cost",
                 "inspect",
                 "inspect_perl",

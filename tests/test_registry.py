@@ -12,6 +12,7 @@ class Here:
     """A server adapter as far as the registry looks."""
 
     name = "here"
+    is_made = True
 
 
 @pytest.fixture
@@ -26,14 +27,8 @@ def registered(monkeypatch):
         )
     }
 
-    class Points(dict[str, EntryPoint]):
-        names = frozenset(points)
-
-    def entry_points(*, group, name=None):
-        assert group == registry.SERVER_GROUP
-        if name is None:
-            return Points(points)
-        return tuple(point for point in points.values() if point.name == name)
+    def entry_points(*, group):
+        return tuple(points.values()) if group == registry.SERVER_GROUP else ()
 
     monkeypatch.setattr(registry, "entry_points", entry_points)
 

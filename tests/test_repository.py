@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 import httpdyno
 
@@ -104,7 +105,7 @@ def test_the_changelog_has_the_sections_that_people_look_for():
     assert set(re.findall(r"^### (.+)$", text, flags=re.MULTILINE)) <= SECTIONS
 
 
-@pytest.mark.parametrize("name", ["README.md", "DESIGN.md", "CONTRIBUTING.md"])
+@each_row("name", ["README.md", "DESIGN.md", "CONTRIBUTING.md"])
 def test_the_documents_that_a_stranger_reads_first_are_there(name):
     text = (REPOSITORY / name).read_text()
     assert text.startswith("# ")
@@ -156,7 +157,7 @@ MAY_START = {
     "servers/sandbox/user_namespace.py": "this very command",
     "servers/sandbox/available.py": "this Python",
     "servers/sandbox/evaluator.py": "this Python, as nobody",
-    "experiment/answer/mask.py": "this Python",
+    "experiment/answer/reading.py": "this Python",
     "telemetry/syscalls/strace.py": "strace, by `own_program`",
     "book/figures.py": "this Python, and what `own_program` found",
 }

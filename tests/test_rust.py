@@ -7,6 +7,7 @@ from itertools import chain
 import pytest
 from tests import rust
 from tests.commands import Commands, NotBegunError
+from tests.rows import each_row
 from tests.rust import COMMAND, Ended, Watch, outcome, run
 from tests.verdict import Counts
 
@@ -32,7 +33,7 @@ PASSED = Ended(0, FINE, QUIET)
 AGAIN = (*COMMAND, "--", "--exact", "a::late")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runs", "expected"),
     [
         ([PASSED], 0),

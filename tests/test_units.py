@@ -1,6 +1,7 @@
 """Quantities as people type and read them."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.units import (
@@ -20,7 +21,7 @@ from httpdyno.units import (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "text", "value"),
     [
         (duration_s, "1m30s", 90.0),
@@ -51,7 +52,7 @@ def test_a_quantity_is_turned_into_its_base_unit(read, text, value):
     assert read(text) == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "text"),
     [
         (duration_s, "10"),
@@ -80,7 +81,7 @@ def test_what_is_none_is_quoted_and_an_example_is_given(read, text):
     assert "`" in caught.value.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [
         (0.0412, "41.2 ms"),
@@ -98,7 +99,7 @@ def test_a_duration_is_told_in_units_that_are_read_at_a_glance(seconds, text):
     assert format_duration(seconds) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "text"),
     [
         (0.0, "0 %"),
@@ -115,14 +116,14 @@ def test_a_share_tells_nothing_and_all_from_nearly_so(ratio, text):
     assert format_percent(ratio) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "text"), [(1.03, "3 %"), (1.686, "69 %"), (2.0, "2.00 times"), (16.2, "16.2 times")]
 )
 def test_a_change_is_a_percentage_until_it_is_a_factor(ratio, text):
     assert format_change(ratio) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "limit", "write", "text"),
     [
         (0.05001, 0.05, format_duration, "50.1 ms"),
@@ -138,7 +139,7 @@ def test_what_breaks_a_limit_never_reads_as_the_limit_itself(value, limit, write
     assert format_beside(value, limit, write) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "unit"),
     [(duration_s, "s"), (rate_per_s, "/s"), (share_ratio, "%"), (factor, "x"), (size_bytes, "B")],
 )

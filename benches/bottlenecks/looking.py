@@ -8,12 +8,12 @@ from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
 
-from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, wants_longer, with_client
+from httpdyno.experiment.trial.look import LONG_LOOK_S, LOOK_S, wants_longer, with_client
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Workload
 from httpdyno.model.look import Look
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 
 SPARE_S = 0.05
 """The look ends by so much before the load does."""
@@ -48,7 +48,7 @@ def loaded(built: Built, seconds: float) -> Look:
 
 def _seen(built: Built, seconds: float) -> Look:
     handle = begun(built, built.workload, lead_in_s=seconds / 2, measure_s=seconds / 2)
-    onlooker = Onlooker(built.pids, network="")
+    onlooker = Profiler(built.pids, network="")
     time.sleep(seconds / 2)
     onlooker.start()
     time.sleep(seconds / 2 - SPARE_S)

@@ -12,7 +12,7 @@ pool by `tests/real/test_inspect_pool.py`.
 
 `sampling`: what CPU time it takes to look at 256 workers, which rest. The looks of `httpdyno
 watch`, once a second; besides, without a bound, all that the command takes for them, printing lines
-and with a view on a terminal; and an `Onlooker`, which chooses itself how often it looks, and apart
+and with a view on a terminal; and a `Profiler`, which chooses itself how often it looks, and apart
 from that what it does at its begin and its end.
 
 `disturbance`: what a server of 16 workers has less of while it is watched once a second, by a
@@ -20,7 +20,7 @@ process that no core is kept for. Windows with a watcher and without one take tu
 that is drawn. Told are ratios, with over without, one from each batch of windows; it ends where
 each bound is shown, or its budget is used up. Nobody has that in
 `tune` or `compare`: there nothing looks while a window is timed, looks come after the windows of a
-start (`experiment/looking.py`). So the same is told of windows right before which an `Onlooker`
+start (`experiment/trial/look.py`). So the same is told of windows right before which a `Profiler`
 looked in a second of load, beside windows with such a second in which nobody did.
 
 Figures are those of an idle machine only.
@@ -52,7 +52,7 @@ from benches.eyes.told import Line, ratio
 from benches.eyes.watcher import watcher_beside
 
 from httpdyno.errors import HttpdynoError
-from httpdyno.experiment.looking import LOOK_S
+from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.load.plan import own_core_plan
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s

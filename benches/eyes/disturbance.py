@@ -16,14 +16,14 @@ from benches.eyes.server import Running
 from benches.eyes.watcher import Child
 
 from httpdyno.errors import HttpdynoError
-from httpdyno.experiment.looking import LOOK_S, WindowLooks
+from httpdyno.experiment.trial.look import LOOK_S, WindowLooks
 from httpdyno.load.engine import Edge, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import Measurement, RequestSpec, Workload
 from httpdyno.servers.run.live_process import child_pids
 from httpdyno.telemetry.account import ProcessTree
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 
 _PATH = "/index.html"
 
@@ -79,7 +79,7 @@ def looked_before(server: Running, shape: Shape, draw: random.Random) -> Logs:
     """Return the ratios of a batch in which an onlooker looked right before windows."""
     looks = drawn(shape.n_pairs, draw)
     plan = [_window(seconds) for _ in looks for seconds in (shape.before_s, shape.window_s)]
-    onlookers = [each for one in looks for each in (Onlooker([server.pid]) if one else None, None)]
+    onlookers = [each for one in looks for each in (Profiler([server.pid]) if one else None, None)]
     watch = WindowLooks(onlookers, plan)
     try:
         seen = _loaded(server, shape, plan, watch.on_edge)

@@ -16,7 +16,7 @@ from benches.eyes.watcher import EVERY_S, watcher_of
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Look
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 from httpdyno.telemetry.watched import first_look, next_look
 
 MOST = 0.02
@@ -80,7 +80,7 @@ def _onlooking(pid: int, n_looks: int, of: str) -> Iterator[Line]:
 
 def _onlooker(pid: int, seconds: float) -> tuple[Look, float]:
     """Return what one that looks for so long saw, and the CPU time that it took."""
-    onlooker = Onlooker([pid])
+    onlooker = Profiler([pid])
     onlooker.start()
     time.sleep(seconds)
     return onlooker.stop(), onlooker.own_cpu_s

@@ -19,8 +19,9 @@ from benches.faults.family import Count
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.apache.installation import server_user
+from httpdyno.servers.apache.made import server_user
 from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.stack.templates import TemplateStack
 
 _ATTACKER = Path(__file__).with_name("attacker.py")
 _READY_S = 20.0
@@ -71,7 +72,7 @@ def race(study: Path, victim: Path) -> tuple[bool, list[str]]:
     configuration = Configuration(values={"MaxRequestWorkers": 4})
     with new_run_root() as root, attacker(victim, root.folder, root.memory_folder) as won:
         place = root.new_place("race")
-        running = Apache().spawn(spec, study, configuration, place)
+        running = TemplateStack(Apache()).spawn(spec, study, configuration, place)
         if isinstance(running, NotRunning):
             return False, won()
         answer = running.await_ready(_READY_S)

@@ -17,6 +17,7 @@ from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.limits.control_group import parent_group
 from httpdyno.servers.run.folder import RunRoot, new_run_root
+from httpdyno.servers.stack.templates import TemplateStack
 
 SLACK_S = 20.0
 """Beyond what a kind is waited for: the bounds of a stop together, on a busy machine."""
@@ -76,7 +77,9 @@ def tried(kind: Kind, root: RunRoot, token: str) -> Found:
         (Path(name) / "server.py").write_text(PRELUDE + kind.script + "\n", encoding="utf-8")
         spec = ServerSpec(adapter="script", settings={"script": "server.py", "token": token})
         place = root.new_place("misbehaving")
-        running = ScriptServer().spawn(spec, Path(name), Configuration(values={"level": 1}), place)
+        running = TemplateStack(ScriptServer()).spawn(
+            spec, Path(name), Configuration(values={"level": 1}), place
+        )
         if isinstance(running, NotRunning):
             raise TypeError(running.detail)
         if kind.listens:

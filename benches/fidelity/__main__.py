@@ -36,9 +36,9 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SITE, SiteServer
-from httpdyno.servers.site.snapshot import Snapshot
+from httpdyno.servers.stack.copies import SITE, CopyStack
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import Snapshot
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.account import ProcessTree
 from httpdyno.telemetry.host import host_facts
@@ -133,7 +133,7 @@ def copied(site, kind, maker, root):
     gathered = gather([site.front, site.php], ADAPTERS, None)
     members = tuple(found.member for found in gathered.members)
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
-    server = SiteServer(
+    server = CopyStack(
         Site(members=members, isolation=kind, writes=site.writes), snapshot, ADAPTERS, maker
     )
     running = server.spawn(SPEC, site.folder, Configuration(), root.new_place(kind))

@@ -18,7 +18,7 @@ from httpdyno.servers.adapter import Place
 from httpdyno.servers.limits.control_group import make_group, remove_group
 from httpdyno.servers.run.live_process import MARK
 from httpdyno.servers.run.record import mark_of
-from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.stack.environment import member_environment
 
 PATHS = {"static": "/style.css", "php": "/index.php"}
 """Load → what is asked for."""

@@ -40,14 +40,14 @@ from tests.servers.nginx.levels import levels_of
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Member, Survey
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.stack.seats import seat_maker
 
 KINDS = ("cell", "wall")
 KNOBS = ("worker_connections", "keepalive_timeout", "gzip", "sendfile", "open_file_cache")
-NGINX, APACHE = Nginx(), ApacheSite()
+NGINX, APACHE = Nginx(), Apache()
 MODULES = found_modules()
 
 

@@ -86,7 +86,7 @@ def call(setting: Setting, by: str, words: Sequence[str | Path], *, longest_s: f
     is_whole = document.get("status") == "complete"
     return Called(
         document=document if is_whole else {},
-        trouble="" if is_whole else document.get("message") or ended.complaint,
+        trouble="" if is_whole else _why(document) or ended.complaint,
         took_s=ended.took_s,
         stolen_cores=ended.stolen_cores,
     )
@@ -257,3 +257,7 @@ def python(tree: Path) -> Path:
     if not file.exists():
         raise BenchError(f"{tree} has no interpreter: `make setup` there")
     return file
+
+
+def _why(document: Mapping[str, Any]) -> str:
+    return "; ".join(each["text"] for each in document.get("ended_by", ()))

@@ -32,10 +32,10 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.event import Event
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event
+from httpdyno.experiment.trial.bench import StartRequest
 from httpdyno.model import (
     Configuration,
     Knob,
@@ -285,7 +285,7 @@ class DisturbedBench(FakeBench):
                 began_at="2026-01-01T00:00:00+00:00",
                 duration_s=(self.now_s - began_s) / n,
                 statuses=("complete", "complete"),
-                details=("", ""),
+                details=((), ()),
                 windows=tuple(mine),
             )
             for request, mine in zip(requests, windows, strict=True)

@@ -24,8 +24,8 @@ LEAST_RATIO = 4.0
 N_KNOBS = 8
 """Of the demo."""
 UNDECIDED = {"inconclusive", "not_measured", "not tried"}
-FAR = "far too long"
-"""What a reason says in the place of a time that nobody would wait for."""
+FAR = "experiment.far"
+"""The reason in the place of a time that nobody would wait for."""
 
 
 class Tuned(Shown, frozen=True, kw_only=True, tag="tuned"):
@@ -99,8 +99,10 @@ def verdicts_of(document: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str,
     verdicts = dict.fromkeys(document.get("configuration", ()), "not tried")
     is_said = dict.fromkeys(verdicts, bool(document.get("needed_s")))
     for step in document.get("steps", ()):
-        verdicts[step["knob"]] = step["verdict"]
-        is_said[step["knob"]] = bool(step.get("needed_s")) or FAR in step.get("reason", "")
+        compared = step["comparison"]
+        verdicts[step["knob"]] = compared["verdict"]
+        is_far = FAR in [each["code"] for each in compared.get("reasons", ())]
+        is_said[step["knob"]] = bool(compared.get("needed_s")) or is_far
     unsaid = (knob for knob, word in verdicts.items() if word in UNDECIDED and not is_said[knob])
     return verdicts, tuple(unsaid)
 

@@ -15,15 +15,21 @@ What an experiment is there to find out (a refused configuration, a crash or a t
 load) is the outcome of a trial, never an exception.
 """
 
+from collections.abc import Sequence
+
+from httpdyno.reason import Reason
+
 
 class HttpdynoError(Exception):
     """Base of them all. The message says what happened, the hint what to do about it."""
 
     exit_code = 2
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", why: Sequence[Reason] = ()) -> None:
         super().__init__(message)
         self.hint = hint
+        self.why = tuple(why)
+        """What else is known of its causes: shown after the message."""
 
 
 class UsageError(HttpdynoError):

@@ -1,95 +1,109 @@
 """Find plug-in parts through entry points; the bundled ones are registered the same way.
 
-A distribution adds a server by naming a class under the group `httpdyno.servers`; the class takes
-no arguments and its instances fulfil `servers.adapter.ServerAdapter`. Servers as people run them
-are named under `httpdyno.sites` in the same way, and fulfil `servers.site.adapter.SiteAdapter`.
+A distribution adds a kind of server by naming a class under the group `httpdyno.servers`; the class
+takes no arguments and is a `servers.stack.adapter.ServerAdapter`.
 """
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import KnobInfo, Site, Study
-from httpdyno.servers.adapter import ServerAdapter
-from httpdyno.servers.companions.server import WithCompanions
 from httpdyno.servers.fragments import FragmentTarget
 from httpdyno.servers.own_network.server import WithNetwork
-from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import load_snapshot
+from httpdyno.servers.stack.adapter import ServerAdapter
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import load_snapshot
+from httpdyno.servers.stack.stack import Stack
+from httpdyno.servers.stack.templates import TemplateStack
 
 SERVER_GROUP = "httpdyno.servers"
-SITE_GROUP = "httpdyno.sites"
+_FORMER_GROUP = "httpdyno.sites"
+"""Where installations of before have the kinds that only copies are made of."""
 
 
 def adapter_names() -> tuple[str, ...]:
-    """Return the names of the servers that can be put on the dyno, sorted."""
-    return tuple(sorted(entry_points(group=SERVER_GROUP).names))
+    """Return the names of the servers that studies can make, sorted.
 
-
-def load_adapter(name: str) -> ServerAdapter:
-    """Return the adapter of that name.
-
-    Raises:
-        UsageError: No adapter has that name.
-        AdapterError: It is registered, but cannot be imported.
+    One that cannot be imported is among them: who loads it hears why.
     """
-    matches = tuple(entry_points(group=SERVER_GROUP, name=name))
-    if not matches:
-        known = ", ".join(f"`{each}`" for each in adapter_names()) or "none"
-        raise UsageError(
-            f"no server adapter is called `{name}`", hint=f"the known ones are {known}"
-        )
-    try:
-        adapter: ServerAdapter = matches[0].load()()
-    except (ImportError, AttributeError) as error:
-        raise AdapterError(
-            f"the server adapter `{name}` ({matches[0].value}) cannot be imported: {error}",
-            hint="install the package it comes from again",
-        ) from error
-    return adapter
+    return tuple(name for name, entry in _entries().items() if _is_made(entry))
 
 
-@cache
-def site_adapters() -> tuple[SiteAdapter, ...]:
-    """Return the adapters of servers as people run them, by name.
+def site_adapters() -> tuple[ServerAdapter, ...]:
+    """Return the adapters of all kinds of servers, by name.
 
     Raises:
         AdapterError: One is registered, but cannot be imported.
     """
-    found: list[SiteAdapter] = []
-    for entry in sorted(entry_points(group=SITE_GROUP), key=lambda each: each.name):
-        try:
-            found.append(entry.load()())
-        except (ImportError, AttributeError) as error:
-            raise AdapterError(
-                f"the site adapter `{entry.name}` ({entry.value}) cannot be imported: {error}",
-                hint="install the package it comes from again",
-            ) from error
-    return tuple(found)
+    return tuple(_adapters().values())
 
 
-def site_adapter(kind: str) -> SiteAdapter:
+def load_adapter(name: str) -> ServerAdapter:
+    """Return the adapter of a kind of server that studies can make.
+
+    Raises:
+        UsageError: No such adapter has that name.
+        AdapterError: It is registered, but cannot be imported.
+    """
+    entry = _entries().get(name)
+    adapter = None if entry is None else _loaded(entry)
+    if adapter is None or not adapter.is_made:
+        known = ", ".join(f"`{each}`" for each in adapter_names()) or "none"
+        raise UsageError(
+            f"no server adapter is called `{name}`", hint=f"the known ones are {known}"
+        )
+    return adapter
+
+
+def site_adapter(kind: str) -> ServerAdapter:
     """Return the adapter of that kind.
 
     Raises:
         UsageError: No adapter has that kind.
         AdapterError: One is registered, but cannot be imported.
     """
-    for adapter in site_adapters():
-        if adapter.kind == kind:
-            return adapter
-    known = ", ".join(f"`{each.kind}`" for each in site_adapters()) or "none"
+    if kind in _entries():
+        return _adapters()[kind]
+    known = ", ".join(f"`{each}`" for each in _entries()) or "none"
     raise UsageError(
         f"`{kind}` is not known as a server of a person's own", hint=f"the known ones are {known}"
     )
 
 
-def load_target(study: Study) -> ServerAdapter:
-    """Return what starts a study's servers: its adapters, or private copies of its site.
+@cache
+def _adapters() -> Mapping[str, ServerAdapter]:
+    return {name: _loaded(entry) for name, entry in _entries().items()}
+
+
+def _entries() -> Mapping[str, EntryPoint]:
+    found = [*entry_points(group=_FORMER_GROUP), *entry_points(group=SERVER_GROUP)]
+    return {each.name: each for each in sorted(found, key=lambda each: each.name)}
+
+
+def _is_made(entry: EntryPoint) -> bool:
+    try:
+        return _loaded(entry).is_made
+    except AdapterError:
+        return True
+
+
+def _loaded(entry: EntryPoint) -> ServerAdapter:
+    try:
+        adapter: ServerAdapter = entry.load()()
+    except (ImportError, AttributeError) as error:
+        raise AdapterError(
+            f"the server adapter `{entry.name}` ({entry.value}) cannot be imported: {error}",
+            hint="install the package it comes from again",
+        ) from error
+    return adapter
+
+
+def load_target(study: Study) -> Stack:
+    """Return what starts a study's services: made from its templates, or copies of its site.
 
     Of a study about code it is what starts the program that repeats it.
 
@@ -101,11 +115,9 @@ def load_target(study: Study) -> ServerAdapter:
     if study.fragments is not None:
         return FragmentTarget(study.fragments)
     if study.site is None:
-        adapter, others = load_adapter(study.server.adapter), study.server.companions
-        if others:
-            found = {each.name: load_adapter(each.spec.adapter) for each in others}
-            adapter = WithCompanions(adapter, found)
-        return adapter if study.server.network is None else WithNetwork(adapter)
+        others = {each.name: load_adapter(each.adapter) for each in study.server.companions}
+        stack = TemplateStack(load_adapter(study.server.adapter), others)
+        return stack if study.server.network is None else WithNetwork(stack)
     return site_server(study.site, Path(study.folder))
 
 
@@ -119,7 +131,7 @@ def site_knob_infos(site: Site, folder: Path) -> Mapping[str, KnobInfo]:
     return site_server(site, folder).knobs()
 
 
-def site_server(site: Site, folder: Path) -> SiteServer:
+def site_server(site: Site, folder: Path) -> CopyStack:
     """Return what makes private copies of a site whose snapshot is below a study's folder.
 
     Raises:
@@ -128,4 +140,4 @@ def site_server(site: Site, folder: Path) -> SiteServer:
     """
     adapters = {member.kind: site_adapter(member.kind) for member in site.members}
     snapshot = load_snapshot(folder / site.snapshot, site.members)
-    return SiteServer(site, snapshot, adapters, seat_maker(site.isolation))
+    return CopyStack(site, snapshot, adapters, seat_maker(site.isolation))

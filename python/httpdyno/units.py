@@ -64,7 +64,7 @@ def duration_s(text: str, option: str = "") -> float:
             hint="Give a number and a unit: `250ms`, `30s`, `3m`.",
         )
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    return _finite(seconds, text, "Give a number and a unit: `250ms`, `30s`, `3m`.")
+    return _finite(seconds, text, hint="Give a number and a unit: `250ms`, `30s`, `3m`.")
 
 
 def duration_text(seconds: float) -> str:
@@ -98,7 +98,7 @@ def rate_or_zero_per_s(text: str) -> float:
     if match is None:
         raise UsageError(f"`{text}` is not a rate", hint="Give requests per second: `500/s`.")
     per_s = float(match[1]) / _SECONDS[match[2] or "s"]
-    return _finite(per_s, text, "Give requests per second: `500/s`.")
+    return _finite(per_s, text, hint="Give requests per second: `500/s`.")
 
 
 def share_ratio(text: str) -> float:
@@ -110,7 +110,7 @@ def share_ratio(text: str) -> float:
     match = _PERCENTAGE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"`{text}` is not a percentage", hint="Such as `30%`.")
-    return _finite(float(match[1]) / 100, text, "Such as `30%`.")
+    return _finite(float(match[1]) / 100, text, hint="Such as `30%`.")
 
 
 def factor(text: str) -> float:
@@ -122,7 +122,7 @@ def factor(text: str) -> float:
     match = _FACTOR.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"`{text}` is not a factor", hint="Such as `2x`.")
-    return _finite(float(match[1]), text, "Such as `2x`.")
+    return _finite(float(match[1]), text, hint="Such as `2x`.")
 
 
 def size_bytes(text: str) -> int:
@@ -167,10 +167,10 @@ def bandwidth_bytes_per_s(text: str) -> float:
         )
     number, unit = float(match[1]), match[2]
     per_s = number * _BITS[unit] / 8 if unit in _BITS else number * _BYTES[unit]
-    return _finite(per_s, text, "Give a number and a unit: `28.8kbit`, `64KiB`.")
+    return _finite(per_s, text, hint="Give a number and a unit: `28.8kbit`, `64KiB`.")
 
 
-def _finite(value: float, text: str, hint: str) -> float:
+def _finite(value: float, text: str, *, hint: str) -> float:
     """Return the value; a number of hundreds of digits is none."""
     if not math.isfinite(value):
         raise UsageError(f"`{text[:20]}…` is beyond any number", hint=hint)

@@ -28,7 +28,7 @@ from httpdyno.errors import HttpdynoError
 from httpdyno.load.one_by_one import OneByOne
 from httpdyno.load.target import parse_url
 from httpdyno.telemetry.syscalls.count import (
-    Census,
+    SyscallProfile,
 )
 from httpdyno.telemetry.syscalls.strace import (
     N_REQUESTS,
@@ -97,7 +97,7 @@ def main() -> int:
             with new_folder() as folder, started_in(folder) as start:
                 census = server(folder, start, arguments.requests)
                 print(line(name, census), flush=True)
-                wrong += [f"{name}: {doubt}" for doubt in census.doubts]
+                wrong += [f"{name}: {doubt}" for doubt in census.warnings]
     except HttpdynoError as error:
         print(f"{error}; {error.hint}", file=sys.stderr)
         return 3
@@ -106,7 +106,7 @@ def main() -> int:
     return int(bool(wrong))
 
 
-def counted(handler: str, n: int) -> Iterator[tuple[str, Census]]:
+def counted(handler: str, n: int) -> Iterator[tuple[str, SyscallProfile]]:
     """Yield each way with its calls, and print its line."""
     for way in WAYS:
         with new_folder() as folder, started_in(folder) as start:
@@ -117,9 +117,9 @@ def counted(handler: str, n: int) -> Iterator[tuple[str, Census]]:
             yield way, census
 
 
-def wrong_of(counts: dict[str, Census]) -> list[str]:
+def wrong_of(counts: dict[str, SyscallProfile]) -> list[str]:
     """Return what is not as it has to be, each in a sentence."""
-    found = [f"{way}: {doubt}" for way, each in counts.items() for doubt in each.doubts]
+    found = [f"{way}: {doubt}" for way, each in counts.items() for doubt in each.warnings]
     found += [
         f"{way}: not all requests looked for the same"
         for way, each in counts.items()
@@ -138,7 +138,7 @@ def wrong_of(counts: dict[str, Census]) -> list[str]:
     return found
 
 
-def line(name: str, census: Census, book: tuple[int, int] | None = None) -> str:
+def line(name: str, census: SyscallProfile, book: tuple[int, int] | None = None) -> str:
     """Return a line of the table."""
     beside = f"   {book[0]}, {book[1]}" if book else ""
     figures = (census.of("stat"), census.of("lstat"), census.htaccess_opens, census.total)
@@ -161,7 +161,7 @@ def new_folder() -> Iterator[Path]:
         yield folder
 
 
-def gunicorn(folder: Path, start: Start, n: int) -> Census:
+def gunicorn(folder: Path, start: Start, n: int) -> SyscallProfile:
     """Return the calls of a program under gunicorn."""
     port = free_port()
     (folder / "news.py").write_text(_WSGI)
@@ -169,7 +169,7 @@ def gunicorn(folder: Path, start: Start, n: int) -> Census:
     return census_of([start([sys.executable, *words], port)], asker(port), n)
 
 
-def php_fpm(folder: Path, start: Start, n: int) -> Census:
+def php_fpm(folder: Path, start: Start, n: int) -> SyscallProfile:
     """Return the calls of a program under php-fpm, without those of nginx before it."""
     port, fpm_port = free_port(), free_port()
     (folder / "docs/news.php").write_text('<?php echo "news\\n";')

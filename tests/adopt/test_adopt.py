@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 import pytest
 from msgspec import structs
-from tests.servers.site.toy import Toy
+from tests.rows import each_row
+from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
 from httpdyno.adopt.discover import gather, with_listener
@@ -18,16 +19,15 @@ from httpdyno.adopt.study_text import Offer, StudyText, offered
 from httpdyno.adopt.suggest import Wanted
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.experiment.answer.ask import questions
-from httpdyno.experiment.answer.coding import accepted
-from httpdyno.experiment.answer.rehearsed import ANSWERS, KeptAnswers, not_rehearsed
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.answer.ask import accepted, questions
+from httpdyno.experiment.answer.likeness import ANSWERS, KeptAnswers, not_rehearsed
+from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import Found, load_snapshot
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import Found, load_snapshot
 from httpdyno.study.file import load_study
 
 TOY = {"toy": Toy()}
@@ -70,7 +70,7 @@ def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0, before=()):
 
 def infos(site, folder):
     snapshot = load_snapshot(folder / site.snapshot, site.members)
-    return SiteServer(site, snapshot, TOY, "only looked at").knobs()
+    return CopyStack(site, snapshot, TOY, "only looked at").knobs()
 
 
 @in_cells
@@ -204,7 +204,7 @@ def test_the_first_plain_listener_and_its_name_are_the_sites(theirs):
     assert (site.listener, site.host) == ("0.0.0.0:8080", "toy.example")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "ignored", "expected"),
     [
         (["/a/b/c", "/a/b/d/e", "/f/g"], [], ("/a/b", "/f")),
@@ -281,7 +281,7 @@ class TestWhereAProgramListens:
             with_listener(self.found(theirs, "second = 8081\n"), TOY, cells())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "detail", "way_out"),
     [
         ("hung", "no answer to GET / within 20 s (timed out)", "`--start-timeout 1m` waits longer"),

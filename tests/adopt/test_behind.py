@@ -2,7 +2,7 @@
 
 import os
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.adopt.discover import Behind
 from httpdyno.model import Member
@@ -49,7 +49,7 @@ def test_whoever_listens_there_is_the_member_as_it_was_started():
     assert [each.root.pid for each in behind.found] == [PID]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at", "to", "is_it"),
     [
         ("0.0.0.0:8000", AT, True),
@@ -66,7 +66,7 @@ def test_it_is_the_socket_that_counts(at, to, is_it):
     assert isinstance(listening(at)(to, ""), Member) is is_it
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "words"),
     [
         ({"more": (PID + 1,)}, f"shopd {PID + 1} listen there: name one, `--with pid:{PID}`"),

@@ -1,6 +1,7 @@
 import pytest
 from msgspec import structs
-from tests.servers.site.toy import Toy
+from tests.rows import each_row
+from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.discover import gather, reaches
 from httpdyno.errors import AdapterError, UsageError
@@ -52,7 +53,7 @@ def test_one_that_nobody_named_and_cannot_be_read_is_passed_over(member):
     assert [each.to for each in found.outside] == ["127.0.0.1:8000"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("listener", "address", "expected"),
     [
         ("0.0.0.0:8000", "127.0.0.1:8000", True),

@@ -1,4 +1,4 @@
-import pytest
+from tests.rows import each_row
 
 from httpdyno.adopt.discover import named_listener
 from httpdyno.model import Listener
@@ -9,7 +9,7 @@ OTHER = Listener(address="10.0.0.1:8080")
 SOCKET = Listener(address="unix:/run/shop.sock")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "port", "listeners", "expected"),
     [
         ("", 443, (PLAIN, TLS), TLS.address),

@@ -1,8 +1,9 @@
 import pytest
+from tests.rows import each_row
 
 from httpdyno.adopt.study_text import offered
 from httpdyno.errors import UsageError
-from httpdyno.experiment.answer.coding import accepted
+from httpdyno.experiment.answer.ask import accepted
 from httpdyno.model import RequestSpec
 
 TAKES = (("Accept-Encoding", accepted()),)
@@ -29,7 +30,7 @@ def test_paths_and_the_lines_of_a_file_are_asked_for(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "sent"),
     [
         ((), TAKES),
@@ -55,13 +56,13 @@ def test_without_any_the_ready_path_is_a_guess():
     assert not offer("/").is_guess
 
 
-@pytest.mark.parametrize("line", ["POST /cart", "DELETE /cart/1", "/cart POST a=1"])
+@each_row("line", ["POST /cart", "DELETE /cart/1", "/cart POST a=1"])
 def test_what_may_change_something_is_refused(line):
     with pytest.raises(UsageError, match="may change something"):
         offer(line)
 
 
-@pytest.mark.parametrize("line", ["http://shop.example/", "cart", ""])
+@each_row("line", ["http://shop.example/", "cart", ""])
 def test_what_is_no_path_is_refused(line):
     with pytest.raises(UsageError):
         offer(line)

@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.adopt.memory import MemberSample, RunningPools, largest_workers, rooms, unused
+from httpdyno.reason import because
 from httpdyno.report.shared.message import text
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 MIB = 1 << 20
 FREE = 1024 * MIB
-HIDDEN = "memory not visible without root"
+HIDDEN = because("telemetry.memory", why=because("telemetry.not_visible"))
 
 
 def process(pid, own, shared=0.0, *, name="w", is_seen=True, **more):
@@ -70,7 +72,7 @@ def by_pool(*copy, **more):
     return {(room.member, room.pool): room for room in rooms([copy], FREE, **more)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("copy", "pool", "held", "once", "each"),
     [
         pytest.param([preloaded()], ("shop", ""), 0, 50, 4, id="preloaded"),
@@ -108,10 +110,14 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_it():
     assert room.n < 102 * 4 / 7
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("copy", "pool", "why"),
     [
-        (member(process(10, 9), process(11, 9, is_seen=False)), ("shop", ""), HIDDEN),
+        (
+            member(process(10, 9), process(11, 9, is_seen=False)),
+            ("shop", ""),
+            "memory not visible without root",
+        ),
         (member(process(10, 9)), ("shop", ""), "no worker of it ran"),
         (FPM, ("php", "idle"), "no worker of it ran"),
         (
@@ -172,9 +178,7 @@ def test_workers_of_the_server_that_runs_count_where_they_have_grown():
     assert not by_pool(preloaded(), running=of_young)["shop", ""].is_of_running
 
 
-@pytest.mark.parametrize(
-    ("limit", "left", "is_by_limit"), [(200, 168, True), (10, 0, True), (600, 468, False)]
-)
+@each_row(("limit", "left", "is_by_limit"), [(200, 168, True), (10, 0, True), (600, 468, False)])
 def test_a_limit_of_the_running_servers_control_group_bounds_it_where_it_is_less(
     limit, left, is_by_limit
 ):
@@ -207,7 +211,7 @@ def later(number, **changes):
     return replace(FPM, sample=replace(FPM.sample, workers=workers))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("looks", "expected"),
     [
         ([FPM], ()),

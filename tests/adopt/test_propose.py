@@ -15,11 +15,11 @@ from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
 from httpdyno.errors import UsageError
 from httpdyno.model import Burst, Member, RequestSpec, Survey
 from httpdyno.registry import site_adapters
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.knob_name import knob_name
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.names import knob_name
+from httpdyno.servers.stack.snapshot import Found
 
-ADAPTERS = {each.kind: each for each in site_adapters()}
+ADAPTERS = {each.name: each for each in site_adapters()}
 PREFORK = "LoadModule mpm_prefork_module m/mod_mpm_prefork.so\nListen 8080\n"
 SLOW = f"""{PREFORK}LoadModule log_config_module m/mod_log_config.so
 MaxRequestWorkers 5

@@ -1,6 +1,6 @@
 """What is said of a rehearsal: a sentence for each thing seen, with the way out that there is."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.adopt.remark import remarked
 from httpdyno.adopt.smoke_test import Answered, RehearsalReport
@@ -45,7 +45,7 @@ def said(*answers, surveyed=None, is_tls=False, **more):
     return remarked(report, [surveyed or survey()], is_tls=is_tls)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "expected"),
     [
         (said(answered(200), burst=burst(statuses={"200": 300})), ()),

@@ -18,7 +18,7 @@ from httpdyno.model import Member
 from httpdyno.servers.discover.find import find, of_this_machine, sole
 from httpdyno.servers.discover.machine import this_machine
 from httpdyno.servers.discover.source import ProcessSource
-from httpdyno.servers.site.environment import own_variables
+from httpdyno.servers.stack.environment import own_variables
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root's word is worth more")
 

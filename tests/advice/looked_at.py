@@ -2,26 +2,25 @@
 
 from dataclasses import dataclass, field
 
-from tests.servers.apache_site import sample as apache
+from tests.servers.apache import sample as apache
 from tests.servers.nginx.layouts import LAYOUTS
 from tests.servers.php_fpm import sample as php_fpm
 
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import KnobProposal, Offered, Shape
 from httpdyno.model import Member, Survey
-from httpdyno.servers.apache_site import ApacheSite
-from httpdyno.servers.apache_site.knob import KNOBS as APACHE
+from httpdyno.servers.apache import Apache
+from httpdyno.servers.apache.knob import OWN_KNOBS as APACHE
+from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
-from httpdyno.servers.gunicorn.site import GunicornSite
-from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.catalogue import TUNABLES, knobs
-from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.nginx.conf import build_of, conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.uvicorn import Uvicorn
 from httpdyno.servers.uvicorn.knob import KNOBS as UVICORN
-from httpdyno.servers.uvicorn.site import UvicornSite
 
 CATALOGUES = {
     "apache": frozenset(APACHE),
@@ -79,23 +78,23 @@ def pool(*lines, shape=USUAL):
 
 def httpd(text, others=None, shape=USUAL):
     survey = apache.surveyed(apache.files(text, others))
-    return Recorded(kind="apache", survey=survey, knobs=ApacheSite().knobs(survey), shape=shape)
+    return Recorded(kind="apache", survey=survey, knobs=Apache().knobs(survey), shape=shape)
 
 
 def gunicorn(*flags, shape=USUAL):
     command = ("/srv/venv/bin/gunicorn", "shop.wsgi", *flags)
     member = Member(name="shop", kind="gunicorn", command=command, folder="/srv/none")
-    survey = GunicornSite().survey(member, MemberFiles(texts={}), None)
+    survey = Gunicorn().survey(member, MemberFiles(texts={}), None)
     assert isinstance(survey, Survey)
-    return Recorded(kind="gunicorn", survey=survey, knobs=GunicornSite().knobs(survey), shape=shape)
+    return Recorded(kind="gunicorn", survey=survey, knobs=Gunicorn().knobs(survey), shape=shape)
 
 
 def uvicorn(*flags, shape=USUAL):
     command = ("/srv/venv/bin/uvicorn", "shop:app", *flags)
     member = Member(name="shop", kind="uvicorn", command=command, folder="/srv/none")
-    survey = UvicornSite().survey(member, MemberFiles(texts={}), None)
+    survey = Uvicorn().survey(member, MemberFiles(texts={}), None)
     assert isinstance(survey, Survey)
-    return Recorded(kind="uvicorn", survey=survey, knobs=UvicornSite().knobs(survey), shape=shape)
+    return Recorded(kind="uvicorn", survey=survey, knobs=Uvicorn().knobs(survey), shape=shape)
 
 
 def layouts(shape=USUAL):

@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.advice.phase import ages
 from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures, WorkersSeen
@@ -110,7 +111,7 @@ def test_ages_end_where_memory_was_not_read():
     assert [each.phase for each in found] == ["young"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "method",
     [
         structs.replace(METHOD, phases=METHOD.phases[1:]),

@@ -1,6 +1,6 @@
 """Answers from files are told from those of applications by their ETag."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.proposal import is_from_file
 
@@ -8,7 +8,7 @@ MODIFIED = "Tue, 24 Nov 2026 10:00:00 GMT"
 AT_S = 1_795_514_400
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("etag", "modified", "is_file"),
     [
         (f'"{AT_S:x}-{1200:x}"', MODIFIED, True),  # nginx

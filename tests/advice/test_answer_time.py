@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import LOOKED_AT, STARVED
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import QueueSeen
@@ -44,7 +45,7 @@ def test_an_answers_time_at_its_worker_is_divided_where_enough_was_seen():
     assert answer_split(few) == answer_split(None) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changes",
     [
         # An event loop that runs, with all connections accepted; and one with time to spare.
@@ -76,7 +77,7 @@ def test_a_worker_that_only_runs_is_told_of_where_it_must_have_one_request(chang
     assert time_of(doing={"running": 4.0}, **changes) is not None
 
 
-@pytest.mark.parametrize("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
+@each_row("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
 def test_no_answer_of_a_known_server_takes_longer_than_its_client_saw(kept):
     time = bottleneck(kept.look).answer_time
     has_one_each = kept.name in {

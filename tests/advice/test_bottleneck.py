@@ -1,8 +1,8 @@
 """The verdict on looks of real servers whose limit is known, and on what is not enough."""
 
-import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import BEHIND, BUILT, HEALTHY, LOOKED_AT, STARVED
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.model import LogKind, LogLines, Look, QueueSeen
@@ -14,7 +14,7 @@ def said(kept):
     return bottleneck(kept.look).limit
 
 
-@pytest.mark.parametrize("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
+@each_row("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
 def test_no_look_at_a_known_server_has_a_wrong_word(kept):
     found = bottleneck(kept.look)
     assert found.limit in {*kept.accepted, "unknown"}, found.reason
@@ -28,7 +28,7 @@ def test_most_are_named():
     assert len(healthy) >= 20
 
 
-@pytest.mark.parametrize("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
+@each_row("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
 def test_few_samples_and_no_answers_say_nothing(kept):
     assert bottleneck(structs.replace(kept.look, n_samples=4)).limit == "unknown"
     assert bottleneck(structs.replace(kept.look, answers=0.0)).limit == "unknown"
@@ -94,7 +94,7 @@ def test_a_servers_own_word_is_told_beside_too_few_workers_and_names_no_limit():
     assert with_own_words(quiet, LogLines(n_lines=0)) == with_own_words(quiet, None) == quiet
 
 
-@pytest.mark.parametrize(("n", "times"), [(0, "0 times"), (1, "once"), (4, "4 times")])
+@each_row(("n", "times"), [(0, "0 times"), (1, "once"), (4, "4 times")])
 def test_how_often_it_was_looked_at_is_said(n, times):
     found = bottleneck(Look(seconds=0.7, n_samples=n, answers=1.0))
     assert text(found.reason) == f"it was looked at {times}, which is too few"

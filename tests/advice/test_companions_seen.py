@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import OtherSize, bottleneck, with_other_sizes
 from httpdyno.advice.bottleneck.facts import Facts
@@ -52,9 +53,7 @@ def test_flatness_names_the_database_by_what_it_is():
     assert "0.2 by the server, 0.1 by PostgreSQL" in text(found.reason)
 
 
-@pytest.mark.parametrize(
-    ("program", "name"), [("postgres", "PostgreSQL"), ("sh", "`db`"), ("", "`db`")]
-)
+@each_row(("program", "name"), [("postgres", "PostgreSQL"), ("sh", "`db`"), ("", "`db`")])
 def test_cores_that_a_companion_has_are_the_machines_and_its_name_is_told(program, name):
     used_up = pool(
         20.0,

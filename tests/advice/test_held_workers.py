@@ -1,8 +1,8 @@
 """Workers that read: held by kept connections, by slow clients, or it cannot be told."""
 
-import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import STARVED
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import QueueSeen
@@ -14,7 +14,7 @@ HELD = structs.replace(STARVED, doing={"client_read": 4.0}, clients=12.0)
 QUEUED = (QueueSeen(address="127.0.0.1:80", backlog=100, mean=12.0, most=12),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "limit"),
     [
         # Four are kept and have no request; twelve wait in the queue.
@@ -40,7 +40,7 @@ def test_workers_that_read_are_held_by_kept_connections_only_where_so_many_have_
 CLOSED = {"established": 12.0, "fin-wait-1": 4.0}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "limit"),
     [
         ({"connections": CLOSED}, "slow_clients"),
@@ -77,7 +77,7 @@ LOOP = structs.replace(
 """One thread that reads requests and sleeps meanwhile; ten others have nothing to do."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "limit"),
     [
         ({}, "too_few_workers"),

@@ -1,6 +1,6 @@
 """What moved in memory is told where the starts show it, and nowhere else."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import memory_differences
 from httpdyno.model import ArmSummary, Comparison, Configuration, RatioInterval
@@ -30,7 +30,7 @@ def compared(a, b, *, metric="throughput_per_s", is_doubted=False, **ratios):
         a=a,
         b=b,
         verdict="inconclusive",
-        reason="",
+        reasons=(),
         metric=metric,
         n_starts=6,
         ratios=ratios,
@@ -47,7 +47,7 @@ PRIVATE = "private memory of a process 3.10 MiB → 2.20 MiB"
 SHARED = "memory that processes share, counted once 15.2 MiB → 12.4 MiB (no claim)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("known", "lines"),
     [
         ({"uss_per_process": ratio(0.68, 0.75)}, [PRIVATE, SHARED]),
@@ -82,6 +82,6 @@ def test_the_more_comparisons_it_is_told_of_the_surer_each_is():
     assert memory_differences(sure_step, confidence=0.95, n_comparisons=10) != ()
 
 
-@pytest.mark.parametrize("other", [arm(None), arm(2.2, n=0.0), arm(6.0)])
+@each_row("other", [arm(None), arm(2.2, n=0.0), arm(6.0)])
 def test_what_is_shared_is_not_told_where_it_cannot_be_known(other):
     assert not any("share" in line for line in told(arm(3.1), other, memory=ratio(0.7, 0.8)))

@@ -1,7 +1,7 @@
 """Figures that a reason rests on are told, moved or not."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import FIGURES, differences, named_figures
 from httpdyno.model import Look
@@ -27,7 +27,7 @@ FULLER = structs.replace(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text"),
     [
         (CORES, "cores that the server used 1.8 → 1.9 of 2"),
@@ -48,7 +48,7 @@ def test_they_come_in_the_order_that_was_asked_for():
     assert {BACKEND, CORES, LOOKED_FOR} <= FIGURES
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "names"),
     [
         ({"calls": {}}, [CORES]),

@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import OtherSize, bottleneck, with_other_sizes
 from httpdyno.model import Look, RatioInterval
@@ -84,7 +85,7 @@ def test_workers_that_share_several_things_are_too_few_where_more_bring_more():
     assert judged(mixed, other(pool(8.0), 1.0, 0.01)).limit == "unknown"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("many", "ratio", "half_width"),
     [
         (pool(8.0), 1.07, 0.01),  # neither flat nor worth much

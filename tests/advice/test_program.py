@@ -1,13 +1,13 @@
 """Rules for programs of which only the command line is known."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 from tests.words import words
 
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import Offered, Shape
 from httpdyno.model import Burst, Survey
-from httpdyno.servers.command.site_knob import GO, NODE, PHP, knobs_of, readings_of
+from httpdyno.servers.command.knob import GO, NODE, PHP, knobs_of, readings_of
 
 SHAPE = Shape(n_cpus=4, connections=16)
 
@@ -23,7 +23,7 @@ def proposed(*command, parts=(NODE,), shape=SHAPE, set_already=None):
     return {each.name: each for rule in rules("node") for each in rule(offered)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("option", "levels"),
     [
         ("--workers=1", (4, 8)),
@@ -65,7 +65,7 @@ def test_the_pool_of_node_is_proposed_where_more_clients_come_than_it_has_thread
     assert proposed("serve", parts=()) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "name", "levels"),
     [
         (NODE, "NODE_ENV", ("production",)),

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.advice.looked_at import gunicorn, httpd, php, pool, proposed
 from tests.advice.test_with_findings import finding
-from tests.servers.apache_site.sample import EVENT, PREFORK
+from tests.rows import each_row
+from tests.servers.apache.sample import EVENT, PREFORK
 from tests.servers.php_fpm.sample import FOLDER
 from tests.words import words
 
@@ -24,7 +25,7 @@ def held(site, *rooms, findings=()):
     return within_room(offered, with_findings(offered, proposed(offered), findings))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("site", "rooms", "knob", "levels", "left_out"),
     [
         pytest.param(site, rooms, knob, levels, left_out, id=what)

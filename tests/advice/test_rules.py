@@ -19,7 +19,8 @@ from tests.advice.looked_at import (
     proposed,
     uvicorn,
 )
-from tests.servers.apache_site.sample import EVENT, PREFORK
+from tests.rows import each_row
+from tests.servers.apache.sample import EVENT, PREFORK
 from tests.servers.nginx.layouts import DEBIAN
 from tests.servers.php_fpm.sample import FOLDER, OPCACHE, PHP_INI
 from tests.words import words
@@ -165,7 +166,7 @@ def test_what_is_proposed_can_be_set_and_is_not_in_force_already(name, shape, ro
     for each in within_room(given_shape, proposed(given_shape)).values():
         info = site.knobs[each.name]
         assert each.start == info.default
-        assert [info.complaint(level) for level in each.levels] == [""] * len(each.levels), each
+        assert all(map(info.takes, each.levels)), each
         assert each.levels, each.name
         assert each.start not in each.levels
         assert len(set(each.levels)) == len(each.levels)
@@ -173,14 +174,14 @@ def test_what_is_proposed_can_be_set_and_is_not_in_force_already(name, shape, ro
         assert each.why
 
 
-@pytest.mark.parametrize("kind", CATALOGUES)
+@each_row("kind", CATALOGUES)
 def test_rules_name_knobs_that_there_are(kind):
     sites = [site for site in looked_at().values() if site.kind == kind]
     assert [name for site in sites for name in proposed(site)]
     assert set().union(*(site.names for site in sites)) <= CATALOGUES[kind]
 
 
-@pytest.mark.parametrize("kind", CATALOGUES)
+@each_row("kind", CATALOGUES)
 def test_every_rule_has_something_to_say_of_some_site(kind):
     sites = [*looked_at().values(), nginx_text(server=PROXIED)]
     for shape in (SPILLED, OVERFLOWN, ANEW, CROWDED):
@@ -192,7 +193,7 @@ def test_every_rule_has_something_to_say_of_some_site(kind):
     assert silent == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("site", "expected"),
     [
         pytest.param(site, expected, id=name)
@@ -274,7 +275,7 @@ def test_a_mistake_is_seen(site, expected):
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("site", "name"),
     [
         pytest.param(site, name, id=what)
@@ -346,7 +347,7 @@ def php_member(*n_children):
     return {"php-fpm": Survey(version="PHP", readings=tuple(readings))}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("others", "levels", "blocked"),
     [
         (php_member(20), (5,), ""),

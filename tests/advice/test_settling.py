@@ -1,6 +1,7 @@
 """From which phase after an event on a server answers as it does later."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.phase import after_event, settling
 from httpdyno.model import ArmSummary, Configuration, Method, Phase, PhaseFigures
@@ -87,7 +88,7 @@ def test_of_another_metric_it_is_the_p90():
     assert found("latency_p99_s", **near) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "n"),
     [
         ({}, 4),

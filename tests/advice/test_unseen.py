@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import BUILT, STARVED
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck, differences
 from httpdyno.model import Look
@@ -48,7 +49,7 @@ def test_of_a_server_of_which_no_process_was_seen_nothing_is_said(workers, doing
     assert (found.limit, text(found.reason)) == ("unknown", said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("births", "deaths", "limit"),
     [(3, 3, "spawning"), (1, 1, "spawning"), (0, 4, "unknown"), (4, 0, "unknown")],
 )
@@ -87,7 +88,7 @@ def test_a_look_at_workers_that_have_all_ended_tells_of_no_difference_but_counte
         assert found.figure == "htaccess_opens"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ended", "is_told"), [({}, True), ({"deaths": 1}, False), ({"doing": {"zombie": 1.0}}, False)]
 )
 def test_what_processes_that_ended_did_last_is_in_no_figure_of_a_difference(ended, is_told):
@@ -113,9 +114,7 @@ def test_processes_that_came_and_went_unseen_are_not_denied():
     assert "at least" in text(bottleneck(look).reason)
 
 
-@pytest.mark.parametrize(
-    ("births", "forks", "is_each"), [(40, 130, True), (40, 60, False), (10, 130, False)]
-)
+@each_row(("births", "forks", "is_each"), [(40, 130, True), (40, 60, False), (10, 130, False)])
 def test_processes_that_looks_missed_are_named_where_the_machine_began_as_many(
     births, forks, is_each
 ):
@@ -133,7 +132,7 @@ def test_an_account_that_has_all_of_the_dead_or_none_makes_no_verdict():
     assert bottleneck(late).limit != "spawning"
 
 
-@pytest.mark.parametrize(("zombies", "is_told"), [(0.4, True), (1.5, True), (3.0, False)])
+@each_row(("zombies", "is_told"), [(0.4, True), (1.5, True), (3.0, False)])
 def test_cpu_time_of_the_dead_is_told_where_they_do_not_wait_long_for_their_parent(
     zombies, is_told
 ):

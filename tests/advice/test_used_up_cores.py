@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import BEHIND, STARVED
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import Look
@@ -94,7 +95,7 @@ SLEEPING = Look(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "limit"),
     [
         ({}, "too_few_workers"),

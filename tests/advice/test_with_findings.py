@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 from tests.advice.looked_at import gunicorn, httpd, nginx_text, proposed
-from tests.servers.apache_site.sample import PREFORK
+from tests.rows import each_row
+from tests.servers.apache.sample import PREFORK
 from tests.words import words
 
 from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen, with_findings
@@ -92,7 +93,7 @@ def test_the_first_finding_gives_the_reason_and_a_second_one_its_value():
     assert (found.levels, found.found_by, found.severity) == ((5, 2), "some-rule", "bad")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("knob", "value"),
     [
         pytest.param("KeepAliveTimeout", 60, id="in force"),

@@ -24,8 +24,7 @@ from benches.power.simulated import (
     verdicts_of,
 )
 
-from httpdyno.experiment.event import StartDone
-from httpdyno.experiment.session import OVERTIME_RATIO
+from httpdyno.experiment.method.session import OVERTIME_RATIO, StartDone
 
 STILL = 1e-9
 

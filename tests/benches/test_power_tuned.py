@@ -58,14 +58,19 @@ def test_how_much_of_a_demo_is_decided_is_told():
 
 
 def test_verdicts_are_the_last_of_each_knob():
-    step = {"knob": "debug", "verdict": "inconclusive", "reason": "open"}
-    last = {"knob": "debug", "verdict": "better", "reason": "the interval is above 1"}
-    silent = {"knob": "threads", "verdict": "inconclusive", "reason": "the interval still holds 1"}
-    timed = silent | {"knob": "timed", "needed_s": 30.0}
-    far = silent | {"knob": "far", "reason": "it holds 1; deciding it would take far too long"}
+    def step(knob, verdict="inconclusive", **more):
+        return {"knob": knob, "comparison": {"verdict": verdict, **more}}
+
+    reasons = [{"code": "experiment.holds_1"}, {"code": "experiment.far"}]
     document = {
         "configuration": dict.fromkeys(("debug", "threads", "timed", "far", "workers"), 1),
-        "steps": [step, silent, timed, far, last],
+        "steps": [
+            step("debug"),
+            step("threads", reasons=reasons[:1]),
+            step("timed", needed_s=30.0),
+            step("far", reasons=reasons),
+            step("debug", "better"),
+        ],
         "needed_s": 40.0,
     }
     verdicts, unsaid = verdicts_of(document)

@@ -7,6 +7,7 @@ import sys
 
 import psutil
 import pytest
+from tests.rows import each_row
 
 from httpdyno.book import figures
 from httpdyno.book.figures import ab_rate, figures_of, output_of, pinned
@@ -36,7 +37,7 @@ def test_a_call_takes_longer_by_the_clock_beside_loops_on_its_core():
     assert beside["own_cpu_s"] > beside["cpu_s"] * 20000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("Failed requests:        3\nRequests per second:    9.5 [#/sec]", "Failed requests"),

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from tests.report.page import parsed, shown
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.book.advice import Advice, AdviceHere, Told
 from httpdyno.book.axis import axis_of, marks, zones
@@ -224,7 +225,7 @@ def test_a_sentence_is_no_reason_for_what_it_does_not_explain():
     assert each.because not in flat(sheet(each, each, gone, ""))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("then", "words"),
     [
         ({"ratio": 2.0}, ["no longer", "smaller", "holds", "larger"]),

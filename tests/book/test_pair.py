@@ -9,23 +9,27 @@ from msgspec import structs
 from tests.book.asked import BY_NAME, FEWEST, asked, host
 from tests.report import sample
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
 from httpdyno.book import pair as comparing
 from httpdyno.book.experiment import Pair, Then
 from httpdyno.book.pair import of_outcome, pair
 from httpdyno.catalog import open_study
 from httpdyno.errors import TargetError
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics.table import named
-from httpdyno.model import Caveat, Look, Plan, RatioInterval
+from httpdyno.model import Look, Plan, RatioInterval, ResultWarning
+from httpdyno.reason import because
+from httpdyno.report.shared.message import joined, text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "word"),
     [
         ({}, "holds"),
         ({"verdict": "inconclusive"}, "holds"),
         ({"verdict": "inconclusive", "is_doubted": True}, "cannot tell"),
-        ({"verdict": "failed", "reason": "the candidate crashed"}, "cannot tell"),
+        ({"verdict": "failed", "reasons": said("the candidate crashed")}, "cannot tell"),
         ({"verdict": "not_measured"}, "cannot tell"),
         # Starts there were enough, but some gave no figure.
         ({"verdict": "inconclusive", "per_start_ratio": (1.3,) * (FEWEST - 1)}, "cannot tell"),
@@ -41,10 +45,10 @@ def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(ch
     found = of_outcome(each, way, structs.replace(outcome, final=final))
     assert found.verdict == word
     if word == "cannot tell":
-        assert (found.says, "ratio" in found.figures) == (final.reason, False)
+        assert (found.says, "ratio" in found.figures) == (joined(final.reasons), False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metric", "words"),
     [
         ("throughput_per_s", "throughput 1.21 × (1.1 … 1.34; 6 starts): 112 → 551 requests/s"),
@@ -86,11 +90,12 @@ def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
 def test_what_the_comparison_doubts_stands_beside_what_was_seen():
     outcome = sample.ladder()
     assert outcome.final is not None
-    limited = Caveat(kind="client_limited", message="in 8 of 12 windows the client was the limit")
-    final = structs.replace(outcome.final, per_start_ratio=(1.3,) * FEWEST, caveats=(limited,))
+    reason = because("experiment.client_limited", n=8, n_windows=12, limit="client_cpu")
+    limited = ResultWarning(reason=reason)
+    final = structs.replace(outcome.final, per_start_ratio=(1.3,) * FEWEST, warnings=(limited,))
     way = Pair(study="fake")
     found = of_outcome(BY_NAME["mod-cgi-baseline"], way, structs.replace(outcome, final=final))
-    assert limited.message in found.figures["evidence"]
+    assert text(reason) in found.figures["evidence"]
 
 
 def test_what_the_reason_rests_on_comes_first_and_a_side_that_fails_says_so():

@@ -3,9 +3,9 @@
 import math
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.book.experiment import GONE, HOLDING, Then, experiments
 from httpdyno.book.rule import borders, judged, judged_count
@@ -24,7 +24,7 @@ def then(ratio, *, is_flat=False):
     return Then(says="so much", ratio=ratio, is_flat=is_flat)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("was", "low", "high", "word"),
     [
         (2.0, 1.8, 2.3, "holds"),
@@ -60,7 +60,7 @@ def test_effects(was, low, high, word):
     assert judged(then(was), low, high) == word
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "high", "word"),
     [
         (0.9, 1.1, "holds"),
@@ -167,7 +167,7 @@ def test_two_runs_that_are_aimed_at_the_word_differ_less_and_do_not_turn_about()
     assert turned < 0.005
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("was", "now", "word"),
     [
         (5, 5.0, "holds"),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tests.book.asked import BY_NAME, FEWEST, asked, host
 from tests.report import sample
+from tests.rows import each_row
 
 from httpdyno.book import figures
 from httpdyno.book import script as scripts
@@ -194,7 +195,7 @@ def test_what_was_counted_then_is_counted_once(fresh):
     fresh.answer = lambda _words: '{"figures": [{"name": "plain", "value": 40.0}]}'
     found = run("pool-sizing-examples")
     assert (found.verdict, found.figures) == ("holds", {"count": 40.0})
-    assert found.says == "40.0 children that fit, by the same division"
+    assert found.says == "40 children that fit, by the same division"
     assert len(fresh.commands) == 1
 
 
@@ -204,7 +205,7 @@ def ticking(step_s):
     return lambda: next(ticks) * step_s
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "budget_s", "n", "word"),
     [
         # Told by the fewest, and not before.

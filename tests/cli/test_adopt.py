@@ -7,7 +7,7 @@ import pytest
 
 from httpdyno.advice.proposal import KnobProposal, Proposals
 from httpdyno.cli import adopt
-from httpdyno.cli.adopt_told import told_attempts, told_proposals
+from httpdyno.cli.adopt import told_attempts, told_proposals
 from httpdyno.cli.app import run
 from httpdyno.errors import AdapterError
 from httpdyno.reason import because

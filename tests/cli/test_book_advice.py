@@ -26,7 +26,7 @@ from httpdyno.catalog import open_study
 from httpdyno.cli import book as command
 from httpdyno.cli.app import run
 from httpdyno.errors import StoreError
-from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.store import Store
 from httpdyno.study.objective import decided_by

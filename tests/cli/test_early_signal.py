@@ -14,7 +14,7 @@ COMMAND = (sys.executable, "-X", "importtime", "-m", "httpdyno", "inspect", "--r
 @pytest.mark.parametrize(
     "module",
     [
-        *("typer", "httpdyno.cli.exit_code", "httpdyno.errors", "httpdyno.cli.app"),
+        *("typer", "httpdyno.cli.standard_streams", "httpdyno.errors", "httpdyno.cli.app"),
         *("httpdyno.model", "httpdyno.registry"),
     ],
 )

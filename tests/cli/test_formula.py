@@ -6,8 +6,8 @@ import shlex
 import pytest
 
 from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.reference import formula_reference
 from httpdyno.cli.app import run
+from httpdyno.report.shared.formula_reference import formula_reference
 
 MAX_CLIENTS = "formula max-clients --ram 500MB --child 10MB --shared 4MB"
 RESPAWN = "formula respawn --seen 5=2.83,10=5.47,20=8.92,5000=28.01"

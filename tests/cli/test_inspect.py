@@ -61,8 +61,8 @@ def test_looking_loads_nothing_that_takes_longer_than_it():
 
 def test_where_nothing_runs_it_is_what_is_configured(monkeypatch, capsys):
     member = Member(name="shop", kind="shop", main="/etc/shop.conf")
-    monkeypatch.setattr("httpdyno.cli.inspect.running", lambda _: ())
-    monkeypatch.setattr("httpdyno.cli.inspect.configured", lambda _: (Found(member=member),))
+    monkeypatch.setattr("httpdyno.inspection.server.running", lambda _: ())
+    monkeypatch.setattr("httpdyno.inspection.server.configured", lambda _: (Found(member=member),))
     assert run(["inspect", "--json", "-"]) == 0
     [server] = json.loads(capsys.readouterr().out)["servers"]
     assert (server["kind"], server["pid"]) == ("shop", None)

@@ -15,7 +15,7 @@ from httpdyno.servers.adapter import NotRunning
 class _Site:
     """A site adapter that knows one member, or one of which nothing can be known."""
 
-    kind = "shopd"
+    name = "shopd"
 
     def __init__(self, *, trouble=""):
         self._trouble = trouble

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from httpdyno.cli.live_display import whole_seconds
 from httpdyno.cli.progress import RunProgress
-from httpdyno.experiment.event import (
+from httpdyno.experiment.method.session import (
     FinalDone,
     Notice,
     PointDone,
@@ -20,6 +20,7 @@ from httpdyno.experiment.event import (
     StepDone,
     WindowDone,
 )
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -31,6 +32,8 @@ from httpdyno.model import (
     SweepPoint,
     Verdict,
 )
+from httpdyno.reason import because
+from httpdyno.stats.verdict import knee_rule
 
 INTERVAL = RatioInterval(ratio=2.0, low=1.8, high=2.2, confidence=0.95)
 COMPARISON = Comparison(
@@ -38,7 +41,7 @@ COMPARISON = Comparison(
     a=ArmSummary(configuration=Configuration(values={"workers": 1})),
     b=ArmSummary(configuration=Configuration(values={"workers": 4})),
     verdict="better",
-    reason="its interval lies above 1.01",
+    reasons=said("its interval lies above 1.01"),
     metric="throughput_per_s",
     n_starts=6,
     ratios={"throughput": INTERVAL},
@@ -61,7 +64,7 @@ POINT = SweepPoint(
 
 
 def sweep_of(*points):
-    return Sweep(knob="workers", unit="", points=points, best=8, knee=8, rule="")
+    return Sweep(knob="workers", unit="", points=points, best=8, knee=8, rule=knee_rule())
 
 
 STAGE = Stage(name="step 1 of 2", detail="workers: 1 → 4", elapsed_s=65.0, left_s=90.4)
@@ -126,7 +129,10 @@ def test_steps_are_numbered_as_they_come_and_keep_their_numbers():
 
 
 def test_notices_and_the_final_comparison_are_kept_lines():
-    lines = shown(Notice(message="the [noise] is high"), FinalDone(comparison=COMPARISON))
+    lines = shown(
+        Notice(reason=because("experiment.said", words="the [noise] is high")),
+        FinalDone(comparison=COMPARISON),
+    )
     assert lines.splitlines() == [
         "note: the [noise] is high",
         "final  better  2.00 × (1.80 … 2.20; 95 % confidence, 6 starts)",
@@ -148,7 +154,7 @@ def test_a_tie_break_names_the_ratio_that_decided():
 
 @pytest.mark.parametrize("word", get_args(Verdict))
 def test_the_live_line_names_a_second_metric_once_that_proves_something(word):
-    second = SecondClaim(metric="cpu_s_per_request", verdict=word, reason="so it lies")
+    second = SecondClaim(metric="cpu_s_per_request", verdict=word, reasons=said("so it lies"))
     line = live_lines(replace(START, second=second))[1]
     is_proven = word in {"better", "worse", "equivalent"}
     assert ("CPU" in line) is is_proven
@@ -157,7 +163,7 @@ def test_the_live_line_names_a_second_metric_once_that_proves_something(word):
 
 def test_a_finished_step_says_what_else_is_proven():
     cheaper = RatioInterval(ratio=0.91, low=0.88, high=0.94, confidence=0.99)
-    second = SecondClaim(metric="cpu_s_per_request", verdict="better", reason="so it lies")
+    second = SecondClaim(metric="cpu_s_per_request", verdict="better", reasons=said("so it lies"))
     same = structs.replace(
         COMPARISON, second=second, ratios={**COMPARISON.ratios, "cpu_per_request": cheaper}
     )

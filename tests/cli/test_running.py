@@ -8,13 +8,15 @@ from tests.report.sample import ladder
 from tests.report.sample_figures import HOST
 
 from httpdyno.catalog import open_study
-from httpdyno.cli import running
+from httpdyno.cli import launch as running
+from httpdyno.cli.launch import Resumed
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
-from httpdyno.experiment.inputs import input_digests
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.design.inputs import input_digests
+from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import MachineCard
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 from httpdyno.store import Store
 from httpdyno.telemetry.host import KeptCard
 
@@ -24,7 +26,15 @@ from httpdyno.telemetry.host import KeptCard
     [
         ({}, 0, "better: 4.90 × the throughput"),
         (
-            {"withdrawn": "the start stays: the 3 changes that were kept came out worse"},
+            {
+                "withdrawn": because(
+                    "experiment.withdrawn_by_metric",
+                    what=because("experiment.the_changes", n=3),
+                    found=because("experiment.came_out_worse"),
+                    metric="throughput_per_s",
+                    why=[because("experiment.below_1", n=6)],
+                )
+            },
             1,
             "the start stays: the 3 changes that were kept came out worse",
         ),
@@ -61,8 +71,8 @@ def stored(monkeypatch, tmp_path):
         store.save_outcome(run_id, structs.replace(ladder(), status="interrupted"))
     kept: dict[str, Any] = {}
 
-    def keep(_plan, *, doubts, host, **_more):
-        kept.update(doubts=doubts, host=host)
+    def keep(_plan, *, known, host, **_more):
+        kept.update(known=known, host=host)
         return ladder()
 
     monkeypatch.setattr(running, "run_plan", keep)
@@ -78,9 +88,9 @@ def test_a_run_is_not_resumed_on_another_machine_unless_that_is_accepted(stored)
     assert kept == {}
     accepted = Resumed(run_id=run_id, accepts_changes=True)
     assert running.run_and_report(plan, Outputs(), resume=accepted) == 0
-    [caveat] = kept["doubts"]
-    assert caveat.kind == "accepted_changes"
-    assert "the kernel: Linux 2.2 is now Linux" in caveat.message
+    [reason] = kept["known"]
+    assert reason.code == "experiment.accepted_changes"
+    assert "the kernel: Linux 2.2 is now Linux" in text(reason)
 
 
 def test_a_run_has_the_card_of_its_machine_and_a_resumed_one_that_of_its_beginning(stored):

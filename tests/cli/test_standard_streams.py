@@ -19,6 +19,7 @@ import httpdyno.cli
 from httpdyno.cli import standard_streams
 from httpdyno.cli.app import run
 from httpdyno.cli.console import SafeConsole
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.store import Store
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\x7f"
@@ -61,7 +62,7 @@ def test_a_stored_outcome_steers_nothing_when_it_is_reported(tmp_path, capsys):
     outcome = ladder()
     study = replace(outcome.plan.study, title=EVIL, name=EVIL)
     plan = replace(outcome.plan, study=study)
-    evil = replace(outcome, plan=plan, message=EVIL, overlay_diff=EVIL, status="failed")
+    evil = replace(outcome, plan=plan, ended_by=said(EVIL), overlay_diff=EVIL, status="failed")
     with Store.open() as store:
         run_id = store.create_run(plan, outcome.host)
         store.save_outcome(run_id, replace(evil, id=run_id))

@@ -13,10 +13,9 @@ from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
-from httpdyno.cli.running import Resumed
+from httpdyno.cli.launch import Resumed
 from httpdyno.errors import UsageError
-from httpdyno.experiment.comparison import MAX_STARTS
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.design.plan import MAX_STARTS, make_plan
 from httpdyno.model import Configuration
 from httpdyno.store import Store
 

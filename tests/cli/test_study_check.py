@@ -6,8 +6,8 @@ import pytest
 
 from httpdyno.cli import study_check
 from httpdyno.cli.app import run
-from httpdyno.experiment.answer.rehearsed import WAY_OUT, UnlikeRehearsalError
-from httpdyno.experiment.one_start import Answered, OneStart
+from httpdyno.experiment.answer.likeness import WAY_OUT, UnlikeRehearsalError
+from httpdyno.experiment.design.smoke_test import Answered, OneStart
 from httpdyno.model import Effective, Measurement, StartRecord, WindowRecord
 from httpdyno.model.telemetry import Telemetry
 

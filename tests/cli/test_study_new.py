@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from tests.conformance.adapter import complaint_of
 
 from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
@@ -43,10 +44,10 @@ def test_a_template_may_say_where_a_command_listens(here, capsys):
     study = open_study("nginx-site-study")
     adapter = load_adapter("command")
     start = study.start_configuration()
-    assert adapter.complaint(study.server, here / "nginx-site-study", start) == ""
+    assert complaint_of(adapter, study.server, here / "nginx-site-study", start) == ""
     (here / "nginx-site-study" / "nginx.conf.j2").write_text("listen 80;\n")
-    assert "says where to listen" in adapter.complaint(
-        study.server, here / "nginx-site-study", start
+    assert "says where to listen" in complaint_of(
+        adapter, study.server, here / "nginx-site-study", start
     )
     capsys.readouterr()
 

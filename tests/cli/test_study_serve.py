@@ -132,7 +132,7 @@ def test_what_needs_a_user_namespace_goes_there_before_it_begins(monkeypatch, tm
         gone.append(study.name)
         raise AdapterError("it would be run anew here")
 
-    monkeypatch.setattr("httpdyno.cli.study_serve.enter_namespace_for", anew)
+    monkeypatch.setattr("httpdyno.cli.study.enter_namespace_for", anew)
     assert run(["study", "serve", str(tmp_path)]) == 3
     assert gone == ["own"]
 

@@ -2,7 +2,7 @@ import pytest
 
 from httpdyno.cli import adopt
 from httpdyno.cli.app import run
-from httpdyno.cli.tuned_source import study_of
+from httpdyno.cli.tune import study_of
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.conformance.record import (
 from tests.telemetry.burner import burners
 
 from httpdyno.cli.app import run
-from httpdyno.experiment.start_servers import keeping_servers
+from httpdyno.experiment.method.session import keeping_servers
 from httpdyno.model import Configuration
 from httpdyno.store import Store
 

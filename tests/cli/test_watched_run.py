@@ -10,9 +10,9 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.cli.progress import RunProgress
-from httpdyno.experiment.event import StartDone, StartsBegun, WindowDone
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import StartDone, StartsBegun, WindowDone
 from httpdyno.model import Knob, Method, Objective, ServerSpec, Study, Workload
 
 COLUMNS = 80

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from tests.report.watch.test_watch import ROOT_PID, look, worker
 
-from httpdyno.cli.watching import Watching
+from httpdyno.cli.watch import Watching
+from httpdyno.reason import because
 from httpdyno.telemetry.profile.counters import Disk
-from httpdyno.telemetry.watched import Look, Watcher
+from httpdyno.telemetry.watched import ServerSample, Watcher
 
 
 class MadeUp(Watcher):
@@ -16,11 +17,16 @@ class MadeUp(Watcher):
         self._left = [0.0, 1.0, 2.0]
         self.were_last: list[bool] = []
 
-    def look(self, *, is_last: bool = False) -> Look | None:
+    def look(self, *, is_last: bool = False) -> ServerSample | None:
         self.were_last.append(is_last)
         if not self._left:
             return None
-        hidden = Disk(at_s=0.0, seconds=0.0, moved=None, hidden="disk reads not visible")
+        hidden = Disk(
+            at_s=0.0,
+            seconds=0.0,
+            moved=None,
+            hidden=because("telemetry.disk", why=because("telemetry.not_visible")),
+        )
         now = look(self._left.pop(0), worker(ROOT_PID))
         return replace(now, disk=hidden)
 
@@ -28,7 +34,7 @@ class MadeUp(Watcher):
 def test_what_may_not_be_seen_is_told_once_and_in_no_line(capsys):
     Watching(watcher=MadeUp(), title="x", every_s=0.001).lines(None)
     out, err = capsys.readouterr()
-    assert err.count("disk reads not visible") == 1
+    assert err.count("disk reads and writes not visible without root") == 1
     assert [line.split("  ")[0] for line in out.splitlines()] == [
         "1.0 s",
         "2.0 s",

@@ -20,13 +20,17 @@ import msgspec
 import pytest
 from tests.conformance.server_holder import Held
 
+from httpdyno.errors import HttpdynoError
 from httpdyno.host.procfs import ProcessStat, stat_of
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.servers.adapter import Logged, NotRunning, Place, Running, ServerAdapter
+from httpdyno.servers.adapter import NotRunning, Place, Running
 from httpdyno.servers.network.address import connected, host_header
 from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run.leftovers import reap_leftovers
 from httpdyno.servers.run.live_process import members_of, process_info
+from httpdyno.servers.stack.adapter import ServerAdapter
+from httpdyno.servers.stack.stack import Stack
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.telemetry.log import LogTail
 
 READY_S = 20.0
@@ -38,7 +42,8 @@ _POLL_S = 0.01
 class AdapterCase:
     """A server to try, and how."""
 
-    adapter: ServerAdapter
+    adapter: ServerAdapter | Stack
+    """A stack of its own, where it is not made alone from templates."""
     spec: ServerSpec
     study_folder: Path
     configuration: Configuration
@@ -47,6 +52,30 @@ class AdapterCase:
     """What the server refuses, or does not do as asked."""
     words: str
     """What the refusal says."""
+
+    @property
+    def stack(self) -> Stack:
+        """What starts it."""
+        return stack_of(self.adapter)
+
+
+def stack_of(adapter: ServerAdapter | Stack) -> Stack:
+    """Return the stack that a server is, or that one of this kind alone is."""
+    return adapter if isinstance(adapter, Stack) else TemplateStack(adapter)
+
+
+def complaint_of(
+    adapter: ServerAdapter | Stack,
+    spec: ServerSpec,
+    study_folder: Path,
+    configuration: Configuration,
+) -> str:
+    """Return what is known to be wrong with a study's files; empty where nothing is."""
+    try:
+        stack_of(adapter).check(spec, study_folder, configuration)
+    except HttpdynoError as error:
+        return str(error)
+    return ""
 
 
 class Starter:
@@ -60,7 +89,7 @@ class Starter:
     def spawn(self, configuration: Configuration | None = None) -> tuple[Running, Place]:
         """Start one; not ready yet."""
         place = self._root.new_place("conformance")
-        running = self._case.adapter.spawn(
+        running = self._case.stack.spawn(
             self._case.spec,
             self._case.study_folder,
             configuration or self._case.configuration,
@@ -95,22 +124,22 @@ class AdapterConformance:
             starter.stop()
 
     def test_knobs_are_declared_whole(self, case: AdapterCase) -> None:
-        knobs = case.adapter.knobs()
+        knobs = case.stack.knobs()
         # An adapter without any takes knobs of all names.
         assert not knobs or set(case.configuration.values) & set(knobs)
         for name, info in knobs.items():
             assert info.name == name
             assert info.summary
             assert info.source
-            assert info.default is None or info.complaint(info.default) == ""
+            assert info.default is None or info.takes(info.default)
 
     def test_nothing_is_missing_where_it_runs(self, case: AdapterCase) -> None:
-        assert case.adapter.missing(case.spec) == ()
-        assert case.adapter.version(case.spec, case.study_folder)
+        assert case.stack.missing(case.spec) == ()
+        assert case.stack.version(case.spec, case.study_folder)
 
     def test_rendering_is_the_same_each_time_and_names_no_start(self, case: AdapterCase) -> None:
         first, second = (
-            case.adapter.render(case.spec, case.study_folder, case.configuration) for _ in range(2)
+            case.stack.render(case.spec, case.study_folder, case.configuration) for _ in range(2)
         )
         assert first.files == second.files
         assert any(name in text for text in first.files.values() for name in ("RUN", "PORT"))
@@ -125,8 +154,6 @@ class AdapterConformance:
         self, starter: Starter
     ) -> None:
         running, _ = starter.ready()
-        if not isinstance(running, Logged):
-            pytest.skip("it does not say where its errors go")
         files = [path for path in running.error_logs() if path.is_file()]
         assert files
         tail = LogTail(running.error_logs())
@@ -166,7 +193,7 @@ class AdapterConformance:
         running, _ = starter.spawn()
         effective = running.await_ready(READY_S)
         assert isinstance(effective, Effective), effective
-        own = set(case.configuration.values) & set(case.adapter.knobs())
+        own = set(case.configuration.values) & set(case.stack.knobs())
         assert own <= set(effective.asked)
         assert effective.asked == {name: effective.values[name] for name in effective.asked}
         assert effective.source

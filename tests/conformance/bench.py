@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from msgspec import structs
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.look_cost import LookCost
-from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.trial.afterwards import LookCost, LooksToTake
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     Configuration,
     HistogramData,
@@ -149,7 +149,7 @@ class FakeBench:
             system_calls=calls if any(calls) else (),
             counted_s=counted_s,
             statuses=statuses,
-            details=tuple("" if s == "complete" else f"it {s}" for s in statuses),
+            details=tuple(() if s == "complete" else said(f"it {s}") for s in statuses),
             windows=tuple(windows),
         )
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.conformance.bench import Effect, FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Outcome, Plan, StartRecord
 
 _N_INTERRUPTIONS = 5

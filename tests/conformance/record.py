@@ -1,8 +1,8 @@
 """Small but complete domain records for tests; what is stored has values unlike its defaults."""
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
-    Caveat,
     Comparison,
     Configuration,
     Effective,
@@ -22,6 +22,7 @@ from httpdyno.model import (
     Plan,
     RatioInterval,
     RequestSpec,
+    ResultWarning,
     ServerSpec,
     StartRecord,
     Step,
@@ -32,6 +33,7 @@ from httpdyno.model import (
     WindowRecord,
     Workload,
 )
+from httpdyno.reason import because
 
 BEGAN_AT = "2026-03-01T12:00:00.000+00:00"
 
@@ -136,7 +138,7 @@ def sample_turns(*urls: str) -> TurnsOutcome:
             TurnsClaim(
                 candidate=candidate,
                 verdict="inconclusive",
-                reason="the interval still holds 1",
+                reasons=said("the interval still holds 1"),
                 n_periods=12,
                 ratios={"throughput": interval},
                 per_period_ratio=(1.1, 1.3),
@@ -155,7 +157,7 @@ def sample_turns(*urls: str) -> TurnsOutcome:
         turn_s=0.4,
         seed=7,
         threads=1,
-        caveats=(Caveat(kind="instances_only", message="about these instances"),),
+        warnings=(ResultWarning(reason=because("experiment.instances_only", n=2)),),
     )
 
 
@@ -167,7 +169,7 @@ def sample_start(comparison: int = 0, start: int = 0, *, n_blocks: int = 2) -> S
         began_at=BEGAN_AT,
         duration_s=3.5,
         statuses=("complete", "complete"),
-        details=("", ""),
+        details=((), ()),
         ready_s=(0.2, 0.3),
         effective=(Effective(values={"workers": "1"}), Effective(values={"workers": "2"})),
         log_lines=(
@@ -193,7 +195,7 @@ def sample_comparison(index: int = 0) -> Comparison:
         a=ArmSummary(configuration=Configuration(values={"workers": 1}), n_starts=6),
         b=ArmSummary(configuration=Configuration(values={"workers": 2}), n_starts=6),
         verdict="better",
-        reason="the whole interval is above 1.01",
+        reasons=said("the whole interval is above 1.01"),
         metric="throughput_per_s",
         n_starts=6,
         ratios={
@@ -219,5 +221,5 @@ def sample_outcome(run_id: str, plan: Plan | None = None) -> Outcome:
         steps=(step,),
         final=comparison,
         configuration=Configuration(values={"workers": 2}),
-        caveats=(Caveat(kind="shared_cores", message="client and server share cores"),),
+        warnings=(ResultWarning(reason=because("experiment.shared_cores", n_cores=2)),),
     )

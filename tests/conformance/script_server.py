@@ -4,13 +4,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, level_text
-from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.instance import Asked
+from httpdyno.model import Effective, KnobInfo, Level, ServerSpec, Survey, level_text
+from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.address import unix_address
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
-from httpdyno.servers.spawn import Launch, spawned
+from httpdyno.servers.stack.adapter import Insight, Launch, ServerAdapter
 from httpdyno.servers.staging import last_lines
 
 REFUSES = 78
@@ -20,18 +19,18 @@ _KNOB = KnobInfo(
 )
 
 
-class ScriptServer:
+class ScriptServer(ServerAdapter):
     """Adapter for `settings.script`, a file of the study; it gets where it listens, and `level`.
 
     It listens at each word of `settings.listen`: `port`, which is the default, or `socket`. The
     script's first argument has the number of the port and the path of the socket, joined by commas.
     """
 
-    @property
-    def name(self) -> str:
-        return "script"
+    name = "script"
+    is_made = True
 
-    def knobs(self) -> Mapping[str, KnobInfo]:
+    def knobs(self, survey: Survey | None = None) -> Mapping[str, KnobInfo]:
+        del survey
         return {_KNOB.name: _KNOB}
 
     def settings(self) -> Mapping[str, str]:
@@ -41,55 +40,33 @@ class ScriptServer:
             "token": "a word more for its command line",
         }
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
-        del spec
-        return ()
-
-    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
-        del spec, study_folder, configuration
+    def server_user(self) -> str:
         return ""
 
-    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
-        del spec, study_folder
-        return "script 1"
-
-    def render(
-        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
-    ) -> Rendered:
-        del spec, study_folder
-        return Rendered(files={"command": f"RUN {_level(configuration)}\n"})
-
-    def spawn(
-        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
-    ) -> Running | NotRunning:
-        script = study_folder / str(spec.settings["script"])
+    def made(self, spec: ServerSpec, study_folder: Path, variables: Variables) -> Launch:
         words = [str(spec.settings[name]) for name in ("token",) if name in spec.settings]
-
-        def launch(variables: Variables) -> Launch:
-            socket = f"{variables.memory}/socket"
-            places = {
-                "port": (variables.port, variables.address),
-                "socket": (socket, unix_address(socket)),
-            }
-            listens = [places[word] for word in str(spec.settings.get("listen", "port")).split()]
-            return Launch(
-                command=[
-                    *(sys.executable, "-I", "-S", str(script)),
-                    *(",".join(where for where, _ in listens), _level(configuration), *words),
-                ],
-                log=place.folder / "log",
-                addresses=[address for _, address in listens],
-                insight=lambda process: _Insight(process, configuration),
-            )
-
-        asked = Asked(spec=spec, configuration=configuration, known=frozenset({_KNOB.name}))
-        return spawned(asked, study_folder, place, server_user="", launch=launch)
+        socket = f"{variables.memory}/socket"
+        places = {
+            "port": (variables.port, variables.address),
+            "socket": (socket, unix_address(socket)),
+        }
+        listens = [places[word] for word in str(spec.settings.get("listen", "port")).split()]
+        level = _level(variables.knobs)
+        return Launch(
+            command=[
+                *(sys.executable, "-I", "-S", str(study_folder / str(spec.settings["script"]))),
+                *(",".join(where for where, _ in listens), level, *words),
+            ],
+            addresses=[address for _, address in listens],
+            files={"command": f"{variables.run} {level}\n"},
+            insight=lambda process: _Insight(process, level),
+        )
 
 
-class _Insight:
-    def __init__(self, process: ServerProcess, configuration: Configuration) -> None:
+class _Insight(Insight):
+    def __init__(self, process: ServerProcess, level: str) -> None:
         self._process = process
-        self._configuration = configuration
+        self._level = level
 
     def words(self) -> str:
         return last_lines(self._process.last_words())
@@ -102,9 +79,9 @@ class _Insight:
         return ""
 
     def effective(self) -> Effective | NotRunning:
-        level = {_KNOB.name: _level(self._configuration)}
+        level = {_KNOB.name: self._level}
         return Effective(values=level, asked=level, source="the command line")
 
 
-def _level(configuration: Configuration) -> str:
-    return level_text(configuration.values.get(_KNOB.name, 1))
+def _level(levels: Mapping[str, Level]) -> str:
+    return level_text(levels.get(_KNOB.name, 1))

@@ -13,8 +13,10 @@ import msgspec
 
 from httpdyno.host.interruption import take_signals
 from httpdyno.model import Configuration, ServerSpec
-from httpdyno.servers.adapter import NotRunning, ServerAdapter
+from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.stack.stack import Stack
+from httpdyno.servers.stack.templates import TemplateStack
 
 _READY_S = 20.0
 
@@ -33,12 +35,13 @@ def main(adapter_path: str, study_folder: Path) -> int:
     # As every command: who interrupts it twice must not break off the end of its server.
     take_signals()
     module, _, name = adapter_path.partition(":")
-    adapter: ServerAdapter = getattr(importlib.import_module(module), name)()
+    made = getattr(importlib.import_module(module), name)()
+    stack = made if isinstance(made, Stack) else TemplateStack(made)
     spec = msgspec.json.decode(sys.stdin.readline(), type=ServerSpec)
     configuration = msgspec.json.decode(sys.stdin.readline(), type=Configuration)
     with new_run_root() as root:
         place = root.new_place("owned")
-        running = adapter.spawn(spec, study_folder, configuration, place)
+        running = stack.spawn(spec, study_folder, configuration, place)
         if isinstance(running, NotRunning):
             sys.stderr.write(running.detail)
             return 1

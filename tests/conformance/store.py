@@ -23,6 +23,7 @@ from tests.conformance.store_under_way import UnderWayConformance
 
 from httpdyno.errors import StoreError
 from httpdyno.model import Configuration, LoadOutcome, RequestSpec, Step
+from httpdyno.reason import because
 from httpdyno.store import Store
 from httpdyno.store.run_store import StudyStore
 
@@ -193,7 +194,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
         for ask in (store.plan, store.outcome, store.take_over):
             with pytest.raises(StoreError, match=f"run {load} is a load test of http://a/"):
                 ask(load)
-        with pytest.raises(StoreError, match=f"run {run_id} is one of the study sample"):
+        with pytest.raises(StoreError, match=f"run {run_id} is of study sample"):
             store.load(run_id)
 
     def test_running_servers_in_turns_come_back_as_they_were_saved(self, store: Store) -> None:
@@ -204,7 +205,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
         assert (run.command, run.study) == ("turns", "http://a/ and http://b/ and http://c/")
         assert (run.headline, store.command(run_id)) == ("nobody knows", "turns")
         for ask in (store.plan, store.load):
-            with pytest.raises(StoreError, match="is a comparison of running servers"):
+            with pytest.raises(StoreError, match="is a live comparison"):
                 ask(run_id)
 
     def test_a_load_test_has_its_line(self, store: Store) -> None:
@@ -237,7 +238,10 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance, UnderWayConf
     def test_what_an_outcome_left_undone_comes_back(self, store: Store, run_id: str) -> None:
         left = (Step(knob="workers", to=4),)
         outcome = replace(
-            sample_outcome(run_id), not_tried=left, needed_s=12.5, withdrawn="the start stays"
+            sample_outcome(run_id),
+            not_tried=left,
+            needed_s=12.5,
+            withdrawn=because("experiment.the_change"),
         )
         store.save_outcome(run_id, outcome)
         assert store.outcome(run_id) == outcome

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from benches.__main__ import BENCHES, FOLDER, Smallest, command_of, has_run
 from tests.commands import Done
+from tests.rows import each_row
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted(
@@ -123,7 +124,7 @@ def test_every_bench_has_a_smallest_form():
     assert set(BENCHES) == there
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "output", "is_right"),
     [
         (0, "", True),
@@ -138,7 +139,7 @@ def test_what_a_bench_found_is_no_failure_of_it(status, output, is_right):
     assert has_run(smallest, Done(status, output)) is is_right
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("`python -m benches.cell\n--rounds 20`", ["-m", "benches.cell", "--rounds", "20"]),

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.conformance.adapter import complaint_of
 
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import study_from
@@ -35,7 +36,7 @@ def test_a_study_of_the_page_is_read_as_it_stands(text, tmp_path):
         program.chmod(0o755)
     if study.server.adapter == "command":
         start = study.start_configuration()
-        assert adapter.complaint(study.server, tmp_path, start) == ""
+        assert complaint_of(adapter, study.server, tmp_path, start) == ""
 
 
 def test_the_page_has_an_example_of_each_kind():

@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
+from tests.rows import each_row
 
 from httpdyno.cli.app import app_with
 from httpdyno.registry import site_adapters
@@ -21,7 +21,7 @@ COMMANDS = [
 SOURCES = re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", MANUAL, re.MULTILINE)))
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@each_row("line", COMMANDS)
 def test_every_command_parses(line):
     command: Any = typer.main.get_command(app_with(["inspect"]))
     words = shlex.split(line.partition(" | ")[0], comments=True)[2:]
@@ -38,7 +38,7 @@ def test_every_source_of_the_table_means_something():
 
 
 def test_every_kind_is_in_the_table():
-    kinds = {*KINDS, *(adapter.kind for adapter in site_adapters())} - {"command"}
+    kinds = {*KINDS, *(adapter.name for adapter in site_adapters())} - {"command"}
     assert kinds <= set(SOURCES)
 
 

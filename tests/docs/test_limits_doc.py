@@ -5,13 +5,13 @@ import shlex
 from pathlib import Path
 from typing import Any, get_args
 
-import pytest
 import typer
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import facts, other_size, verdict
 from httpdyno.cli.app import COMMANDS, app_with
-from httpdyno.experiment import other_sizes
-from httpdyno.experiment.looking import _SETTLED, LOOK_S
+from httpdyno.experiment.decide import other_sizes
+from httpdyno.experiment.trial.look import _SETTLED, LOOK_S
 from httpdyno.model.look import LEAST_SAMPLES, Limit
 from httpdyno.report.shared.bottleneck import LIMIT_WORDS
 from httpdyno.units import format_percent
@@ -60,7 +60,7 @@ def test_each_limit_has_a_part_under_the_word_that_reports_say():
     assert set(HEADINGS.values()) == set(get_args(Limit))
 
 
-@pytest.mark.parametrize("limit", get_args(Limit))
+@each_row("limit", get_args(Limit))
 def test_each_part_says_what_it_means_and_by_what_it_is_named(limit):
     text = prose(SECTIONS[limit])
     parts = ["- **Means:**", "- **Evidence:**"]
@@ -70,7 +70,7 @@ def test_each_part_says_what_it_means_and_by_what_it_is_named(limit):
     assert [part for part in parts if part not in text] == []
 
 
-@pytest.mark.parametrize("limit", FIGURES)
+@each_row("limit", FIGURES)
 def test_each_part_has_the_figures_that_it_is_judged_by(limit):
     text = prose(SECTIONS[limit])
     assert [each for each in map(written, FIGURES[limit]) if each not in text] == []
@@ -103,7 +103,7 @@ def test_what_reports_say_on_the_page_are_words_of_reports():
     assert set(rows) <= set(LIMIT_WORDS.values())
 
 
-@pytest.mark.parametrize("line", sorted({first or second for first, second in LINES}))
+@each_row("line", sorted({first or second for first, second in LINES}))
 def test_every_command_parses(line):
     words = shlex.split(line)[1:]
     command = ROOT.commands[words.pop(0)]

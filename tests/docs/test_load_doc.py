@@ -17,7 +17,7 @@ from tests.load.origin import Origin, origin
 from httpdyno.cli.app import app_with, run
 from httpdyno.errors import StudyFileError
 from httpdyno.load.check import check_workload
-from httpdyno.load.traffic import TrafficTable, WorkloadTable
+from httpdyno.load.setting import TrafficTable, WorkloadTable
 from httpdyno.model import Sessions
 from httpdyno.study.workload import study_workload
 from httpdyno.units import duration_s

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.report.plain import plain_text
 from tests.report.sample_load import load_outcome, open_loop
+from tests.rows import each_row
 
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.report.load.histogram import COLUMNS
@@ -40,7 +40,7 @@ def test_every_condition_of_the_page_is_one() -> None:
         parsed(condition)
 
 
-@pytest.mark.parametrize("key", ["latency_histogram", "course", "intervals"])
+@each_row("key", ["latency_histogram", "course", "intervals"])
 def test_the_keys_of_the_page_are_in_the_json(key: str) -> None:
     assert f"`{key}`" in PAGE
     assert key in load_json(load_outcome())

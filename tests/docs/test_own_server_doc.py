@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
+from tests.rows import each_row
 
 from httpdyno.advice.proposal import ASKED_FOR
 from httpdyno.cli.app import COMMANDS, app_with
@@ -49,7 +49,7 @@ def test_every_command_parses(subtests):
                     pass
 
 
-@pytest.mark.parametrize("text", TABLES)
+@each_row("text", TABLES)
 def test_every_table_has_keys_that_a_study_has(text):
     raw = tomllib.loads(text)
     for name, needed in REQUIRED.items():

@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
+from tests.rows import each_row
 
 from httpdyno.cli.app import app_with
 from httpdyno.report.watch.view import LABELS
@@ -19,7 +19,7 @@ COMMANDS = [
 WATCH: Any = typer.main.get_command(app_with(["watch"]))
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@each_row("line", COMMANDS)
 def test_every_command_parses(line):
     words = shlex.split(line.partition(" > ")[0].partition(" | ")[0], comments=True)[2:]
     watch = WATCH.commands["watch"]

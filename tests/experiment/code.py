@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from httpdyno.experiment.fragment_start import FragmentStart, Seat
+from httpdyno.experiment.trial.fragment_bench import FragmentStart, Seat
 from httpdyno.model import (
     Fragments,
     HostFacts,
@@ -105,7 +105,7 @@ class CodeBench:
             began_at=f"2026-01-01T00:00:{request.start:02}",
             duration_s=0.1 + program.now_s,
             statuses=tuple(start.statuses.get(n, "complete") for n in range(len(request.arms))),
-            details=tuple(start.details.get(n, "") for n in range(len(request.arms))),
+            details=tuple(start.details.get(n, ()) for n in range(len(request.arms))),
             windows=tuple(start.windows),
         )
 
@@ -117,7 +117,7 @@ def code_study(*levels, start="function"):
         title="what habits cost",
         folder="/nowhere",
         server=ServerSpec(adapter="fragments", command=("perl", "bodies.pl")),
-        fragments=Fragments(knob="body", empty=EMPTY),
+        fragments=Fragments(command=("perl", "bodies.pl"), knob="body", empty=EMPTY),
         knobs=(Knob(name="body", start=start, levels=levels, title="what is called", why="so"),),
         workload=Workload(),
         objective=Objective(metric="cpu_s_per_call"),

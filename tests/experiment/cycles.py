@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from httpdyno.experiment.window_choice import WindowChoice
+from httpdyno.experiment.trial.cycles import WindowChoice
 from httpdyno.model import Cycles, Measurement, StartRecord, Telemetry, WindowRecord
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.start_load import StartLoad
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import Place
+from httpdyno.experiment.trial.load import StartLoad
 from httpdyno.model import (
     Configuration,
     Workload,

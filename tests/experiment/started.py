@@ -2,11 +2,12 @@
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import (
     Configuration,
     Effective,
@@ -15,18 +16,23 @@ from httpdyno.model import (
     ServerSpec,
     Workload,
 )
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, Running
 
 DEADLINE_S = 10.0
 
 
-class Server:
-    """One that comes up only when it is ended, or does what it is told."""
+class Fake(Running):
+    """What runs as far as it says so: none of it can be overridden but as an attribute."""
 
-    root_pids = (0,)
-    keeper_pids = ()
-    groups = ()
-    addresses = ("127.0.0.1:1",)
+    addresses: tuple[str, ...] = ("127.0.0.1:1",)
+    networks: tuple[str, ...] = ("",)
+    root_pids: tuple[int, ...] = (0,)
+    keeper_pids: tuple[int, ...] = ()
+    groups: tuple[Path, ...] = ()
+
+
+class Server(Fake):
+    """One that comes up only when it is ended, or does what it is told."""
 
     def __init__(self, comes_up=None):
         self._comes_up = comes_up
@@ -103,8 +109,6 @@ def measured(  # noqa: PLR0913 - what a test of a start may say
 
 class Up(Server):
     """One that is up, and says nothing of itself."""
-
-    networks = ("",)
 
     def __init__(self):
         super().__init__(Effective)

@@ -15,16 +15,18 @@ from tests.experiment.test_second_metric import (
     start_of,
     starts_of,
 )
+from tests.rows import each_row
 
-from httpdyno.experiment.block_choice import is_long_needed
-from httpdyno.experiment.claim import Terms, claim
-from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.experiment.decide.claim import Terms, claim
+from httpdyno.experiment.design.plan import make_plan, plan_lines
+from httpdyno.experiment.method.comparison import is_long_needed
 from httpdyno.model import HistogramData, Objective
+from httpdyno.report.shared.message import joined
 
 P50 = "latency_p50_s"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "confidences"),
     [
         (Objective(), {RATE: 0.95, P99: 0.95}),
@@ -82,9 +84,7 @@ def slower(start, factor):
     return structs.replace(start, windows=tuple(windows))
 
 
-@pytest.mark.parametrize(
-    ("factor", "verdict"), [(1.5, "worse"), (0.7, "better"), (1, "equivalent")]
-)
+@each_row(("factor", "verdict"), [(1.5, "worse"), (0.7, "better"), (1, "equivalent")])
 def test_each_has_a_verdict_of_its_own_beside_that_of_the_metric(factor, verdict):
     starts = [slower(each, factor) for each in starts_of(1.3, 0.9)]
     told = compared(starts, Objective(second_metric=CPU, also=(P99,)))
@@ -111,7 +111,7 @@ def test_nothing_is_claimed_of_them_below_the_fewest_starts_or_of_a_failure():
 def test_too_few_requests_are_told_with_the_way_out():
     [far] = compared(starts_of(1.0, 1.0), Objective(also=("latency_p999_s",))).also
     assert far.verdict == "not_measured"
-    assert "too few requests for its p99.9 latency" in far.reason
+    assert "too few requests for its p99.9 latency" in joined(far.reasons)
 
 
 def test_a_percentile_that_is_asked_for_keeps_all_blocks():

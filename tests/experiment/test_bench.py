@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 
-from httpdyno.experiment.bench import block_order, line_up
+from httpdyno.experiment.trial.bench import block_order, line_up
 
 STARTS = [
     {"seed": seed, "comparison": comparison, "start": start}

@@ -7,16 +7,17 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.record import sample_start
+from tests.rows import each_row
 
-from httpdyno.experiment.block_choice import (
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.comparison import (
     StartTimes,
     blocks_of,
     choose_blocks,
     spread_of,
     start_times,
 )
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Configuration, Objective, StartRecord
 
 TIMES = StartTimes(overhead_s=0.25, block_s=0.15)
@@ -57,7 +58,7 @@ def chosen(starts, *, times=TIMES, base=4, precise=None, **objective):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("durations_s", "room", "expected_s"),
     [([4.0], 1, 4.0), ([4.0], 4, 1.0), ([1.0, 2.0, 3.0], 4, 2.0), ([6.0], 6, 1.0)],
 )
@@ -121,7 +122,7 @@ def test_coming_up_slowly_is_no_reason_for_half():
     assert chosen([start_of(alternating(0.4, 0.05))], times=slow) == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     "objective",
     [
         {"metric": "latency_p99_s"},

@@ -7,9 +7,9 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, StartDone
 from httpdyno.model import Method
 from httpdyno.stats.verdict import holds_border
 

@@ -6,12 +6,14 @@ import pytest
 from msgspec import structs
 from scipy import stats
 from tests.conformance.record import sample_start, sample_window
+from tests.rows import each_row
 
-from httpdyno.experiment.calibration import _spread_at_most, calibration_words, start_cost
+from httpdyno.experiment.method.stages import _spread_at_most, calibrated, start_cost
 from httpdyno.model import Objective, SystemCalls
+from httpdyno.report.shared.message import text
 
 
-@pytest.mark.parametrize("n", [2, 3, 6, 12])
+@each_row("n", [2, 3, 6, 12])
 def test_the_spread_of_a_start_is_bounded_as_few_starts_allow(n):
     ratios = [0.02 * (-1) ** index for index in range(n)]
     exact = 0.02 * math.sqrt(n / stats.chi2.ppf(0.2, n))
@@ -61,7 +63,7 @@ def test_counts_that_never_differed_do_not_promise_that_nothing_is_too_small(stu
 
     counted = structs.replace(study, objective=Objective(metric="calls_per_request"))
     cost = start_cost([start(number) for number in range(3)], counted, n_comparisons=1)
-    words = calibration_words(cost, budget_s=60.0)
+    words = text(calibrated(cost, budget_s=60.0))
     assert ("detectable_ratio" in cost.figures) is not is_alike
     assert ("or more can be proven in" in words) is not is_alike
     assert words.endswith("how small a difference can be proven") is is_alike

@@ -7,10 +7,11 @@ import pytest
 from msgspec import structs
 from tests.real.foreground import free_port, started_in
 
-from httpdyno.experiment.call_count import N_ANSWERS, counted, traced_workload, with_calls
+from httpdyno.experiment.trial.afterwards import N_ANSWERS, counted, traced_workload, with_calls
 from httpdyno.load.engine import start_load
 from httpdyno.model import Closed, Look, Replay, RequestSpec, SlowUsers, Workload
 from httpdyno.model.workload import Constant
+from httpdyno.reason import because
 
 SERVER = Path(__file__).parents[1] / "telemetry/syscalls/tiny_server.py"
 SEEN = Look(seconds=1.0, n_samples=9, workers=1.0)
@@ -33,7 +34,7 @@ def test_calls_of_an_answer_are_those_that_the_server_makes(own_folders):
         assert (look.calls[".htaccess"], look.calls["missing"]) == (1, 3)
         assert structs.replace(look, calls={}, n_traced=0) == SEEN
         found = counted([pid], ASKED, start, longest_s=5.0)
-    assert (found.n_answers, found.of("lstat"), found.untraced) == (N_ANSWERS, 2.0, "")
+    assert (found.n_answers, found.of("lstat"), found.untraced) == (N_ANSWERS, 2.0, None)
     others = found.of(".htaccess") + found.of("missing")
     assert found.per_request == pytest.approx(sum(found.by_kind.values()) - others)
 
@@ -50,7 +51,7 @@ def test_a_server_that_answers_wrong_has_no_calls_of_an_answer(own_folders):
         pid = started([sys.executable, str(SERVER), str(port)], port)
         look = with_calls(SEEN, [pid], wrong, start)
     assert (look.calls, look.n_traced) == ({}, 0)
-    assert look.untraced == "no answer came while strace looked"
+    assert look.untraced == because("telemetry.no_answer_traced")
 
 
 def test_processes_that_are_gone_are_told():
@@ -71,4 +72,4 @@ def test_a_log_is_not_sent_again():
     replay = structs.replace(ASKED, arrival=Replay(log="access.log"))
     assert traced_workload(replay) is None
     look = with_calls(SEEN, [1], replay, lambda *_: pytest.fail("nothing is to be loaded"))
-    assert "log" in look.untraced
+    assert look.untraced == because("telemetry.log_not_repeated")

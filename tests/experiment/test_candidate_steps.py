@@ -7,8 +7,8 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
 
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Candidate, Knob, Outcome, Plan, Step
 
 

@@ -5,9 +5,10 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.code import CodeBench, FakeProgram, code_study
 
 from httpdyno.errors import TargetError
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.report.shared.message import error_text, joined
 from httpdyno.servers.adapter import NotRunning
 
 COSTS = {"function": 40.0, "method": 60.0, "alias": 40.0, "join": 20.0, "nothing": 0.05}
@@ -54,7 +55,9 @@ def test_what_costs_the_same_is_not_told_apart():
 def test_what_is_not_clearly_above_the_empty_body_is_refused(pair):
     final = compared(*pair)
     assert final.verdict == "not_measured"
-    assert f"{'ab'[pair.index('nothing')]} is not clearly above the empty body" in final.reason
+    assert f"{'ab'[pair.index('nothing')]} is not clearly above the empty body" in joined(
+        final.reasons
+    )
     # Not of those starts alone in which it came out above: they are chosen by what they say.
     assert final.ratios == {}
     # It ends then: more of the same would not help.
@@ -75,7 +78,7 @@ def test_a_table_has_a_row_for_each_body_and_fails_no_other_by_one_that_dies():
     verdicts = {step.after: step.comparison.verdict for step in outcome.steps}
     assert outcome.status == "complete"
     assert (verdicts["method"], verdicts["join"]) == ("worse", "failed")
-    assert not any(caveat.kind == "shared_cores" for caveat in outcome.caveats)
+    assert not any(caveat.code == "experiment.shared_cores" for caveat in outcome.warnings)
 
 
 def test_without_its_reference_a_study_ends_with_the_program_s_words():
@@ -83,8 +86,9 @@ def test_without_its_reference_a_study_ends_with_the_program_s_words():
         broken = {"function": NotRunning(status="refused", detail="there is no body `function`")}
         return FakeProgram(costs_ns=costs_ns, dice=dice, broken=broken)
 
-    with pytest.raises(TargetError, match="there is no body `function`"):
+    with pytest.raises(TargetError) as raised:
         ran(make_plan(code_study("method"), seed=3), CodeBench(costs_ns=COSTS, make=make))
+    assert "there is no body `function`" in error_text(raised.value)
 
 
 def test_a_program_that_says_otherwise_is_doubted():
@@ -92,7 +96,7 @@ def test_a_program_that_says_otherwise_is_doubted():
         return FakeProgram(costs_ns=costs_ns, noise_sd=0.01, dice=dice, said=0.5)
 
     final = compared("function", "method", CodeBench(costs_ns=COSTS, make=make))
-    assert [caveat.kind for caveat in final.caveats] == ["said_apart"]
+    assert [caveat.code for caveat in final.warnings] == ["experiment.said_apart"]
 
 
 def test_the_plan_names_program_and_batches_and_no_requests():

@@ -10,17 +10,12 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
 
-from httpdyno.experiment.claim import Claim, Terms, claim
-from httpdyno.experiment.comparison import (
-    MAX_STARTS,
-    Allowance,
-    can_be_decided,
-    nearest,
-    run_comparison,
-)
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.session import Session
+from httpdyno.experiment.decide.claim import Claim, Terms, claim
+from httpdyno.experiment.design.plan import MAX_STARTS, compare_plan
+from httpdyno.experiment.method.comparison import Allowance, can_be_decided, nearest, run_comparison
+from httpdyno.experiment.method.session import Session
 from httpdyno.model import Cycles, Method, Objective
+from httpdyno.report.shared.message import joined
 
 START_S = 2.5
 """What a start of these takes: two windows of half a second and their lead-in for each arm."""
@@ -102,7 +97,7 @@ def test_what_the_fewest_starts_may_use_is_for_no_more_than_them(quick, share, n
 
 def open_state(n_starts, at_luckiest):
     return Claim(
-        verdict="inconclusive", reason="", n_starts=n_starts, starts_at_luckiest=at_luckiest
+        verdict="inconclusive", reasons=(), n_starts=n_starts, starts_at_luckiest=at_luckiest
     )
 
 
@@ -122,15 +117,15 @@ def by_cpu(quick):
 
 
 def test_starts_without_a_figure_count_for_the_most_that_there_may_be(by_cpu, monkeypatch):
-    monkeypatch.setattr("httpdyno.experiment.comparison.MAX_STARTS", 28)
-    monkeypatch.setattr("httpdyno.experiment.comparison.can_be_decided", lambda *_: True)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.MAX_STARTS", 28)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.can_be_decided", lambda *_: True)
     bench = GivenBench(
         log_ratio=scattered(0.0), is_silent=lambda number: number % 4 == 1, n_at_once=8
     )
     told = compared(by_cpu, bench, budget_s=math.inf, time_s=math.inf, is_last=True)
     assert (told.verdict, told.n_starts) == ("inconclusive", 28)
     assert len(told.per_start_ratio) == 21
-    assert told.reason.endswith("28 starts are the most")
+    assert joined(told.reasons).endswith("28 starts are the most")
 
 
 def test_a_comparison_whose_starts_hardly_ever_give_a_figure_ends(by_cpu):
@@ -138,8 +133,8 @@ def test_a_comparison_whose_starts_hardly_ever_give_a_figure_ends(by_cpu):
     bench = GivenBench(is_silent=bool)
     told = compared(by_cpu, bench, budget_s=math.inf, time_s=math.inf, is_last=True)
     assert (told.verdict, told.n_starts) == ("inconclusive", 67)
-    assert "1 start of 67 gave a figure" in told.reason
-    assert f"and {MAX_STARTS} are the most" in told.reason
+    assert "1 start of 67 gave a figure" in joined(told.reasons)
+    assert f"and {MAX_STARTS} are the most" in joined(told.reasons)
 
 
 @pytest.mark.parametrize("budget_s", [10_000.0, math.inf])

@@ -8,16 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.experiment.cycles import cheaper, start_of
+from tests.rows import each_row
 
-from httpdyno.experiment.border import placed
-from httpdyno.experiment.caveat import is_unsteady, window_caveats
-from httpdyno.experiment.claim import Terms, claim
-from httpdyno.experiment.comparison import can_be_decided
-from httpdyno.experiment.doubt import doubt_about, little_doubt, with_slack
-from httpdyno.experiment.evidence import log_ratios, ratio_intervals
-from httpdyno.experiment.littles_law import little_check
-from httpdyno.experiment.sweep import sweep_of
+from httpdyno.experiment.decide.claim import Terms, claim, placed
+from httpdyno.experiment.decide.evidence import (
+    doubt_about,
+    little_doubt,
+    log_ratios,
+    ratio_intervals,
+    with_slack,
+)
+from httpdyno.experiment.decide.warning import is_unsteady, window_warnings
+from httpdyno.experiment.method.comparison import can_be_decided
+from httpdyno.experiment.method.sweep import sweep_of
+from httpdyno.experiment.trial.cycles import little_check
 from httpdyno.model import Cycles, Knob, Method, Objective, RatioInterval
+from httpdyno.report.shared.message import joined, text
 from httpdyno.stats.sequence import ratio_interval
 
 N_USERS, MEASURED_S, PER_S = 8, 10.0, 100.0
@@ -78,7 +84,7 @@ def confidence():
     return TERMS.objective.confidence_of("throughput_per_s")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("factor", "open_ratio", "off_log", "words"),
     [
         (1.0, 0.0, 0.0, []),
@@ -95,8 +101,8 @@ def test_an_arm_may_be_off_by_all_that_is_wrong_with_it(factor, open_ratio, off_
     check = little_check(starts, 0)
     assert check is not None
     assert check.off_log == pytest.approx(off_log)
-    assert [each for each in words if each not in check.complaint] == []
-    assert bool(check.complaint) is bool(words)
+    assert [each for each in words if each not in joined(check.complaints)] == []
+    assert bool(check.complaints) is bool(words)
     assert little_doubt(starts).slack(0, 1) == pytest.approx(off_log)
 
 
@@ -118,12 +124,12 @@ def test_a_few_percent_undo_no_large_ratio_and_the_interval_has_them_in_it(ratio
     assert state.interval.low == pytest.approx(plain.low * 0.945)
     assert state.interval.high == pytest.approx(plain.high / 0.945)
     assert state.interval.ratio == plain.ratio
-    assert "; the interval has in it that a was credited with 100/s" in state.reason
-    assert "its users' cycles make 105.8/s (Little's law)" in state.reason
+    assert "; the interval has in it that a was credited with 100/s" in joined(state.reasons)
+    assert "its users' cycles make 105.8/s (Little's law)" in joined(state.reasons)
     assert ratio_intervals(starts, TERMS.objective)["throughput"] == state.interval
-    [told] = window_caveats(starts)
-    assert told.kind == "little"
-    assert "is wider by 5.8 % to either side" in told.message
+    [told] = window_warnings(starts)
+    assert told.code == "experiment.little"
+    assert "is wider by 5.8 % to either side" in text(told.reason)
     assert not is_unsteady([told])
 
 
@@ -132,8 +138,8 @@ def test_what_the_doubt_may_explain_is_not_claimed(ratio):
     starts = starts_of(ratio, of_b=(1.05, 0.0), noise=[each / 10 for each in NOISE])
     state = claim(starts, TERMS)
     assert (state.verdict, state.is_doubted) == ("inconclusive", True)
-    assert state.reason == little_doubt(starts).words
-    assert "Little's law" in state.reason
+    assert state.reasons == little_doubt(starts).complaints
+    assert "Little's law" in joined(state.reasons)
     assert state.starts_needed is None, "more starts of the same kind differ alike"
     assert state.starts_at_best == 12, "or it was chance"
     assert not can_be_decided(claim(starts * 2, TERMS), 400)
@@ -152,18 +158,18 @@ def test_what_chance_alone_leaves_open_is_waited_for():
     assert state.starts_needed > sound.starts_needed > len(starts)
 
 
-@pytest.mark.parametrize("ratio", [1.0, 1.2, 14.0])
+@each_row("ratio", [1.0, 1.2, 14.0])
 def test_a_doubt_without_a_size_lets_nothing_be_claimed(ratio):
     starts = unfollowed(starts_of(ratio, of_a=(0.945, 0.0)))
     starts = [*starts_of(ratio)[:2], *starts[2:]]
     state = claim(starts, TERMS)
     assert (state.verdict, state.is_doubted) == ("inconclusive", True)
-    assert "without following" in state.reason
+    assert "without following" in joined(state.reasons)
     assert math.isinf(state.slack)
     assert placed(state, starts, TERMS, [1.1]) is state
-    [told] = window_caveats(starts)
-    assert told.kind == "little_unsized"
-    assert "no difference in throughput is claimed" in told.message
+    [told] = window_warnings(starts)
+    assert told.code == "experiment.little_unsized"
+    assert "no difference in throughput is claimed" in text(told.reason)
     assert is_unsteady([told])
 
 
@@ -174,7 +180,7 @@ def test_a_tie_breaker_decides_where_the_wide_interval_proves_that_little_is_los
     state = claim(starts, Terms(objective=objective, min_starts=6))
     assert state.decided_by == ("cpu_s_per_request" if decides else "")
     assert state.verdict == ("better" if decides else "inconclusive")
-    assert "a was credited with 100/s" in state.reason
+    assert "a was credited with 100/s" in joined(state.reasons)
     assert state.slack == pytest.approx(-math.log(factor))
 
 
@@ -203,7 +209,7 @@ def test_no_interval_becomes_narrower(low, high, log):
 
 def test_other_figures_are_not_doubted():
     starts = starts_of(14.0, of_a=(0.9, 0.0))
-    assert doubt_about(starts, "cpu_per_request").words == ""
+    assert doubt_about(starts, "cpu_per_request").complaints == ()
     assert (
         claim(starts, Terms(objective=Objective(metric="cpu_s_per_request"), min_starts=6)).slack
         == 0

@@ -16,21 +16,23 @@ from tests.load.origin import origin
 from tests.report import sample_second
 from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import ratio_intervals
-from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.experiment.planning import compare_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.watches import WATCHES, count_of
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import ratio_intervals
+from httpdyno.experiment.design.plan import compare_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.trial.afterwards import WATCHES, Wanted, count_of
+from httpdyno.experiment.trial.engine_loads import Place, said
 from httpdyno.model import Count, Objective, SecondClaim, StartRecord
+from httpdyno.reason import because
+from httpdyno.report.shared.message import joined
 from httpdyno.report.study.arms import figure_text
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
 from httpdyno.store.query import from_text, to_text
-from httpdyno.telemetry.exit_watch import ExitTally, ExitWatch
+from httpdyno.telemetry.processes import ExitTally, ExitWatch
 
 EXITS = "exits_per_request"
 ONE, TWO, THREE, AGAIN = (10, 1), (20, 1), (30, 1), (10, 9)
@@ -65,20 +67,20 @@ def test_fewer_are_better():
 def test_where_none_end_there_is_no_ratio_and_both_figures_are_told():
     found = compared([counted(number, of(0), of(2)) for number in range(6)])
     assert (found.verdict, EXITS in found.ratios) == ("not_measured", False)
-    assert found.reason == (
-        "a has 0.00 and b has 2.00 process exits per 1,000 requests, and in 6 of 6 starts one of "
-        "them none, so there is no ratio of them"
+    assert joined(found.reasons) == (
+        "no ratio: process exits per 1,000 requests is 0 in 6 of 6 starts (a 0.00, b 2.00)"
     )
     none = compared([counted(number, of(0), of(0)) for number in range(6)])
-    assert none.reason == "no process ended, so there is no ratio of them"
+    assert joined(none.reasons) == "no ratio: process exits per 1,000 requests is 0 in every start"
 
 
 def test_what_could_not_be_counted_is_said():
-    untold = Count(uncounted="the server was seen too seldom")
+    untold = Count(uncounted=because("experiment.said", words="the server was seen too seldom"))
     found = compared([counted(number, of(3), untold) for number in range(6)])
     assert found.verdict == "not_measured"
-    assert found.reason == (
-        "ends of processes could not be counted in 6 starts: the server was seen too seldom"
+    assert joined(found.reasons) == (
+        "process exits per 1,000 requests could not be counted in 6 starts: "
+        "the server was seen too seldom"
     )
     assert EXITS not in found.b.figures
 
@@ -87,11 +89,11 @@ def test_a_watch_is_a_count_where_it_saw_enough():
     one, two = (10, 1), (20, 1)
     tally = ExitTally()
     tally.see({one, two})
-    assert count_of(tally, 100).uncounted == "the server was seen too seldom"
+    assert count_of(tally, 100).uncounted == because("telemetry.seen_too_seldom")
     for alive in ({one, two}, {one}, {one}):
         tally.see(alive)
     assert count_of(tally, 100) == of(1, 100)
-    assert count_of(tally, 0).uncounted == "no answer came while they were looked for"
+    assert count_of(tally, 0).uncounted == because("experiment.no_answer_meanwhile")
 
 
 def test_starts_of_earlier_versions_have_none():
@@ -138,7 +140,7 @@ def test_processes_that_ended_are_told_of_a_thousand_requests(b: float | None, t
         whole.final,
         a=with_figures(whole.final.a, **{EXITS: 0.04855}),
         b=with_figures(whole.final.b, **{EXITS: b}),
-        also=(SecondClaim(metric=EXITS, verdict="better", reason="it was said"),),
+        also=(SecondClaim(metric=EXITS, verdict="better", reasons=said("it was said")),),
     )
     outcome = structs.replace(whole, final=final)
     text = plain_text(outcome_text(outcome))
@@ -160,7 +162,7 @@ def tally_of(*samples):
     return tally
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("samples", "n"),
     [
         ([([ONE, TWO], []), ([ONE, TWO], [])], 0),
@@ -198,12 +200,9 @@ def test_lives_too_brief_to_be_followed_are_no_count():
     lives: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]
     lives = [([ONE, (n, n)], []) for n in range(30, 60)]
     waiting = [([ONE], [(m, m) for m in range(n, n + 4)]) for n in range(30, 60)]
-    assert (tally_of(*waiting).n, tally_of(*waiting).trouble) == (29, "")
-    assert tally_of(*lives).trouble == (
-        "28 of 29 processes that ended had been there so briefly that as many may have come and "
-        "gone unseen"
-    )
-    assert tally_of(([ONE], []), ([ONE], [])).trouble == "the server was seen too seldom"
+    assert (tally_of(*waiting).n, tally_of(*waiting).trouble) == (29, None)
+    assert tally_of(*lives).trouble == because("telemetry.too_brief", n_brief=28, n=29)
+    assert tally_of(([ONE], []), ([ONE], [])).trouble == because("telemetry.seen_too_seldom")
 
 
 PARENT = """
@@ -235,4 +234,4 @@ def test_children_of_a_process_that_end_are_seen():
         assert parent.stdin is not None
         parent.stdin.close()
     # The first may be there before the watch is, and between two samples none can hide.
-    assert (seen.n in {n - 1, n}, seen.trouble) == (True, "")
+    assert (seen.n in {n - 1, n}, seen.trouble) == (True, None)

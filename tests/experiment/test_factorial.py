@@ -9,11 +9,12 @@ from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import factorial_arms, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import factorial_arms, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import LooksToTake
 from httpdyno.model import Cycles, Knob, SystemCalls
+from httpdyno.report.shared.message import error_text, joined, text
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
@@ -135,7 +136,9 @@ def test_without_a_combination_what_can_be_told_is_told_and_of_which(factorial):
     # Of each knob what it brings where the other one is at its start.
     assert keep.ratio.low < 1.25 < keep.ratio.high
     assert mpm.ratio.low < 1.5 < mpm.ratio.high
-    assert keep.reason == "where it runs both with and without it: with 1 of 2 of the others"
+    assert (
+        joined(keep.reasons) == "where it runs both with and without it: with 1 of 2 of the others"
+    )
     assert (pair.verdict, pair.ratio) == ("not_measured", None)
     assert outcome.configuration.values == {"keep": "off", "mpm": "event"}
     assert outcome.final.verdict == "better"
@@ -154,21 +157,26 @@ def test_a_third_knob_leaves_every_effect_and_interaction_without_one_combinatio
     truth = [(1.25 * 1.25 * 1.0) ** (1 / 3), (1.5 * 1.5 * 1.2) ** (1 / 3), 1.0, 0.8, 1.0, 1.0]
     for each, true in zip(found.effects, truth, strict=True):
         assert each.ratio.low < true < each.ratio.high, each.knobs
-    assert all(each.reason for each in found.effects)
+    assert all(joined(each.reasons) for each in found.effects)
 
 
 def test_a_start_that_does_not_run_leaves_effects_and_nothing_to_compare_with(factorial):
     outcome = _run(factorial, status=_refused({"keep": "off", "mpm": "prefork"}))
     assert [each.verdict for each in outcome.factorial.effects[:2]] != ["not_measured"] * 2
     assert outcome.final is None
-    [doubt] = [each for each in outcome.caveats if each.kind == "start_fails"]
-    assert "the start itself is no combination that will do (refused: it refused)" in doubt.message
+    [doubt] = [
+        each for each in outcome.warnings if each.code == "experiment.start_is_no_combination"
+    ]
+    assert "the start itself is no combination that will do (refused: it refused)" in text(
+        doubt.reason
+    )
 
 
 def test_where_no_two_combinations_differ_in_one_knob_each_failure_is_named(factorial):
     alone = ({"keep": "on", "mpm": "prefork"}, {"keep": "off", "mpm": "event"})
-    with pytest.raises(TargetError, match="no effect can be told: keep=on, mpm=prefork refused: "):
+    with pytest.raises(TargetError) as raised:
         _run(factorial, status=_refused(*alone))
+    assert "no effect can be told: keep=on, mpm=prefork refused: " in error_text(raised.value)
 
 
 def test_a_combination_without_answers_is_left_out_and_one_that_breaks_a_limit_is_told(factorial):
@@ -242,7 +250,9 @@ def test_a_start_in_which_a_combination_takes_no_calls_is_not_left_out_in_silenc
     outcome = _run(structs.replace(factorial, objective=objective), system_calls=calls)
     found = outcome.factorial
     assert found is not None
-    assert found.doubt == "some answers take no `open` calls, so there is no ratio to them"
+    assert joined(found.unclaimed) == (
+        "no ratio: system calls per request of open is 0 in some starts"
+    )
     assert {each.verdict for each in found.effects} == {"inconclusive"}
     assert outcome.configuration == outcome.plan.study.start_configuration()
 
@@ -292,10 +302,12 @@ def test_an_effect_has_in_it_what_its_combinations_may_be_off_by(factorial):
         by = part * math.log(1.1)
         assert math.log(narrow.ratio.low / wide.ratio.low) == pytest.approx(by)
         assert math.log(wide.ratio.high / narrow.ratio.high) == pytest.approx(by)
-        assert "Little's law" in wide.reason
-    assert found.doubt == ""
+        assert "Little's law" in joined(wide.reasons)
+    assert found.unclaimed == ()
     assert [each.verdict for each in found.effects] == ["better", "better", "worse"]
-    [told] = [each.message for each in outcome.caveats if each.kind == "little"]
+    [told] = [
+        text(each.reason) for each in outcome.warnings if each.code == "experiment.little_of_many"
+    ]
     assert "so a ratio of two is known no better than by that: its interval is wider" in told
     assert "up to 10 %" in told
 
@@ -303,6 +315,6 @@ def test_an_effect_has_in_it_what_its_combinations_may_be_off_by(factorial):
 def test_of_a_doubt_without_a_size_no_effect_is_claimed(factorial):
     outcome = _contradicted(factorial, 0.0)
     found = outcome.factorial
-    assert "began in a window, so its throughput cannot be checked" in found.doubt
+    assert "began in a window, so its throughput cannot be checked" in joined(found.unclaimed)
     assert {each.verdict for each in found.effects} == {"inconclusive"}
     assert outcome.configuration == factorial.start_configuration()

@@ -4,7 +4,7 @@ from msgspec import structs
 from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
-from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.model import (
     RequestSpec,
 )

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.experiment.code import EMPTY, EMPTY_NS, FakeProgram
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.fragment_start import FragmentStart, Seat
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.engine_loads import said
+from httpdyno.experiment.trial.fragment_bench import FragmentStart, Seat
 from httpdyno.metrics.totals import CallTotals, said_apart
 from httpdyno.model import Configuration, WindowRecord
 from httpdyno.servers.adapter import NotRunning
@@ -129,7 +130,7 @@ def test_what_a_body_did_is_told_of_it_alone():
     broken = {"b": NotRunning(status="crashed", detail="out of memory")}
     found = started(FakeProgram(costs_ns={"a": 40.0}, broken=broken))
     assert found.statuses == {1: "crashed"}
-    assert found.details == {1: "out of memory"}
+    assert found.details == {1: said("out of memory")}
 
 
 def test_without_the_empty_body_there_is_nothing():

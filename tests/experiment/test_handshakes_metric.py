@@ -6,9 +6,10 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import log_ratios, ratio_intervals
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import log_ratios, ratio_intervals
 from httpdyno.model import Objective
+from httpdyno.report.shared.message import joined
 
 FULL_HANDSHAKES = "handshakes_full_per_request"
 
@@ -46,18 +47,17 @@ def test_fewer_are_better(factor, verdict):
 def test_one_for_each_connection_never_varies_and_that_is_said():
     found = compared([signing(n, 1000, 100) for n in range(6)])
     assert found.verdict == "better"
-    assert found.reason.endswith("in all 6 starts, so its interval has no width")
+    assert joined(found.reasons).endswith("in all 6 starts, so its interval has no width")
 
 
 def test_where_an_arm_signs_for_none_there_is_no_ratio_and_both_figures_are_told():
     found = compared([signing(n, 3, int(n > 1)) for n in range(6)])
     assert (found.verdict, FULL_HANDSHAKES in found.ratios) == ("not_measured", False)
-    assert found.reason == (
-        "a takes 0.0030 and b takes 0.00067 full TLS handshakes for an answer, and in 2 of 6 "
-        "starts one of them none, so there is no ratio of them"
+    assert joined(found.reasons) == (
+        "no ratio: full TLS handshakes per request is 0 in 2 of 6 starts (a 0.3 %, b 0.067 %)"
     )
     none = compared([signing(n, 0, 0) for n in range(6)])
-    assert none.reason == "no answer takes any full TLS handshakes, so there is no ratio of them"
+    assert joined(none.reasons) == "no ratio: full TLS handshakes per request is 0 in every start"
 
 
 def test_they_break_ties_and_are_told_beside():

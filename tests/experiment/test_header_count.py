@@ -18,20 +18,19 @@ from tests.experiment.test_standstill import request_of
 from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment import header_count
-from httpdyno.experiment.answer.relay import Relay
-from httpdyno.experiment.arm_load import ArmLoads, Place
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.evidence import arm_summary
-from httpdyno.experiment.header_count import (
+from httpdyno.experiment.decide.evidence import arm_summary
+from httpdyno.experiment.trial import header_count
+from httpdyno.experiment.trial.afterwards import HeaderCost, Wanted
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.engine_loads import ArmLoads, Place, said
+from httpdyno.experiment.trial.header_count import (
     LONGEST_S,
     N_ANSWERS,
     HeaderCount,
+    Relay,
     counted_headers,
     relayed,
 )
-from httpdyno.experiment.look_cost import HeaderCost
-from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import (
     HeaderWords,
@@ -44,6 +43,8 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.model.header_words import words_together
+from httpdyno.reason import because
+from httpdyno.report.shared.message import joined
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.store.query import from_text, to_text
 
@@ -134,7 +135,7 @@ def test_the_same_users_ask_for_the_same_pages_of_the_same_server():
         assert len(server.pages) == n_pages == N_USERS
     words = found.words[PLACE]
     assert [*words.counts] == ["HIT"]
-    assert (words.n_without, words.uncounted) == (0, "")
+    assert (words.n_without, words.uncounted) == (0, ())
     assert N_ANSWERS <= words.n_answers <= N_ANSWERS + N_USERS
     assert found.each_s > 0
     assert found.of_start(0, 2) == (words, None)
@@ -259,7 +260,7 @@ def test_a_phase_that_fails_is_why_nothing_was_counted():
     with cache() as server:
         count = count_of(loads_of(server, OWN), method, lambda _place, _command: "it failed")
         words = count.counted([PLACE]).words[PLACE]
-    assert words == HeaderWords(name="X-Cache", uncounted="phase cold: it failed")
+    assert joined(words.uncounted) == "phase cold: it failed"
 
 
 @pytest.mark.parametrize(
@@ -326,7 +327,7 @@ def test_nobody_outside_of_a_servers_network_comes_in_by_what_counts(monkeypatch
             seed=(3, 1, 0),
         )
         words = count_of(loads).counted([PLACE]).words[PLACE]
-    assert (len(tried), words.uncounted) == (1, "")
+    assert (len(tried), words.uncounted) == (1, ())
     assert words.n_without == words.n_answers > 0
 
 
@@ -362,17 +363,19 @@ def test_counts_of_starts_come_together_in_the_arms_summary():
 
 
 def test_why_starts_have_no_count_stays_and_what_their_other_phases_say():
-    untold = HeaderWords(name="X-Cache", uncounted="no answer came")
+    untold = HeaderWords(name="X-Cache", uncounted=said("no answer came"))
     assert words_together([untold, None]) == untold
     found = words_together([untold, of(3), None, untold])
-    assert found == of(3, uncounted="in 2 of 3 starts: no answer came")
-    crashed = of(0, uncounted="it crashed", beside={"cold": of(0, 50)})
-    found = words_together([untold, crashed])
-    assert found == of(
-        0,
-        uncounted="in 2 of 2 starts: no answer came; it crashed",
-        beside={"cold": of(0, 50)},
+    assert found is not None
+    assert (found.counts, joined(found.uncounted)) == (
+        {"HIT": 3},
+        "in 2 of 3 starts: no answer came",
     )
+    crashed = of(0, uncounted=said("it crashed"), beside={"cold": of(0, 50)})
+    found = words_together([untold, crashed])
+    assert found is not None
+    assert joined(found.uncounted) == "in 2 of 2 starts: no answer came; it crashed"
+    assert found.beside == {"cold": of(0, 50)}
 
 
 @pytest.mark.parametrize("decides", ["cold", "warm", "late"])
@@ -386,7 +389,7 @@ def test_a_turn_that_ends_early_says_why_of_each_phase_that_it_did_not_come_to(
         workloads=[Workload()], addresses={PLACE: "unasked"}, networks={}, cpus=(), seed=(3, 1, 0)
     )
     words = count_of(loads, Method(phases=phases, decides=decides)).counted([PLACE]).words[PLACE]
-    ended = of(0, uncounted="the load ended in phase warm")
+    ended = of(0, uncounted=(because("experiment.ended_in_phase", phase="warm"),))
     every = {"cold": of(1), "warm": of(2), "late": ended}
     own = every.pop(decides)
     assert words == structs.replace(own, beside=every)

@@ -5,10 +5,10 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment.look_cost import HeaderCost, header_cost
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.trial.afterwards import HeaderCost, header_cost
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Phase
 
 PHASED = {"phases": (Phase(name="cold"),), "window_s": 7.0}

@@ -5,15 +5,15 @@ import os
 
 import pytest
 from msgspec import structs
+from tests.beside import beside
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.report.sample_figures import HOST
 
-from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.inputs import changed_names, changes_since, input_digests
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import (
-    Companion,
     FileEntry,
     PrivateNetwork,
     Replay,
@@ -22,6 +22,7 @@ from httpdyno.model import (
     Template,
     Workload,
 )
+from httpdyno.report.shared import message
 from httpdyno.servers.own_network import network
 
 READ = {
@@ -95,7 +96,7 @@ def test_what_companions_read_and_inherit_is_compared_too(filed, tmp_path, monke
     monkeypatch.setenv("PROXY_KEY", "a secret")
     db = ServerSpec(adapter="command", files=(FileEntry(source="db", to="db", exclude=("*.tmp",)),))
     front = ServerSpec(adapter="command", folder="front", pass_environment=("PROXY_KEY",))
-    companions = Companion(name="db", spec=db), Companion(name="front", spec=front)
+    companions = beside(db, name="db"), beside(front, name="front")
     study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
     before = input_digests(study)
     (tmp_path / "db/left.tmp").write_text("left out")
@@ -113,7 +114,7 @@ def test_a_configuration_that_is_read_in_place_is_compared_of_a_companion_too(
 ):
     (tmp_path / "conf.py").write_text("workers = 1")
     application = ServerSpec(adapter="gunicorn", settings={"config": named})
-    companions = (Companion(name="application", spec=application),)
+    companions = (beside(application, name="application"),)
     study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
     before = input_digests(study)
     (tmp_path / "conf.py").write_text("workers = 2")
@@ -219,8 +220,8 @@ def test_a_file_that_is_changed_while_it_is_measured_with_is_a_caveat(filed, tmp
     bench = Editing(throughput_per_s=lambda _values: 400.0)
     store = MemoryStore()
     outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
-    [caveat] = [c for c in outcome.caveats if c.kind == "changed_amid_run"]
-    assert "`app/views.py`" in caveat.message
+    [warning] = [c for c in outcome.warnings if c.code == "experiment.changed_amid_run"]
+    assert "`app/views.py`" in message.text(warning.reason)
 
 
 def test_what_enforces_limits_is_compared(filed):

@@ -7,9 +7,13 @@ import pytest
 from msgspec import structs
 from tests.experiment.cycles import LENGTHS, seen_cycles, start_of
 
-from httpdyno.experiment.known_cycles import MOST, KnownCycles
-from httpdyno.experiment.littles_law import little_check
-from httpdyno.experiment.window_choice import CycleMoments, choose_windows
+from httpdyno.experiment.trial.cycles import (
+    MOST,
+    CycleMoments,
+    KnownCycles,
+    choose_windows,
+    little_check,
+)
 
 LABELS = ["workers 1", "workers 2"]
 CYCLE_S = 0.1

@@ -7,9 +7,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.event import Event, FinalDone, StartDone, StepDone
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, FinalDone, StartDone, StepDone
+from httpdyno.report.shared.message import joined, text
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
 
@@ -72,8 +73,8 @@ def test_a_budget_for_some_steps_tries_those_and_names_the_others(study):
     assert outcome.duration_s <= 44.0
     assert [s.change for s in outcome.steps] == ["good: 0 → 1", "good: 1 → 2"]
     assert outcome.final.n_starts >= 6
-    [caveat] = [c for c in outcome.caveats if c.kind == "steps_not_tried"]
-    assert "bad → true, inert → b" in caveat.message
+    [caveat] = [c for c in outcome.warnings if c.code == "experiment.steps_not_tried"]
+    assert "bad → true, inert → b" in text(caveat.reason)
     assert [(step.knob, step.to) for step in outcome.not_tried] == [("bad", True), ("inert", "b")]
     assert outcome.needed_s > 0
 
@@ -99,7 +100,7 @@ def test_a_first_step_that_is_dearer_than_expected_is_measured_whole_in_place_of
     assert (step.comparison.verdict, step.comparison.n_starts >= 6) == ("better", True)
     assert outcome.final.verdict == "not_measured"
     assert outcome.final.needed_s > 0
-    assert "no time was left" in outcome.withdrawn
+    assert "no time was left" in text(outcome.withdrawn)
     assert outcome.duration_s <= 34.0
 
 
@@ -112,7 +113,7 @@ def test_a_refused_configuration_is_a_step_not_an_error(study):
     step = outcome.steps[1]
     assert (step.comparison.verdict, step.kept) == ("failed", False)
     assert step.comparison.b.status == "refused"
-    assert "refused" in step.comparison.reason
+    assert "refused" in joined(step.comparison.reasons)
     assert step.comparison.n_starts == 1
     assert outcome.configuration.values["good"] == 1
 
@@ -133,8 +134,8 @@ def test_faster_but_failing_requests_is_judged_at_once_and_not_kept(study):
     step = _run(make_plan(study, seed=1), bench).steps[0]
     assert (step.comparison.verdict, step.kept, step.comparison.n_starts) == ("failed", False, 1)
     assert step.comparison.b.status == "infeasible"
-    assert "GET / got status 500 in " in step.comparison.reason
-    assert "the limit is 0.1 %" in step.comparison.reason
+    assert "GET / got status 500 in " in joined(step.comparison.reasons)
+    assert "the limit is 0.1 %" in joined(step.comparison.reasons)
 
 
 def test_a_few_failures_more_than_the_limit_take_a_whole_comparison_to_judge(study):
@@ -145,7 +146,7 @@ def test_a_few_failures_more_than_the_limit_take_a_whole_comparison_to_judge(stu
     step = _run(make_plan(study, seed=1), bench).steps[0]
     assert (step.comparison.verdict, step.kept) == ("failed", False)
     assert step.comparison.n_starts >= study.method.min_starts
-    assert "of requests failed; the limit is 0.1 %" in step.comparison.reason
+    assert "of requests failed; the limit is 0.1 %" in joined(step.comparison.reasons)
 
 
 def test_nothing_kept_is_no_final_claim(study):
@@ -245,7 +246,7 @@ def test_cheaper_requests_at_the_same_throughput_decide_where_a_tie_breaker_is_n
     assert step.kept
     assert step.comparison.n_starts >= 6
     assert step.comparison.decided_by == "cpu_s_per_request"
-    assert "CPU per request decides" in step.comparison.reason
+    assert "CPU per request decides" in joined(step.comparison.reasons)
     assert step.comparison.ratios["throughput"].confidence == pytest.approx(0.975)
     assert step.running_ratio == pytest.approx(1.0, abs=0.02)
     # The final claim is made on what decided the steps.
@@ -304,14 +305,14 @@ def test_a_limit_on_p99_binds_however_few_requests_there_are(study):
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), few)
     assert outcome.steps[0].comparison.verdict == "failed"
     assert not outcome.steps[0].kept
-    assert "broke a limit: p99 latency is" in outcome.steps[0].comparison.reason
+    assert "broke a limit: p99 latency is" in joined(outcome.steps[0].comparison.reasons)
 
 
 def test_too_few_requests_for_a_percentile_decide_nothing_by_it(study):
     objective = structs.replace(study.objective, metric="latency_p999_s")
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7))
     assert outcome.steps[0].comparison.verdict == "not_measured"
-    assert "too few requests for its p99.9 latency" in outcome.steps[0].comparison.reason
+    assert "too few requests for its p99.9 latency" in joined(outcome.steps[0].comparison.reasons)
 
 
 def test_a_comparison_that_cannot_have_its_starts_is_refused_with_the_time_it_takes(study):
@@ -333,7 +334,7 @@ def test_a_compared_configuration_that_breaks_a_limit_is_doubted_and_not_settled
     outcome = _run(plan, bench)
     assert outcome.final.verdict == "failed"
     assert outcome.configuration == start
-    assert "final_breaks_limit" in {caveat.kind for caveat in outcome.caveats}
+    assert "experiment.final_breaks_limit" in {caveat.code for caveat in outcome.warnings}
 
 
 def test_resuming_keeps_what_was_found_until_it_is_found_again(study):

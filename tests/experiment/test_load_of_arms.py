@@ -6,8 +6,8 @@ from msgspec import structs
 from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.looks_afterwards import Wanted
+from httpdyno.experiment.trial.afterwards import Wanted
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.model import Look, RequestSpec, VisitStep
 from httpdyno.model.knob import with_load_knobs
 

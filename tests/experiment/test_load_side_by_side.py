@@ -5,9 +5,9 @@ from dataclasses import replace
 from tests.experiment.loads import side_by_side
 from tests.load.origin import origin
 
-from httpdyno.experiment import arm_load
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.bench import block_order
+from httpdyno.experiment.trial import engine_loads as arm_load
+from httpdyno.experiment.trial.bench import block_order
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.load import engine
 
 

@@ -3,11 +3,11 @@
 import time
 from threading import Event
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.experiment.looking import WindowLooks, wants_longer, with_client
+from httpdyno.experiment.trial.look import WindowLooks, wants_longer, with_client
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.workload import Constant
@@ -126,7 +126,7 @@ def test_a_look_is_told_what_only_the_client_knows():
     assert with_client(SEEN, measured(), scheduled).offered == 22.5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "is_longer"),
     [
         ({"workers": 5.0}, False),

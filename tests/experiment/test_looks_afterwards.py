@@ -7,10 +7,10 @@ from msgspec import structs
 from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
-from httpdyno.experiment import looks_afterwards
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.trial import afterwards as looks_afterwards
+from httpdyno.experiment.trial.afterwards import Wanted
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.model import Constant, Look, Phase, SystemCalls
 
 

@@ -1,11 +1,11 @@
 """Which servers of a run are looked at, whose system calls are counted, and what that takes."""
 
 import pytest
+from tests.rows import each_row
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.look_cost import COUNT_S, LookCost
-from httpdyno.experiment.looking import LOOK_S
-from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.trial.afterwards import COUNT_S, LookCost, LooksToTake
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.model import Configuration, Look
 
 START = Configuration(values={"a": 0, "b": 0})
@@ -81,7 +81,7 @@ START_TWICE = (START, START)
 FIRST, SECOND, FINAL = (START, DROPPED), (START, KEPT), (START, KEPT)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "ahead", "is_alone", "expected_s"),
     [
         ((), [(START, START)], False, 11.0),

@@ -13,14 +13,16 @@ from tests.experiment.test_standstill import request_of
 from tests.servers.own_network.test_server import START, CommandInNetwork, spec_of
 
 from httpdyno.errors import AdapterError, EngineError
-from httpdyno.experiment import server_bench
-from httpdyno.experiment.looks_afterwards import Looked
-from httpdyno.experiment.one_start import one_server
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.start_arm import Arm, see_networks
-from httpdyno.experiment.usable_start import disturbance, start_trouble
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.decide.usable import disturbance, start_trouble
+from httpdyno.experiment.design.smoke_test import one_server
+from httpdyno.experiment.trial import server_bench
+from httpdyno.experiment.trial.afterwards import Looked
+from httpdyno.experiment.trial.arm import Arm, see_networks
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import said
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Effective, Knob, Workload
+from httpdyno.report.shared.message import joined
 from httpdyno.servers.sandbox.available import cell_complaint
 
 LOST = "the resolver of its network ended with signal 9"
@@ -54,7 +56,7 @@ def test_a_start_without_its_network_is_disturbed_whoever_lost_it(study, monkeyp
     monkeypatch.setattr(server_bench, "StartLoad", load_that(lambda **_: []))
     record = measured(Up(), Lost())
     assert record.statuses == ("complete", "unstable")
-    assert disturbance(record) == start_trouble(record, [0], study) == LOST
+    assert disturbance(record) == start_trouble(record, [0], study) == said(LOST)
 
 
 def test_nothing_is_learnt_of_its_latencies(study, monkeypatch):
@@ -99,13 +101,13 @@ def test_a_network_that_cannot_be_entered_any_more_ends_its_start_alone(monkeypa
 
 def test_starts_beside_one_without_its_network_had_their_load_cut_short():
     starts = [[Arm(running=Up()), Arm(running=server())] for server in (Up, Lost)]
-    starts[0][1].fail("crashed", "it crashed")
+    starts[0][1].fail("crashed", *said("it crashed"))
     assert see_networks(starts)
     assert [[arm.status for arm in arms] for arms in starts] == [
         ["unstable", "crashed"],
         ["complete", "unstable"],
     ]
-    assert starts[0][0].detail == "the network of another start beside it was gone"
+    assert joined(starts[0][0].detail) == "the network of another start beside it was gone"
     assert not see_networks([[Arm(running=Up()), Arm(running=None)]])
 
 
@@ -150,4 +152,4 @@ def test_a_network_that_is_lost_amid_the_windows_is_seen(study, tmp_path, name):
     with ServerBench(adapter=adapter, study=study, seed=1) as bench:
         [record] = bench.measure_starts([request], kill)
     assert record.statuses == ("unstable", "complete")
-    assert record.details[0] == f"the {name} of its network ended with signal 9"
+    assert joined(record.details[0]) == f"the {name} of its network ended with signal 9"

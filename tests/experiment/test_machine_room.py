@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from httpdyno.experiment.machine_room import group_room, machine_room
+from httpdyno.experiment.trial.memory import group_room, machine_room
 
 MIB = 1 << 20
 V2 = "30 24 0:26 {top} /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"

@@ -1,11 +1,12 @@
 """Whether a lack of memory is a configuration's own fault; what is in doubt is nobody's."""
 
-import pytest
 from msgspec import structs
 from tests.conformance.record import sample_start, sample_window
+from tests.rows import each_row
 
-from httpdyno.experiment.caveat import window_caveats
-from httpdyno.experiment.memory_shortage import blamed, is_short, memory_seen
+from httpdyno.experiment.decide.warning import window_warnings
+from httpdyno.experiment.trial.memory import blamed, is_short, memory_seen
+from httpdyno.report.shared.message import text
 
 MIB = 1 << 20
 N_WINDOWS = 4
@@ -47,7 +48,7 @@ LARGE = {"holds": 1000}
 ALONE, NEXT = "n=64", "n=4"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("candidate", "reference", "is_blamed"),
     [
         (swapping(**LARGE), quiet(), True),
@@ -108,8 +109,8 @@ def test_several_servers_of_one_configuration_are_as_large_as_the_largest_of_the
 
 def test_the_words_have_the_numbers():
     candidate = swapping(memory_wait_s=0.072, **LARGE)
-    [words] = blamed({ALONE: memory_seen(candidate), NEXT: memory_seen(quiet())}, ROOM).values()
-    assert words == (
+    [why] = blamed({ALONE: memory_seen(candidate), NEXT: memory_seen(quiet())}, ROOM).values()
+    assert text(why) == (
         "1,200 pages came back from swap and tasks waited for memory 20 % of the time in its "
         "windows: it needs more memory than there is, with 1,000 MiB where it may have 963 MiB"
     )
@@ -121,9 +122,9 @@ def start_of(*arms, statuses=("complete", "complete")):
 
 
 def test_a_lack_that_nobody_is_to_blame_for_is_a_doubt_of_the_figures():
-    [told] = window_caveats([start_of(swapping(arm=0), waiting(arm=1))])
-    assert told.kind == "short_memory"
-    assert told.message.startswith(
+    [told] = window_warnings([start_of(swapping(arm=0), waiting(arm=1))])
+    assert told.code == "experiment.short_memory"
+    assert text(told.reason).startswith(
         "in 8 of 8 windows memory was short (1,200 pages came back from swap and tasks waited for "
         "memory 14 % of the time), and no one configuration is proven to be the cause"
     )
@@ -131,12 +132,12 @@ def test_a_lack_that_nobody_is_to_blame_for_is_a_doubt_of_the_figures():
 
 def test_what_an_infeasible_one_lacked_is_its_own_and_no_doubt_of_the_other():
     swapped = start_of(quiet(arm=0), swapping(arm=1), statuses=("complete", "infeasible"))
-    assert window_caveats([swapped]) == ()
+    assert window_warnings([swapped]) == ()
 
 
 def test_windows_that_an_earlier_version_stored_lacked_nothing():
     assert not is_short(sample_window())
-    assert window_caveats([sample_start()]) == ()
+    assert window_warnings([sample_start()]) == ()
 
 
 def test_what_it_may_have_is_its_limit_where_the_study_sets_one():

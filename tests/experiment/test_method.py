@@ -9,12 +9,12 @@ from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance, answered
 from tests.conformance.record import sample_start
 
-from httpdyno.experiment import method
-from httpdyno.experiment.calibration import calibrate
-from httpdyno.experiment.comparison import Allowance, run_comparison
-from httpdyno.experiment.final import final_comparison, withdrawn
-from httpdyno.experiment.planning import STEPS, compare_plan, make_plan
-from httpdyno.experiment.session import Session
+from httpdyno.experiment.design.plan import STEPS, compare_plan, make_plan
+from httpdyno.experiment.method import run as method
+from httpdyno.experiment.method.comparison import Allowance, run_comparison
+from httpdyno.experiment.method.session import Session
+from httpdyno.experiment.method.stages import calibrate, final_comparison, withdrawn
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Configuration, Knob, Method
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
@@ -107,7 +107,7 @@ def double(session, outcome):
         best = arms[1]
     final = final_comparison(session, outcome, cost, best, session.plan.study.objective)
     broken = outcome.conclude(final)
-    outcome.settle(best, withdrawn=withdrawn(final, broken, "what was doubled"))
+    outcome.settle(best, withdrawn=withdrawn(final, broken, said("what was doubled")[0]))
 
 
 class TestOneThatProposesByWhatItFound(MethodConformance):

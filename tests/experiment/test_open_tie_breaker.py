@@ -7,9 +7,9 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.event import Event, StepDone
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, StepDone
 
 
 def test_an_equivalent_step_goes_on_while_its_tie_breaker_is_open(study):

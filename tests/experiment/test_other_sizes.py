@@ -6,22 +6,25 @@ import pytest
 from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
+from tests.rows import each_row
 
-from httpdyno.experiment.other_sizes import _sets_workers, judged_by_sizes
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.other_sizes import _sets_workers, judged_by_sizes
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import (
-    Caveat,
     Constant,
     Knob,
     Level,
     Look,
     Method,
     Objective,
+    ResultWarning,
     ServerSpec,
     Study,
     Workload,
 )
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 
 TRUTH: dict[Level, float] = {1: 100.0, 2: 198.0, 4: 380.0, 8: 400.0, 16: 401.0, 32: 399.0}
 CLIENTS = 20.0
@@ -112,7 +115,7 @@ def test_a_sweep_tells_a_backend_from_too_few_workers():
     outcome = swept()
     assert limits(outcome) == WORDS
     two = next(point for point in outcome.sweep.points if point.level == 2)
-    assert "workers 2 → 4 had 1.9" in two.arm.bottleneck.reason
+    assert "workers 2 → 4 had 1.9" in text(two.arm.bottleneck.reason)
     assert two.next_throughput.low < 380 / 198 < two.next_throughput.high
     assert judged_by_sizes(outcome) == outcome
 
@@ -126,15 +129,17 @@ def test_a_sweep_of_something_else_knows_the_throughput_of_the_next_level():
 
 def test_a_doubt_of_the_curve_takes_it_back_where_nobody_knows_its_size():
     def doubted(kind):
-        outcome = structs.replace(swept(), final=None, caveats=(Caveat(kind=kind, message="…"),))
+        outcome = structs.replace(
+            swept(), final=None, warnings=(ResultWarning(reason=because(kind)),)
+        )
         return limits(judged_by_sizes(outcome))
 
-    unsized = doubted("little_unsized")
+    unsized = doubted("experiment.little_unsized")
     assert unsized == {**dict.fromkeys((1, 2, 4, 8, 16), "unknown"), 32: "backend"}
-    assert doubted("little") == WORDS, "the intervals have it in them"
+    assert doubted("experiment.little") == WORDS, "the intervals have it in them"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "knob",
     [
         Knob(name="workers", start=32, levels=(1, 2, 4), pool="requests"),
@@ -150,7 +155,7 @@ def test_a_knob_of_which_nobody_said_so_tells_where_workers_follow_it():
     assert told(knobs=(structs.replace(POOL.knobs[0], pool=""),)) == WORDS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "workers", "is_told"),
     [
         ((2, 4), (7.0, 9.0), True),  # five others are always there

@@ -5,9 +5,10 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
-from httpdyno.experiment import own_account
-from httpdyno.experiment.own_account import Asking
+from httpdyno.experiment.trial import look as own_account
+from httpdyno.experiment.trial.look import Asking
 from httpdyno.model import Look, OfWorkers, OwnAccount
 
 DEADLINE_S = 10.0
@@ -95,7 +96,7 @@ def test_one_that_answers_from_apart_is_not_taken_out():
     assert (account.server, account.states) == ("php-fpm", {"active": 3.0})
 
 
-@pytest.mark.parametrize("answer", [ConnectionError("it answers `403`"), "<html>", ""])
+@each_row("answer", [ConnectionError("it answers `403`"), "<html>", ""])
 def test_what_is_no_status_page_is_asked_once_and_told_of_nowhere(answer):
     page = Page(answer)
     look = looked(page, Page(TimeoutError("timed out"), APACHE))

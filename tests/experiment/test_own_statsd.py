@@ -8,10 +8,16 @@ from typing import Any, cast
 import pytest
 from tests.experiment.test_own_account import SEEN, Onlooking
 
-from httpdyno.experiment.own_statsd import Hearing
-from httpdyno.servers.gunicorn import kept_place
-from httpdyno.servers.gunicorn.kept_place import NO_STATSD, KeptPlace, OwnStatsd, own_statsd
-from httpdyno.servers.gunicorn.statsd import place_to_hear
+from httpdyno.experiment.trial.look import Hearing
+from httpdyno.reason import because
+from httpdyno.servers.gunicorn import statsd
+from httpdyno.servers.gunicorn.statsd import (
+    NO_STATSD,
+    KeptPlace,
+    OwnStatsd,
+    own_statsd,
+    place_to_hear,
+)
 
 ANSWER = (
     b"gunicorn.request.duration:20.5|ms",
@@ -51,6 +57,9 @@ class Server:
     def __init__(self, sender, *, is_own=True):
         port = sender.getpeername()[1]
         self.addresses = (f"127.0.0.1:{port if is_own else port - 1}", "unix:/run/shop.sock")
+
+    def companions(self):
+        return {}
 
 
 def looked(statsd, *packets, sender):
@@ -103,7 +112,7 @@ def test_packets_that_there_was_no_room_for_leave_the_rate_untold(sender):
     look = looked(OwnStatsd(places=(Overrun(),)), sender=sender)  # type: ignore[arg-type]
     [account] = look.own
     assert (account.requests_per_s, account.answer_s) == (None, pytest.approx(0.0205))
-    assert account.remarks == ("packets that came too fast and are in no figure: 7",)
+    assert account.remarks == (because("telemetry.packets_lost", n=7),)
 
 
 def test_one_that_sends_nothing_is_told(sender):
@@ -118,7 +127,7 @@ def test_one_that_sends_nothing_is_told(sender):
 def test_only_places_of_a_studys_own_are_taken(sender, monkeypatch):
     peer = f"127.0.0.1:{sender.getpeername()[1]}"
     assert own_statsd(cast(Any, Server(sender))) == NO_STATSD, "it is no gunicorn"
-    monkeypatch.setattr(kept_place, "_NAME", b"")
+    monkeypatch.setattr(statsd, "_NAME", b"")
     with closing(own_statsd(cast(Any, Server(sender)))) as found:
         assert [(each.peer, each.ports) for each in found.places] == [
             (peer, frozenset({sender.getsockname()[1]}))
@@ -135,7 +144,7 @@ def test_only_places_of_a_studys_own_are_taken(sender, monkeypatch):
 
 
 def test_a_companion_is_not_heard(sender, monkeypatch):
-    monkeypatch.setattr(kept_place, "_NAME", b"")
+    monkeypatch.setattr(statsd, "_NAME", b"")
 
     class Behind(Server):
         def companions(self):

@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 from tests.conformance.collector import TOLD
 
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.limit import limit_broken
-from httpdyno.experiment.phase_figures import phase_figures, start_latencies
-from httpdyno.experiment.phases import PhasedWindows
+from httpdyno.experiment.decide.evidence import phase_figures, start_latencies
+from httpdyno.experiment.decide.usable import limit_broken
+from httpdyno.experiment.trial.engine_loads import Place
+from httpdyno.experiment.trial.phases import PhasedWindows
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -23,6 +23,7 @@ from httpdyno.model import (
     PhaseSeen,
     Telemetry,
 )
+from httpdyno.report.shared.message import joined, text
 
 EMPTY = ("rm", "-rf", "{run}/cache")
 RESTART = ("kill", "-USR1", "1")
@@ -99,11 +100,15 @@ def test_each_turn_goes_through_all_phases_and_one_of_them_is_kept():
     assert last.beside["old"].cpu_s == pytest.approx(0.5)
 
 
+def told_of(trouble):
+    return {place: joined(each.reasons) for place, each in trouble.items()}
+
+
 def test_what_a_phase_cannot_do_ends_the_load_with_its_words():
     server, kept = Server(words="no such folder"), []
     phases = [Phase(name="cold", run=EMPTY), Phase(name="warm")]
     trouble = phased(server, phases).run(TURNS, lambda *each: kept.append(each))
-    assert trouble == {Place(0, 1): "phase cold: no such folder"}
+    assert told_of(trouble) == {Place(0, 1): "phase cold: no such folder"}
     assert server.did == [("act", 1, "rm")]
     assert kept == []
 
@@ -142,7 +147,7 @@ def test_a_command_whose_time_never_came_is_not_run_and_that_is_told(plays):
     phases = [Phase(name="warm", run=RESTART, at_s=3600.0)]
     trouble = phased(server, phases).run(TURNS[:1], lambda *each: kept.append(each))
     assert server.did == [("play", 1, 0)]
-    assert trouble == {
+    assert told_of(trouble) == {
         Place(0, 1): "phase warm: its load ended before `kill -USR1 1` was due, after 60 min 00 s"
     }
     assert kept == []
@@ -164,7 +169,7 @@ def test_a_command_that_was_run_after_its_loads_end_is_told_as_one_that_was_not(
     phases = [Phase(name="warm", run=RESTART, at_s=0.02)]
     windows = replace(phased(Server(), phases), act=act, play=play)
     [told] = windows.run(TURNS[:1], lambda *each: kept.append(each)).values()
-    assert "its load ended before" in told
+    assert "its load ended before" in joined(told.reasons)
     assert kept == []
 
 
@@ -252,6 +257,8 @@ def test_failures_of_a_phase_that_does_not_decide_break_the_limit_too():
     arm = ArmSummary(
         configuration=Configuration(values={}), phases={"cold": PhaseFigures(error_ratio=0.5)}
     )
-    assert "failed in phase cold" in limit_broken(arm, Objective())
+    broken = limit_broken(arm, Objective())
+    assert broken is not None
+    assert "failed in phase cold" in text(broken)
     fine = structs.replace(arm, phases={"cold": PhaseFigures(error_ratio=0.0)})
-    assert limit_broken(fine, Objective()) == ""
+    assert limit_broken(fine, Objective()) is None

@@ -3,12 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment.planning import (
-    compare_plan,
-    comparisons_ahead,
-    make_plan,
-    versus_plan,
-)
+from httpdyno.experiment.design.plan import compare_plan, comparisons_ahead, make_plan, versus_plan
 from httpdyno.model import Knob, Method
 
 

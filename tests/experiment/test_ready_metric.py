@@ -7,10 +7,11 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
-from httpdyno.experiment.block_choice import start_times
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import log_ratios, ratio_intervals
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import log_ratios, ratio_intervals
+from httpdyno.experiment.method.comparison import start_times
 from httpdyno.model import Objective, StartRecord
+from httpdyno.report.shared.message import joined
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.store.query import from_text, to_text
 
@@ -37,7 +38,7 @@ def test_sooner_is_better(factor, verdict):
 def test_what_is_ready_between_two_looks_is_not_compared():
     found = compared([coming_up(n, 0.4, 0.02) for n in range(6)])
     assert (found.verdict, found.ratios.get("ready")) == ("not_measured", None)
-    assert "a server is ready within 20.0 ms: of less than 100 ms nothing" in found.reason
+    assert "a server is ready within 20.0 ms; below 100 ms nothing" in joined(found.reasons)
 
 
 @pytest.mark.parametrize("other_s", [0.1201, 0.1249])
@@ -49,7 +50,7 @@ def test_what_comes_up_between_the_same_two_looks_each_time_proves_nothing(other
     assert (ratio.low, ratio.high) == pytest.approx(
         ((other_s - 0.005) / 0.1201, other_s / (0.1201 - 0.005))
     )
-    assert "looked for every 5.00 ms" in found.reason
+    assert "polled every 5.00 ms" in joined(found.reasons)
     assert found.needed_s is None
 
 
@@ -59,13 +60,13 @@ def test_starts_that_differ_by_more_than_a_look_tell_as_finely_as_their_spread()
     confidence = Objective(metric="ready_s").confidence_of("ready_s")
     seen = ratio_interval(log_ratios(starts, "ready"), confidence=confidence)
     assert found.ratios["ready"] == seen
-    assert "looked for" not in found.reason
+    assert "looked for" not in joined(found.reasons)
 
 
 def test_what_nobody_told_is_no_figure_and_starts_of_earlier_versions_have_none():
     found = compared([coming_up(n, 0.4, None) for n in range(6)])
     assert found.verdict == "not_measured"
-    assert found.reason == "in 6 starts nobody told when the server was ready"
+    assert joined(found.reasons) == "in 6 starts the server did not report when it was ready"
     start = start_of(0, 1.0, 1.0)
     old = json.loads(to_text(start))
     assert old.pop("came_up_s") == []

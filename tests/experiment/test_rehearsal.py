@@ -7,12 +7,13 @@ import pytest
 from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.app import run
 from httpdyno.errors import HttpdynoError, StudyFileError, UsageError
-from httpdyno.experiment import rehearsal
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design import smoke_test as rehearsal
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.design.smoke_test import rehearse
 from httpdyno.model import Study
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.adapter import Rendered
+from httpdyno.servers.stack.templates import TemplateStack
 
 STUDY = """
 format = 1
@@ -66,7 +67,7 @@ def study(tmp_path):
 
 
 def rehearsed(study):
-    return rehearse(make_plan(study, seed=1), load_adapter("gunicorn"))
+    return rehearse(make_plan(study, seed=1), TemplateStack(load_adapter("gunicorn")))
 
 
 @pytest.mark.timeout(300)
@@ -82,14 +83,12 @@ def test_a_study_that_asks_something_is_let_through(study):
     assert rehearsed(study()) == ()
 
 
-class OfVariables:
+class OfVariables(TemplateStack):
     """A gunicorn whose knobs all are variables that the adapter itself sets, as a site's may be."""
 
     def __init__(self, names):
-        self._gunicorn, self._names = load_adapter("gunicorn"), names
-
-    def __getattr__(self, name):
-        return getattr(self._gunicorn, name)
+        super().__init__(load_adapter("gunicorn"))
+        self._names = names
 
     def render(self, spec, study_folder, configuration):
         del spec, study_folder
@@ -203,7 +202,10 @@ def test_a_knob_that_the_adapter_makes_a_variable_of_does_something(
         return Rendered(files={"base.py": "colour = 'red'"}, environment=variables)
 
     text = STUDY.replace('colour = "red"\n', "")
-    plan, adapter = make_plan(study(text, "timeout = 9\n"), seed=1), load_adapter("gunicorn")
+    plan, adapter = (
+        make_plan(study(text, "timeout = 9\n"), seed=1),
+        TemplateStack(load_adapter("gunicorn")),
+    )
     monkeypatch.setattr(type(adapter), "render", render)
     if is_variable:
         rehearse(plan, adapter)
@@ -235,7 +237,7 @@ def test_a_comparison_of_what_renders_the_same_is_refused(study):
     start = found.start_configuration()
     plan = compare_plan(found, start, start.replaced("mood", "bad"), seed=1)
     with pytest.raises(StudyFileError, match="mood good → bad changes nothing"):
-        rehearse(plan, load_adapter("gunicorn"))
+        rehearse(plan, TemplateStack(load_adapter("gunicorn")))
 
 
 def test_a_base_that_is_no_file_is_not_read(study, tmp_path):

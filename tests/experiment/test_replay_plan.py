@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.model import Objective, Phase, Replay
 
 LINE = '127.0.0.1 - - [10/Oct/2026:13:55:{second:02}  +0000] "GET /a HTTP/1.1" 200 12\n'

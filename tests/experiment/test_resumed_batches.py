@@ -10,9 +10,10 @@ import pytest
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, StartDone
+from httpdyno.report.shared.message import text
 
 
 @dataclass(kw_only=True)
@@ -73,5 +74,7 @@ def test_a_run_goes_on_with_more_time_whatever_that_decides(study, seed, cut):
     used = {step.comparison.index for step in outcome.steps} | {0}
     used |= {outcome.final.index} if outcome.final else set()
     n_unused = sum(id(start) in before and start.comparison not in used for start in store.complete)
-    words = [each.message for each in outcome.caveats if each.kind == "unused_starts"]
+    words = [
+        text(each.reason) for each in outcome.warnings if each.code == "experiment.unused_starts"
+    ]
     assert [int(each.split()[0]) for each in words] == [n_unused] * bool(n_unused)

@@ -9,11 +9,12 @@ from scipy.stats import binom
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
+from tests.rows import each_row
 
-from httpdyno.experiment.claim import Terms, claim, comparison
-from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Terms, claim, comparison
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, StartDone
 from httpdyno.model import (
     Configuration,
     HistogramData,
@@ -23,6 +24,7 @@ from httpdyno.model import (
     Telemetry,
     WindowRecord,
 )
+from httpdyno.report.shared.message import joined
 from httpdyno.stats.sequence import half_width_factor
 
 RATE, CPU, P99 = "throughput_per_s", "cpu_s_per_request", "latency_p99_s"
@@ -64,7 +66,7 @@ def start_of(number, rate_ratio, cpu_ratio):
         began_at="2026-01-01T00:00:00+00:00",
         duration_s=1.0,
         statuses=("complete", "complete"),
-        details=("", ""),
+        details=((), ()),
         windows=windows,
     )
 
@@ -122,7 +124,7 @@ def test_what_a_request_costs_is_proven_where_the_throughput_is_not():
     assert (told.verdict, told.decided_by) == ("inconclusive", "")
     assert told.second is not None
     assert (told.second.metric, told.second.verdict) == (CPU, "better")
-    assert told.second.reason == "the whole interval lies below 1 after 6 starts"
+    assert joined(told.second.reasons) == "the whole interval lies below 1 after 6 starts"
     interval = told.ratios["cpu_per_request"]
     assert interval.confidence == pytest.approx(0.99)
     assert interval.low < 0.9 < interval.high < 1
@@ -130,7 +132,7 @@ def test_what_a_request_costs_is_proven_where_the_throughput_is_not():
     assert told.ratios["latency_p50"].confidence == 0.95
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rate_ratio", "cpu_ratio", "verdict", "second"),
     [
         (1.3, 0.9, "better", "better"),
@@ -170,7 +172,10 @@ def test_nothing_is_claimed_of_it_below_the_fewest_starts():
     terms = Terms(objective=Objective(second_metric=CPU), min_starts=6)
     state = claim(starts_of(1.01, 0.5)[:5], terms)
     assert state.second is not None
-    assert (state.second.verdict, state.second.reason) == ("inconclusive", "5 starts of at least 6")
+    assert (state.second.verdict, joined(state.second.reasons)) == (
+        "inconclusive",
+        "5 starts of at least 6",
+    )
     for n in (5, 0):
         told = compared(starts_of(1.01, 0.5)[:n])
         assert told.second is not None
@@ -184,7 +189,7 @@ def test_too_few_requests_for_a_percentile_claim_nothing_of_it():
     far = compared(starts_of(1.0, 1.0), Objective(second_metric="latency_p999_s"))
     assert far.second is not None
     assert far.second.verdict == "not_measured"
-    assert "too few requests for its p99.9 latency" in far.second.reason
+    assert "too few requests for its p99.9 latency" in joined(far.second.reasons)
     # And the other way round: what has no figure leaves the word to what has one.
     cheaper = Objective(metric="latency_p999_s", second_metric=CPU)
     told = compared(starts_of(1.0, 0.9), cheaper)
@@ -205,7 +210,7 @@ def test_a_throughput_that_contradicts_itself_is_not_told_either():
     assert doubted is not None
     assert sound.verdict == "better"
     assert doubted.verdict == "inconclusive"
-    assert "Little's law" in doubted.reason
+    assert "Little's law" in joined(doubted.reasons)
 
 
 def test_nothing_is_told_of_a_candidate_that_failed():

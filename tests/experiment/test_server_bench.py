@@ -7,20 +7,21 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
-from tests.conformance.record import sample_window
+from tests.conformance.record import sample_plan, sample_window
 from tests.experiment.started import Server, Up, measured
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError, TargetError
-from httpdyno.experiment import server_bench, start_memory
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.caveat import shared_cores
-from httpdyno.experiment.header_count import HeaderCount, HeadersCounted
-from httpdyno.experiment.looks_afterwards import Looked
-from httpdyno.experiment.machine_room import Room
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.side_by_side import ArmSize
-from httpdyno.experiment.silent_server import silence
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.decide.warning import known_warnings
+from httpdyno.experiment.trial import memory as start_memory
+from httpdyno.experiment.trial import server_bench
+from httpdyno.experiment.trial.afterwards import Looked
+from httpdyno.experiment.trial.arm import silence
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import Place, said
+from httpdyno.experiment.trial.header_count import HeaderCount, HeadersCounted
+from httpdyno.experiment.trial.memory import ArmSize, Room
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import (
     Closed,
     Configuration,
@@ -33,6 +34,7 @@ from httpdyno.model import (
     RequestSpec,
 )
 from httpdyno.model.measurement import Measurement
+from httpdyno.report.shared.message import joined, texts
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.telemetry.host import host_facts
 
@@ -126,7 +128,7 @@ def test_what_comes_into_the_log_of_a_server_that_is_ready_is_kept_with_its_star
     assert untold is None
 
 
-@pytest.mark.parametrize("line_up", [(), (0, 1), (1, 0)])
+@each_row("line_up", [(), (0, 1), (1, 0)])
 def test_servers_are_spawned_as_they_are_lined_up_and_told_by_arm(line_up):
     """And the folder of one does not tell which arm it is."""
     seen: list[tuple[int, str]] = []
@@ -135,7 +137,7 @@ def test_servers_are_spawned_as_they_are_lined_up_and_told_by_arm(line_up):
     record = measured(*spawned, line_up=line_up, seen=seen)
     order = line_up or (0, 1)
     assert [n for n, _ in seen] == list(order)
-    assert [record.details[number] for number in order] == list(words)
+    assert [joined(record.details[number]) for number in order] == list(words)
     assert [name for _, name in seen] == ["0001-c1-s0", "0002-c1-s0"]
 
 
@@ -144,10 +146,10 @@ def test_what_hung_before_it_was_spawned_is_not_tried_twice_in_a_start():
     same = (Configuration(values={"n": 1}),) * 2
     record = measured(hung, configurations=same)
     assert record.statuses == ("hung", "hung")
-    assert record.details == (hung.detail,) * 2
+    assert record.details == (said(hung.detail),) * 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("errors", "statuses", "server", "status", "said"),
     [
         ({"timeout": 4}, {}, (True, ()), "hung", "4 timeout"),
@@ -167,7 +169,7 @@ def test_silence_has_the_word_for_what_happened(errors, statuses, server, status
     measurement = cast(Measurement, SimpleNamespace(errors=errors, statuses=statuses))
     found, detail = silence(measurement, cast(Any, running), workers)
     assert found == status
-    assert said in detail
+    assert said in "\n".join(texts(detail))
 
 
 def test_a_silence_of_wrong_answers_says_what_was_expected():
@@ -176,16 +178,17 @@ def test_a_silence_of_wrong_answers_says_what_was_expected():
     )
     requests = (RequestSpec(path="/", expect_status=201),)
     _, detail = silence(measurement, cast(Any, Server()), (), requests)
-    assert detail.endswith("9 wrong status; 9 came with 200, where 201 is expected")
+    assert joined(detail).endswith("9 wrong status; 9 came with 200, where 201 is expected")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("client", "server", "is_doubted"),
     [((), (), True), ((3,), (), True), ((3,), (2, 3), True), ((3,), (0, 1, 2), False)],
 )
 def test_shared_cores_are_a_doubt_wherever_the_two_are_not_apart(client, server, is_doubted):
     host = structs.replace(host_facts(), client_cpus=client, server_cpus=server)
-    assert [caveat.kind for caveat in shared_cores(host)] == ["shared_cores"] * is_doubted
+    known = [each.code for each in known_warnings(sample_plan().study, host)]
+    assert known == ["experiment.shared_cores"] * is_doubted
 
 
 def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatch):
@@ -272,7 +275,9 @@ def test_an_arm_that_swaps_while_the_other_does_not_is_infeasible(monkeypatch, v
     arms = tuple(Configuration(values={"n": n}) for n in values)
     record = measured(Up(), Up(), configurations=arms)
     assert record.statuses == expected
-    assert record.details[1].startswith("80 pages came back from swap") == (values == (4, 64))
+    assert joined(record.details[1]).startswith("80 pages came back from swap") == (
+        values == (4, 64)
+    )
 
 
 def test_the_words_of_a_header_are_counted_until_a_start_of_a_comparison_is_used(monkeypatch):
@@ -324,6 +329,6 @@ def test_what_befalls_a_server_while_words_are_counted_is_no_fault_of_its_window
     assert record.log_lines[0].kinds == ()
     ended, whole = record.header_words
     assert ended.counts == {}
-    assert ended.uncounted == "its first process ended under load: farewell"
+    assert joined(ended.uncounted) == "its first process ended under load: farewell"
     assert whole == words
     assert record.counted_s == 1.0

@@ -6,12 +6,13 @@ import pytest
 from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.planning import compare_plan, make_plan, versus_plan, with_budget
-from httpdyno.experiment.rehearsal import check_budget, least_s
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.short_budget import Ahead, require_time, starts_ahead, time_to_type
+from httpdyno.experiment.design.plan import compare_plan, make_plan, versus_plan, with_budget
+from httpdyno.experiment.design.smoke_test import check_budget, least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.budget import Ahead, require_time, starts_ahead, time_to_type
 from httpdyno.model import Knob, Method
 from httpdyno.units import duration_s
 
@@ -71,7 +72,7 @@ def test_a_budget_that_is_told_works_when_given_on_a_machine_that_became_busy(st
     assert not outcome.not_tried
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("needed_s", "text"), [(0.1, "5s"), (40.0, "75s"), (60.0, "2m"), (110.0, "3m30s"), (400, "12m")]
 )
 def test_a_time_to_type_is_round_and_longer_than_what_is_expected(needed_s, text):

@@ -2,10 +2,9 @@
 
 import math
 
-import pytest
+from tests.rows import each_row
 
-from httpdyno.experiment.machine_room import Room
-from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
+from httpdyno.experiment.trial.memory import ArmSize, Room, n_side_by_side
 
 MIB = 1 << 20
 SMALL = ArmSize(pss_bytes=20 * MIB, n_processes=2)
@@ -13,7 +12,7 @@ LARGE = ArmSize(pss_bytes=1000 * MIB, n_processes=150)
 ROOM = Room(memory_bytes=4000 * MIB, n_processes=2000, n_descriptors=1000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sizes", "room", "connections", "limit", "expected"),
     [
         ((SMALL, SMALL), ROOM, 8, 8, 8),

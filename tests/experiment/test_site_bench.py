@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.experiment.started import Fake
 from tests.namespace import may_make_networks, serving_elsewhere
 
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration, Effective, RequestSpec
+from httpdyno.report.shared.message import joined
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.ready import await_answer
@@ -41,7 +43,7 @@ while True:
 """
 
 
-class Site:
+class Site(Fake):
     """Two processes that are one server."""
 
     def __init__(self, socket):
@@ -53,12 +55,7 @@ class Site:
         ]
         self.addresses = (f"unix:{socket}", "127.0.0.1:1")
         self.networks = ("", "")
-        self.keeper_pids = ()
-        self.groups = ()
-
-    @property
-    def root_pids(self):
-        return tuple(each.pid for each in self.processes)
+        self.root_pids = tuple(each.pid for each in self.processes)
 
     def await_ready(self, timeout_s):
         for each in self.processes:
@@ -78,15 +75,13 @@ class Site:
             each.communicate()
 
 
-class Elsewhere:
+class Elsewhere(Fake):
     """A server in a network of its own."""
 
     def __init__(self, port, network):
         self.addresses = (f"127.0.0.1:{port}",)
         self.networks = (network,)
         self.root_pids = (int(network.split("/")[2]),)
-        self.keeper_pids = ()
-        self.groups = ()
 
     def await_ready(self, timeout_s):
         patience, [address], [network] = Patience(timeout_s), self.addresses, self.networks
@@ -124,7 +119,7 @@ def measured(study, site):
 
 def test_the_first_address_is_loaded_and_all_trees_are_measured(study, tmp_path):
     record = measured(study, Site(tmp_path / "front"))
-    assert (record.statuses, record.details) == (("complete",), ("",))
+    assert (record.statuses, record.details) == (("complete",), ((),))
     assert len(record.windows) == 2
     for window in record.windows:
         assert window.measurement.completed > 0
@@ -137,7 +132,7 @@ def test_the_first_address_is_loaded_and_all_trees_are_measured(study, tmp_path)
 def test_a_server_in_another_network_is_loaded_there(study):
     with HeldPort() as port, serving_elsewhere(port.number) as network:
         record = measured(study, Elsewhere(port.number, network))
-    assert (record.statuses, record.details) == (("complete",), ("",))
+    assert (record.statuses, record.details) == (("complete",), ((),))
     assert len(record.windows) == 2
     for window in record.windows:
         assert window.measurement.completed > 0
@@ -149,7 +144,7 @@ def test_a_server_that_users_do_not_get_into_is_an_arm_that_failed(study, tmp_pa
     workload = structs.replace(study.workload, first=(login,))
     record = measured(structs.replace(study, workload=workload), Site(tmp_path / "front"))
     assert record.statuses == ("infeasible",)
-    assert record.details == (
+    assert tuple(map(joined, record.details)) == (
         "2 of 2 users did not get through the first steps: POST /login was answered 200, where "
         "302 is expected",
     )

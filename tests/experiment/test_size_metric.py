@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
-from httpdyno.experiment.block_ratios import block_log_ratios
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import arm_summary, log_ratios
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import arm_summary, block_log_ratios, log_ratios
 from httpdyno.model import Objective
+from httpdyno.report.shared.message import joined
 
 MIB = 1 << 20
 
@@ -74,4 +74,4 @@ def test_memory_that_was_not_read_is_no_figure():
     for metric in ("pss_bytes", "uss_bytes_per_process"):
         found = compared(unread, metric)
         assert found.verdict not in {"better", "worse", "equivalent"}
-        assert "memory" in found.reason
+        assert "memory" in joined(found.reasons)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.experiment import server_bench
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.looks_afterwards import Looked
-from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.standstill import Gaps
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.trial import server_bench
+from httpdyno.experiment.trial.afterwards import Looked
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.server_bench import Gaps, ServerBench
+from httpdyno.report.shared.message import joined
 from httpdyno.servers.adapter import NotRunning
 
 
@@ -39,7 +39,7 @@ def test_a_gap_is_told_once_and_without_the_beat_itself():
 
 CHILD = """
 import sys
-from httpdyno.experiment.standstill import Pulse
+from httpdyno.experiment.trial.server_bench import Pulse
 with Pulse() as pulse:
     print("beating", flush=True)
     sys.stdin.readline()
@@ -118,7 +118,7 @@ def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s,
         [record] = bench.measure_starts([request_of(study, warm_up_s=0.0)], lambda _window: None)
     assert record.statuses == (status, status)
     assert record.duration_s == 45.0 - still_s
-    assert ("stood still for 25.0 s" in record.details[1]) is (status == "unstable")
+    assert ("stood still for 25.0 s" in joined(record.details[1])) is (status == "unstable")
 
 
 def test_no_later_window_is_chosen_by_latencies_of_a_disturbed_start(study, monkeypatch):

@@ -1,5 +1,6 @@
 """Starts that cannot be used: outcomes, tried again, and never the end for ever."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,11 +9,13 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import StoreError, TargetError
-from httpdyno.experiment.event import Event, Notice
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Notice
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Method, Objective, RequestSpec, Workload
 from httpdyno.model.knob import Knob
+from httpdyno.report.shared.message import error_text, joined, text
 
 
 class Failing(FakeBench):
@@ -27,7 +30,7 @@ class Failing(FakeBench):
             record,
             statuses=statuses,
             details=tuple(
-                "" if each == "complete" else f"its last words: {each}" for each in statuses
+                () if each == "complete" else said(f"its last words: {each}") for each in statuses
             ),
         )
 
@@ -56,8 +59,8 @@ def test_a_reference_that_fails_once_is_tried_again(plan):
     outcome = _run(plan, bench, store, events.append)
     assert outcome.final.verdict == "better"
     assert len(store.complete) == outcome.final.n_starts + 2
-    [caveat] = [c for c in outcome.final.caveats if c.kind == "dropped_starts"]
-    assert "tried again 2 times, because hung: its last words" in caveat.message
+    [caveat] = [c for c in outcome.final.warnings if c.code == "experiment.dropped_starts"]
+    assert "2 starts tried again, because hung: its last words" in text(caveat.reason)
     assert sum(isinstance(event, Notice) for event in events) == 2
 
 
@@ -70,8 +73,9 @@ def test_a_reference_that_fails_three_times_in_a_row_ends_the_run_and_resuming_m
     is_broken = True
     bench = _failing(lambda _r, s: ("crashed", "complete") if is_broken else s)
     store = MemoryStore()
-    with pytest.raises(TargetError, match="failed in 3 starts in a row: crashed: its last words"):
+    with pytest.raises(TargetError) as raised:
         _run(plan, bench, store)
+    assert "failed in 3 starts in a row: crashed: its last words" in error_text(raised.value)
     assert bench.starts_measured == len(store.complete) == 3
     with pytest.raises(TargetError, match="in 3 starts in a row"):
         _run(plan, bench, store)
@@ -86,8 +90,8 @@ def test_a_start_that_was_disturbed_is_tried_again_and_says_nothing_of_the_candi
     bench = _failing(lambda r, s: ("unstable",) * len(s) if r.start == 1 else s)
     outcome = _run(make_plan(study, seed=1), bench)
     assert outcome.steps[0].comparison.verdict == "better"
-    assert "dropped_starts" in {c.kind for c in outcome.caveats}
-    assert "dropped_starts" in {c.kind for c in outcome.steps[0].comparison.caveats}
+    assert "experiment.dropped_starts" in {c.code for c in outcome.warnings}
+    assert "experiment.dropped_starts" in {c.code for c in outcome.steps[0].comparison.warnings}
 
 
 def test_a_machine_on_which_every_start_is_disturbed_ends_the_run_in_the_end(plan):
@@ -137,8 +141,10 @@ def test_failing_requests_of_the_start_end_a_run_that_names_them(failing_study):
         make_plan(failing_study, seed=1),
         compare_plan(failing_study, start, start, seed=1),
     ):
-        with pytest.raises(TargetError, match=r"GET /x got status 500 in \d+ of \d+ requests; "):
+        with pytest.raises(TargetError) as raised:
             _run(plan, bench)
+        told = error_text(raised.value)
+        assert re.search(r"GET /x got status 500 in \d+ of \d+ requests; ", told)
 
 
 def test_failing_requests_within_the_limit_are_no_reason_to_stop(failing_study):
@@ -158,7 +164,7 @@ def test_a_candidate_that_breaks_the_limit_is_judged_at_once(plan, error_ratio, 
     )
     final = _run(plan, bench).final
     assert (final.verdict, final.n_starts, final.b.status) == ("failed", 1, "infeasible")
-    assert "GET / got status 500" in final.reason
+    assert "GET / got status 500" in joined(final.reasons)
     assert final.b.statuses["500"] == final.b.errors["wrong_status"] > 0
 
 
@@ -175,7 +181,7 @@ def test_arms_of_which_no_answer_lies_in_a_window_are_not_measured_and_it_says_w
     bench = Late(throughput_per_s=lambda _values: 4.0)
     final = _run(plan, bench).final
     assert (final.verdict, final.n_starts) == ("not_measured", 2)
-    assert "answers take up to 2.28 s; a longer `method.window` may do" in final.reason
+    assert "answers take up to 2.28 s; a longer `method.window` may do" in joined(final.reasons)
     assert "throughput" not in final.ratios
 
 

@@ -10,10 +10,10 @@ from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment import arm_load
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.start_seed import start_seed
-from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.experiment.trial import engine_loads as arm_load
+from httpdyno.experiment.trial.bench import start_seed
+from httpdyno.experiment.trial.cycles import CycleMoments
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.load import engine
 from httpdyno.metrics.totals import ArmTotals
 from httpdyno.model import (

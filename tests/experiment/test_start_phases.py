@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.experiment.loads import load_of
 from tests.load.origin import origin
 
-from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.model import (
     Phase,
     RequestSpec,

@@ -8,9 +8,11 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.event import Event, Notice, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Notice, StartDone
+from httpdyno.experiment.trial.engine_loads import said
+from httpdyno.report.shared.message import text
 
 
 @dataclass(kw_only=True)
@@ -94,7 +96,7 @@ def test_a_start_of_a_batch_that_fails_is_tried_again_and_the_others_count(plan)
     store = MemoryStore()
     final = run(plan, bench, store).final
     assert len(store.complete) == final.n_starts + 1
-    assert [caveat.kind for caveat in final.caveats] == ["dropped_starts"]
+    assert [caveat.code for caveat in final.warnings] == ["experiment.dropped_starts"]
     assert final.verdict == "better"
 
 
@@ -106,15 +108,18 @@ def test_starts_that_one_thing_met_at_the_same_time_are_one_failure(plan):
             records = super().measure_starts(requests, save)
             if not 2 <= len(self.batches) <= 4:
                 return records
-            still = {"statuses": ("unstable",) * 2, "details": ("httpdyno itself stood still",) * 2}
+            still = {
+                "statuses": ("unstable",) * 2,
+                "details": (said("httpdyno itself stood still"),) * 2,
+            }
             return [structs.replace(each, **still) for each in records]
 
     bench = Asleep(throughput_per_s=lambda values: 600.0 if values["good"] else 400.0, n_at_once=4)
     events: list[Event] = []
     final = run(plan, bench, events=events).final
     assert (final.verdict, final.n_starts) == ("better", 6)
-    told = [event.message for event in events if isinstance(event, Notice)]
-    assert told == ["4 starts are tried again: httpdyno itself stood still"] * 3
+    told = [text(event.reason) for event in events if isinstance(event, Notice)]
+    assert told == ["4 starts tried again: httpdyno itself stood still"] * 3
 
 
 def test_a_candidate_that_falls_silent_in_a_batch_is_told_and_not_measured_again(plan):

@@ -10,16 +10,17 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
 from httpdyno.errors import TargetError
-from httpdyno.experiment.block_choice import start_times
-from httpdyno.experiment.claim import Terms, comparison
-from httpdyno.experiment.evidence import arm_summary, log_ratios
-from httpdyno.experiment.look_cost import LEAST_COUNT_S
-from httpdyno.experiment.one_start import whole_s
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import arm_summary, log_ratios
+from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s, whole_s
+from httpdyno.experiment.method.comparison import start_times
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import LEAST_COUNT_S
 from httpdyno.model import Knob, Method, Objective, StartRecord, SystemCalls
 from httpdyno.model.system_calls import calls_together
+from httpdyno.reason import because
+from httpdyno.report.shared.message import error_text, joined
 from httpdyno.store.query import from_text, to_text
 
 CALLS, OPENS = "calls_per_request", "calls_per_request of open"
@@ -53,7 +54,7 @@ def test_fewer_are_better(factor, verdict):
     found = compared(starts(factor))
     assert (found.verdict, found.metric) == (verdict, CALLS)
     assert found.ratios[CALLS].ratio == pytest.approx(factor)
-    assert "width" not in found.reason
+    assert "width" not in joined(found.reasons)
 
 
 def test_each_start_gives_one_ratio_and_a_summary_all_of_them():
@@ -78,7 +79,7 @@ def test_starts_weigh_by_their_answers_and_those_without_a_count_by_nothing():
 def test_a_ratio_that_never_varies_is_said_to_have_no_width(factor, verdict):
     found = compared(starts(factor, [0.0] * 6))
     assert found.verdict == verdict
-    assert found.reason.endswith(
+    assert joined(found.reasons).endswith(
         "; the ratio is the same in all 6 starts, so its interval has no width"
     )
     assert found.ratios[CALLS].low == pytest.approx(found.ratios[CALLS].high)
@@ -88,9 +89,8 @@ def test_a_kind_that_one_does_without_has_no_ratio_and_both_figures():
     found = compared([counted(n, of(100.0, 3.0), of(97.0, 0.0)) for n in range(6)], OPENS)
     assert found.verdict == "not_measured"
     assert OPENS not in found.ratios
-    assert found.reason == (
-        "a takes 3.00 and b takes 0.00 `open` calls for an answer, and in 6 of 6 starts one of "
-        "them none, so there is no ratio of them"
+    assert joined(found.reasons) == (
+        "no ratio: system calls per request of open is 0 in 6 of 6 starts (a 3.00, b 0.00)"
     )
 
 
@@ -98,19 +98,19 @@ def test_one_start_without_calls_of_a_kind_is_not_left_out_in_silence():
     some = [counted(n, of(100.0), of(100.0, float(n > 0))) for n in range(6)]
     found = compared(some, OPENS)
     assert (found.verdict, OPENS in found.ratios) == ("not_measured", False)
-    assert "in 1 of 6 starts" in found.reason
+    assert "in 1 of 6 starts" in joined(found.reasons)
 
 
 def test_a_kind_that_nobody_needs_is_said_to_be_none():
     found = compared([counted(n, of(98.0, 0.0), of(98.0, 0.0)) for n in range(6)], OPENS)
-    assert found.reason == "no answer takes any `open` calls, so there is no ratio of them"
+    assert joined(found.reasons) == "no ratio: system calls per request of open is 0 in every start"
 
 
 def test_what_strace_could_not_count_is_no_figure_and_says_why():
-    untraced = SystemCalls(untraced="no answer came while strace looked")
+    untraced = SystemCalls(untraced=because("telemetry.no_answer_traced"))
     found = compared([counted(n, of(98.0), untraced) for n in range(6)])
     assert found.verdict == "not_measured"
-    assert found.reason.endswith("in 6 starts: no answer came while strace looked")
+    assert joined(found.reasons).endswith("in 6 starts: no answer came while strace looked")
     assert found.b.system_calls is None
 
 
@@ -196,6 +196,7 @@ def test_a_later_round_in_which_a_level_takes_none_is_not_left_out_in_silence(st
     )
     bench = Late(throughput_per_s=lambda _values: 500.0)
     plan = make_plan(study, seed=5)
-    with pytest.raises(TargetError, match="in 1 of 8 starts one of them none, so there is no"):
+    with pytest.raises(TargetError) as raised:
         run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+    assert "is 0 in 1 of 8 starts" in error_text(raised.value)
     assert bench.starts_measured == 8

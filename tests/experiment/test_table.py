@@ -6,10 +6,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
-from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import comparisons_ahead, make_plan, plan_lines
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.plan import comparisons_ahead, make_plan, plan_lines
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.afterwards import LooksToTake
 from httpdyno.model import Candidate, Knob
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text

@@ -9,13 +9,14 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.record import sample_start, sample_window
+from tests.rows import each_row
 
-from httpdyno.experiment.claim import Claim, Terms, claim
-from httpdyno.experiment.comparison import is_within_reach
-from httpdyno.experiment.event import Event, Stage, StartDone
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.short_budget import CLOSING_RATIO
+from httpdyno.experiment.decide.claim import Claim, Terms, claim
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.method.comparison import is_within_reach
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Stage, StartDone
+from httpdyno.experiment.trial.budget import CLOSING_RATIO
 from httpdyno.model import Objective
 from httpdyno.stats.sequence import half_width_factor
 
@@ -72,12 +73,12 @@ def test_the_time_left_is_never_more_than_the_budget_has(study, budget_s):
     assert all(0 <= (event.left_s or 0.0) <= budget_s - event.elapsed_s for event in looks)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at_best", "left_s", "is_near"),
     [(16, 30.0, True), (16, 29.9, False), (10, 0.0, True), (None, 1e9, False)],
 )
 def test_what_luck_could_decide_in_the_time_is_within_reach(at_best, left_s, is_near):
-    state = Claim(verdict="inconclusive", reason="", n_starts=10, starts_at_best=at_best)
+    state = Claim(verdict="inconclusive", reasons=(), n_starts=10, starts_at_best=at_best)
     assert is_within_reach(state, left_s, 5.0) == is_near
 
 

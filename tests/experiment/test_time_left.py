@@ -7,18 +7,18 @@ import pytest
 from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
+from tests.rows import each_row
 
-from httpdyno.experiment.claim import Claim
-from httpdyno.experiment.event import Event, Stage, StartDone, StartsBegun, WindowDone
-from httpdyno.experiment.planning import compare_plan, make_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.time_left import Course, decides_in_s, time_left_s
+from httpdyno.experiment.decide.claim import Claim, Course, decides_in_s, time_left_s
+from httpdyno.experiment.design.plan import compare_plan, make_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Stage, StartDone, StartsBegun, WindowDone
 from httpdyno.model import Method, RatioInterval
 from httpdyno.stats.sequence import half_width_factor, starts_needed
 
 INTERVAL = RatioInterval(ratio=1.1, low=0.9, high=1.3, confidence=0.95)
-OPEN = Claim(verdict="inconclusive", reason="", n_starts=16, interval=INTERVAL, starts_needed=25)
-DECIDED = Claim(verdict="better", reason="", n_starts=16, interval=INTERVAL, starts_needed=16)
+OPEN = Claim(verdict="inconclusive", reasons=(), n_starts=16, interval=INTERVAL, starts_needed=25)
+DECIDED = Claim(verdict="better", reasons=(), n_starts=16, interval=INTERVAL, starts_needed=16)
 METHOD = Method(window_s=0.5, lead_in_s=0.1, blocks_per_start=2)
 
 
@@ -111,7 +111,7 @@ def test_a_guess_does_not_jump_about():
     assert many / few == pytest.approx(math.sqrt((160 - 16) / (25 - 16)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("state", "more", "decides_s", "left_s"),
     [
         (OPEN, {}, 24.0, 24.0),

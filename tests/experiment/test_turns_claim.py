@@ -3,8 +3,9 @@ import random
 
 import pytest
 from tests.experiment.test_doubt import NOISE, starts_of, unfollowed
+from tests.rows import each_row
 
-from httpdyno.experiment.turns_claim import (
+from httpdyno.experiment.decide.turns_claim import (
     FEWEST_PERIODS,
     independent_interval,
     periods_of,
@@ -20,6 +21,7 @@ from httpdyno.model import (
     WindowRecord,
     Workload,
 )
+from httpdyno.report.shared.message import joined
 from httpdyno.stats.sequence import mean_interval
 
 OPEN = Workload(arrival=Constant(rate_per_s=1000.0))
@@ -89,7 +91,7 @@ def claimed(windows: list[WindowRecord], n_arms: int = 2, candidate: int = 1) ->
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("factor", "noise", "verdict"),
     [
         (0.7, 0.05, "better"),
@@ -103,7 +105,9 @@ def test_what_turns_prove(factor, noise, verdict):
     assert claim.verdict == verdict
     interval = claim.ratios["latency_p50"]
     assert interval.low < factor < interval.high
-    assert (claim.needed_s is not None) == (verdict == "inconclusive" and "takes" in claim.reason)
+    assert (claim.needed_s is not None) == (
+        verdict == "inconclusive" and "takes" in joined(claim.reasons)
+    )
 
 
 def test_each_is_held_against_the_first():
@@ -118,17 +122,17 @@ def test_only_whole_periods_count():
     assert len(periods_of(windows[:-1], 2)) == 7
     claim = claimed(windows[: 2 * FEWEST_PERIODS - 1])
     assert claim.verdict == "not_measured"
-    assert "5 whole periods of at least 6" in claim.reason
+    assert "5 whole periods of at least 6" in joined(claim.reasons)
     assert claimed([]).verdict == "not_measured"
 
 
 def test_an_instance_that_fails_is_said_by_name():
     claim = claimed(turns(1.0, 0.5, failed=(0, 40)))
     assert claim.verdict == "failed"
-    assert "1,200 of 12,000 requests" in claim.reason
+    assert "1,200 of 12,000 requests" in joined(claim.reasons)
     claim = claimed(turns(1.0, 0.5, failed=(40, 0)))
     assert claim.verdict == "not_measured"
-    assert "the first one fails" in claim.reason
+    assert "the first one fails" in joined(claim.reasons)
 
 
 def wandering(seed: int, memory: float, n: int = 80) -> list[float]:
@@ -159,10 +163,10 @@ def test_intervals_hold_also_where_periods_hang_together(memory):
 def test_a_ratio_that_wanders_for_long_is_doubted():
     bounds, doubt = independent_interval(wandering(1, 0.99), alpha=0.05)
     assert bounds is not None
-    assert "too few independent ones" in doubt
+    assert "too few independent ones" in joined(doubt)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "factor", "verdict"),
     [(3.0, 0.9, "better"), (1.05, 0.9, "inconclusive"), (3.0, 1.0, "better")],
 )
@@ -176,8 +180,8 @@ def test_what_littles_law_differs_by_is_in_the_interval(ratio, factor, verdict):
     assert wide.low == pytest.approx(narrow.low * factor)
     assert wide.high == pytest.approx(narrow.high / factor)
     assert (claim.verdict, plain.verdict) == (verdict, "better")
-    assert ("Little's law" in claim.reason) is (factor != 1)
+    assert ("Little's law" in joined(claim.reasons)) is (factor != 1)
     unsized = told([*starts_of(ratio)[:-1], *unfollowed(starts_of(ratio))[-1:]])
     assert unsized.verdict == "inconclusive"
-    assert "without following" in unsized.reason
+    assert "without following" in joined(unsized.reasons)
     assert len(NOISE) == unsized.n_periods

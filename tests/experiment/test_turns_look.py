@@ -3,11 +3,11 @@
 import pytest
 from msgspec import structs
 from tests.report.turns.test_turns import outcome
+from tests.rows import each_row
 
-from httpdyno.experiment import running_look
-from httpdyno.experiment.looking import LOOK_S
-from httpdyno.experiment.turns import Server, TurnsPlan
-from httpdyno.experiment.turns_look import looks_s, with_looks
+from httpdyno.experiment.method.turns import Server, TurnsPlan, looks_s, with_looks
+from httpdyno.experiment.trial import look as running_look
+from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.model import Look
 
 SEEN = Look(seconds=0.7, n_samples=14, workers=2.0, cpu_s=0.2, answers=50.0)
@@ -78,7 +78,7 @@ def test_what_cannot_be_seen_loses_no_comparison(looked):
     assert "ValueError('odd')" in said[-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pids", "duration_s", "most_s"),
     [
         ([11, 0], 9.0, 0.0),

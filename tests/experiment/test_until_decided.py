@@ -7,14 +7,22 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.claim import Claim, Terms
-from httpdyno.experiment.comparison import MAX_STARTS, can_be_decided
-from httpdyno.experiment.event import Event, Notice, Stage, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines, with_budget
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.decide.claim import Claim, Terms
+from httpdyno.experiment.design.plan import (
+    MAX_STARTS,
+    compare_plan,
+    make_plan,
+    plan_lines,
+    with_budget,
+)
+from httpdyno.experiment.method.comparison import can_be_decided
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, Notice, Stage, StartDone
 from httpdyno.model import Knob, Method, Objective
+from httpdyno.report.shared.message import joined, text
 
 QUICK = Method(window_s=0.5, lead_in_s=0.1, blocks_per_start=2)
 
@@ -91,26 +99,26 @@ def test_what_is_out_of_reach_ends_undecided_with_what_it_would_take(quick):
     final = compared(quick, 1.0, start_sd=0.3)
     assert final.verdict == "inconclusive"
     assert quick.method.min_starts <= final.n_starts < MAX_STARTS
-    assert f"after {final.n_starts} starts; out of reach: even at best it takes" in final.reason
-    assert final.reason.endswith(f"and {MAX_STARTS} are the most")
-    assert "far too long" not in final.reason
+    assert f"after {final.n_starts} starts; out of reach: even at best it takes" in joined(
+        final.reasons
+    )
+    assert joined(final.reasons).endswith(f"and {MAX_STARTS} are the most")
+    assert "far too long" not in joined(final.reasons)
     assert final.needed_s is None, "more time would not decide it"
 
 
 def test_no_comparison_takes_more_starts_than_the_most(quick, monkeypatch):
     """Starts side by side come in batches, of which the last has no more than are missing."""
-    monkeypatch.setattr("httpdyno.experiment.comparison.MAX_STARTS", 28)
-    monkeypatch.setattr("httpdyno.experiment.comparison.can_be_decided", lambda *_: True)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.MAX_STARTS", 28)
+    monkeypatch.setattr("httpdyno.experiment.method.comparison.can_be_decided", lambda *_: True)
     final = compared(quick, 1.0, start_sd=0.3, n_at_once=8)
     assert (final.verdict, final.n_starts) == ("inconclusive", 28)
-    assert final.reason.endswith("after 28 starts; 28 starts are the most")
+    assert joined(final.reasons).endswith("after 28 starts; 28 starts are the most")
 
 
-@pytest.mark.parametrize(
-    ("at_best", "can_be"), [(MAX_STARTS, True), (MAX_STARTS + 1, False), (None, False)]
-)
+@each_row(("at_best", "can_be"), [(MAX_STARTS, True), (MAX_STARTS + 1, False), (None, False)])
 def test_what_luck_could_decide_within_the_most_starts_goes_on(at_best, can_be):
-    state = Claim(verdict="inconclusive", reason="", n_starts=10, starts_at_best=at_best)
+    state = Claim(verdict="inconclusive", reasons=(), n_starts=10, starts_at_best=at_best)
     assert can_be_decided(state, MAX_STARTS) == can_be
 
 
@@ -124,10 +132,10 @@ def test_a_ladder_ends_though_a_step_is_out_of_reach(quick):
     assert outcome.status == "complete"
     open_steps = [step for step in outcome.steps if step.comparison.verdict == "inconclusive"]
     assert open_steps
-    assert all("out of reach" in step.comparison.reason for step in open_steps)
+    assert all("out of reach" in joined(step.comparison.reasons) for step in open_steps)
     assert [step.change for step in outcome.steps if step.kept] == ["good: 0 → 1"]
     assert (outcome.final.verdict, outcome.not_tried) == ("better", ())
-    [words] = [event.message for event in events if isinstance(event, Notice)]
+    [words] = [text(event.reason) for event in events if isinstance(event, Notice)]
     assert words.endswith(f"or more can be proven in {MAX_STARTS} starts")
     assert all(event.left_s is None or math.isfinite(event.left_s) for event in looks(events))
 
@@ -163,7 +171,7 @@ def test_a_tie_breaker_that_has_spoken_does_not_keep_a_metric_going_that_is_out_
     assert (final.verdict, final.decided_by) == ("inconclusive", "")
     assert final.ratios["cpu_per_request"].high < 1.001
     assert final.n_starts < MAX_STARTS
-    assert "out of reach" in final.reason
+    assert "out of reach" in joined(final.reasons)
 
 
 def test_a_cut_comparison_stands_by_what_it_found_and_goes_on_with_a_budget(quick):
@@ -173,7 +181,7 @@ def test_a_cut_comparison_stands_by_what_it_found_and_goes_on_with_a_budget(quic
     noise = {"start_sd": 0.03}
     cut = run(plan, bench_of(1.01, interrupt_after=9, **noise), store)
     assert (cut.status, cut.final.verdict, cut.final.n_starts) == ("interrupted", "inconclusive", 9)
-    assert "most" not in cut.final.reason
+    assert "most" not in joined(cut.final.reasons)
     more = with_budget(plan, cut.duration_s + 10.0)
     bench = bench_of(1.01, **noise)
     whole = run(more, bench, store)
@@ -196,7 +204,7 @@ def test_a_cut_comparison_says_that_its_candidate_breaks_a_limit(quick):
     plan = compare_plan(study, start, start.replaced("good", 1), seed=1, budget_s=math.inf)
     cut = run(plan, bench_of(1.01, interrupt_after=9, start_sd=0.03))
     assert (cut.status, cut.final.verdict) == ("interrupted", "failed")
-    assert "final_breaks_limit" in {caveat.kind for caveat in cut.caveats}
+    assert "experiment.final_breaks_limit" in {caveat.code for caveat in cut.warnings}
 
 
 @pytest.fixture
@@ -216,8 +224,8 @@ def test_a_ladder_that_is_cut_in_its_final_claim_says_what_that_proves_so_far(sl
     cut = run(slow_ladder, cut_bench, store)
     assert (cut.status, cut.final.n_starts) == ("interrupted", n_final - 2)
     assert (cut.final.verdict, cut.final.index) == ("inconclusive", whole.final.index)
-    assert "most" not in cut.final.reason
-    assert (cut.configuration, cut.withdrawn) == (whole.steps[0].comparison.a.configuration, "")
+    assert "most" not in joined(cut.final.reasons)
+    assert (cut.configuration, cut.withdrawn) == (whole.steps[0].comparison.a.configuration, None)
     resumed = run(slow_ladder, bench_of(1.04, **noise), store)
     assert (resumed.status, resumed.final) == ("complete", whole.final)
     early = bench_of(1.04, interrupt_after=bench.starts_measured - n_final + 5, **noise)

@@ -1,12 +1,13 @@
 """In which words failing requests are told."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
-from httpdyno.experiment.usable_start import failing_words, forbidden_words
+from httpdyno.experiment.decide.usable import failing, forbidden
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
 from httpdyno.model.measurement import PhaseSeen, Portion
 from httpdyno.model.telemetry import Telemetry
+from httpdyno.report.shared.message import text
 
 GET, POST = RequestSpec(path="/x"), RequestSpec(path="/add", method="POST", expect_status=303)
 
@@ -36,7 +37,7 @@ def _portions(get, post):
     return tuple(structs.replace(each, latency=None) for each in wrong)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("window", "requests", "words"),
     [
         (_window({"wrong_status": 312}, {"200": 312, "500": 312}), (GET,), "GET /x got status 500"),
@@ -60,36 +61,39 @@ def _portions(get, post):
     ],
 )
 def test_the_request_that_failed_and_how_is_named_with_its_count(window, requests, words):
-    said = failing_words([window], Objective(), requests)
-    assert said == f"{words} in 312 of 624 requests; the limit is 0.1 %"
+    found = failing([window], Objective(), requests)
+    assert found is not None
+    assert text(found) == f"{words} in 312 of 624 requests; the limit is 0.1 %"
 
 
 def test_what_luck_may_have_done_is_no_proof():
     few = _window({"timeout": 5}, {"200": 619})
-    assert failing_words([few], Objective(max_error_ratio=0.001), (GET,)) == ""
-    assert failing_words([few] * 4, Objective(max_error_ratio=0.001), (GET,)) != ""
+    assert failing([few], Objective(max_error_ratio=0.001), (GET,)) is None
+    assert failing([few] * 4, Objective(max_error_ratio=0.001), (GET,)) is not None
 
 
 def test_where_none_may_fail_one_that_did_is_proof():
     one = _window({"closed": 1}, {"200": 623})
     none = Objective(max_error_ratio=0.0)
-    said = forbidden_words([one], none, (GET,))
-    assert said == "GET /x failed (closed) in 1 of 624 requests; none may"
-    assert forbidden_words([_window({}, {"200": 624})], none, (GET,)) == ""
-    assert forbidden_words([one], Objective(), (GET,)) == ""
+    found = forbidden([one], none, (GET,))
+    assert found is not None
+    assert text(found) == "GET /x failed (closed) in 1 of 624 requests; none may"
+    assert forbidden([_window({}, {"200": 624})], none, (GET,)) is None
+    assert forbidden([one], Objective(), (GET,)) is None
     # So a reference is not given up for it.
-    assert failing_words([one], none, (GET,)) == ""
+    assert failing([one], none, (GET,)) is None
 
 
 def test_one_in_a_phase_that_does_not_decide_is_proof_as_well():
     quiet = _window({}, {"200": 624})
     before = PhaseSeen(measured_s=1.0, measured_completed=99, offered=100, completed=99)
     load = structs.replace(quiet.measurement, beside={"before": before})
-    said = forbidden_words(
+    found = forbidden(
         [quiet, structs.replace(quiet, measurement=load)], Objective(max_error_ratio=0.0), (GET,)
     )
-    assert said == "1 of 100 requests failed in phase before; none may"
+    assert found is not None
+    assert text(found) == "1 of 100 requests failed in phase before; none may"
 
 
 def test_without_requests_nothing_failed():
-    assert failing_words([], Objective(), (GET,)) == ""
+    assert failing([], Objective(), (GET,)) is None

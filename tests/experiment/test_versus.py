@@ -9,17 +9,18 @@ from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.event import Event, StepDone
-from httpdyno.experiment.looking import LOOK_S
-from httpdyno.experiment.planning import (
+from httpdyno.experiment.design.plan import (
     compare_plan,
     make_plan,
     plan_lines,
     versus_plan,
     with_budget,
 )
-from httpdyno.experiment.rehearsal import least_s
-from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.design.smoke_test import least_s
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.method.session import Event, StepDone
+from httpdyno.experiment.trial.look import LOOK_S
+from httpdyno.report.shared.message import joined
 from httpdyno.stats.sequence import ratio_interval
 
 
@@ -147,8 +148,8 @@ def test_one_beyond_a_limit_has_no_word_but_that(versus):
     step = _run(versus, bench).steps[0]
     assert (step.comparison.verdict, step.kept) == ("failed", False)
     assert step.comparison.b.status == "infeasible"
-    assert step.comparison.reason.startswith("the candidate broke a limit: 0.3")
-    assert step.comparison.reason.endswith(" % of requests failed; the limit is 0.1 %")
+    assert joined(step.comparison.reasons).startswith("the candidate broke a limit: 0.3")
+    assert joined(step.comparison.reasons).endswith(" % of requests failed; the limit is 0.1 %")
 
 
 @pytest.mark.parametrize("is_one", [True, False])
@@ -167,7 +168,7 @@ def test_a_limit_holds_for_every_word_of_one_candidate_as_of_several(
         several = {"b1": a.replaced("good", 1), "b2": b}
         told = _run(versus_plan(limited, a, several, seed=5), bench).steps[1].comparison
     assert (told.verdict, told.b.status) == ("failed", "infeasible")
-    assert told.reason.startswith("the candidate broke a limit: ")
+    assert joined(told.reasons).startswith("the candidate broke a limit: ")
 
 
 def test_without_a_limit_of_time_each_goes_on_until_it_is_decided(study):

@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 from tests.experiment.loads import load_of, side_by_side
 from tests.load.origin import origin
+from tests.rows import each_row
 
-from httpdyno.experiment import arm_load
-from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.warm_up import CountedWarmUp, drawn_s, later_s
+from httpdyno.experiment.trial import engine_loads as arm_load
+from httpdyno.experiment.trial.bench import StartRequest
+from httpdyno.experiment.trial.engine_loads import Place
+from httpdyno.experiment.trial.load import CountedWarmUp, drawn_s, later_s
 from httpdyno.load import engine
 from httpdyno.model import Measurement
+from httpdyno.report.shared.message import joined
 
 A, B = Place(0, 0), Place(0, 1)
 
@@ -80,12 +82,12 @@ def test_each_server_comes_to_the_number_or_it_is_told_which_does_not(
     found = warm_up.run([A, B])
     assert table.asked == asked
     assert [*found] == [*short]
-    assert all(found[place].startswith(words) for place, words in short.items())
-    assert all("within 10.0 s" in words for words in found.values())
+    assert all(joined(found[place]).startswith(words) for place, words in short.items())
+    assert all("within 10.0 s" in joined(why) for why in found.values())
     assert warm_up.took_s == took_s
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "low_s", "high_s", "least_later_s"),
     [
         ({"warm_up_s": 1.0}, 1.0, 2.0, 2.0),

@@ -6,8 +6,9 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 from tests.experiment.cycles import LENGTHS, seen_cycles
+from tests.rows import each_row
 
-from httpdyno.experiment.window_choice import CycleMoments, choose_windows
+from httpdyno.experiment.trial.cycles import CycleMoments, choose_windows
 from httpdyno.model import Cycles
 
 LATENCIES_S = (0.005, 0.02, 0.05, 0.09, 0.11, 0.17, 0.3, 0.4, 0.9)
@@ -64,7 +65,7 @@ def cycles(first_s=0.0, later_s=0.0, *, is_fresh=False):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "lead_in_s"),
     [
         ([cycles(0.5, 0.14)], 0.6),

@@ -3,7 +3,7 @@
 from msgspec import structs
 from tests.experiment.test_second_metric import ARMS, start_of
 
-from httpdyno.experiment.evidence import arm_summary
+from httpdyno.experiment.decide.evidence import arm_summary
 from httpdyno.model import OfWorkers, WorkersSeen
 
 ONE = WorkersSeen(

@@ -237,25 +237,26 @@ READERS = re.compile(
 )
 NOT_THEIRS = {
     "adopt/smoke_test.py": "the kernel's",
-    "experiment/machine_room.py": "the kernel's",
+    "experiment/trial/memory.py": "the kernel's",
     "load/plan.py": "the kernel's",
-    "servers/apache_site/perl.py": "folders of distributions",
+    "servers/apache/made.py": "folders of distributions",
+    "servers/apache/perl.py": "folders of distributions",
     "servers/sandbox/overlay.py": "the kernel's",
     "servers/sandbox/mount_plan.py": "names in `/`",
     "servers/sandbox/attempts.py": "the kernel's",
     "servers/sandbox/available.py": "the kernel's",
     "servers/command/seen.py": "the kernel's",
-    "servers/gunicorn/application.py": "names in a study's own folder",
+    "servers/gunicorn/server.py": "names in a study's own folder",
     "servers/nginx/survey.py": "the kernel's",
     "servers/php_fpm/installation.py": "folders of distributions",
-    "servers/site/openssl.py": "a folder of its own",
+    "servers/stack/stand_in.py": "a folder of its own",
     "study/trust/held.py": "its own copy; what is copied is opened by `_copied_file`",
     "study/trust/named.py": "its own copy",
     "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
 }
 FOLDERS = (
-    *("adopt", "experiment", "load", "study", "servers/apache_site", "servers/sandbox"),
-    *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/site"),
+    *("adopt", "experiment", "load", "study", "servers/apache", "servers/sandbox"),
+    *("servers/command", "servers/gunicorn", "servers/nginx", "servers/php_fpm", "servers/stack"),
     *("servers/uvicorn", "servers/staging.py"),
 )
 

@@ -4,12 +4,13 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.host.foreign_files import opened_regular, read_regular
 from httpdyno.host.foreign_text import kept_bytes, kept_text, reason, visible
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("plain é ✓ \t and\nlines", "plain é ✓ \t and\nlines"),
@@ -33,7 +34,7 @@ def test_json_text_means_the_same_afterwards():
     assert json.loads(text) == document
 
 
-@pytest.mark.parametrize("data", [b"", b"plain", b"caf\xe9 \xff\r\n\x0c", "ä\uf7e9".encode()])
+@each_row("data", [b"", b"plain", b"caf\xe9 \xff\r\n\x0c", "ä\uf7e9".encode()])
 def test_bytes_that_are_no_text_are_kept_in_one(data):
     text = kept_text(data)
     assert kept_bytes(text) == data

@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.host.sock_diag import answers, messages
 
@@ -95,7 +96,7 @@ def test_a_fault_is_told_also_at_the_end(kind):
         )
 
 
-@pytest.mark.parametrize("length", [0, 15, 999])
+@each_row("length", [0, 15, 999])
 def test_what_is_cut_off_is_no_answer_and_read_once(length):
     broken = struct.pack("=I", length) + message(1, b"some")[4:]
     with pytest.raises(OSError, match=os.strerror(errno.EBADMSG)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.rows import each_row
 
 from httpdyno.host import process_identity
 from httpdyno.host.process_identity import Life, ProcessIdentity
@@ -18,7 +19,7 @@ def test_the_calling_process_is_alive():
     assert ProcessIdentity.me().is_of_these_processes()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change", [{"start_ticks": 1}, {"boot": "another"}, {"pid": 1}, {"pid": 1 << 22}], ids=str
 )
 def test_a_later_process_with_the_same_number_is_another(change):

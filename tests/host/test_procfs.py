@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 import httpdyno
 from httpdyno.host import procfs
@@ -49,18 +50,18 @@ def test_a_name_may_contain_anything():
     assert seen.reaped_s == 100 / TICKS_PER_S
 
 
-@pytest.mark.parametrize("name", [b"", b"\xff\xe2", b"w\n1 (x) Z 2", b") R 1 ("])
+@each_row("name", [b"", b"\xff\xe2", b"w\n1 (x) Z 2", b") R 1 ("])
 def test_no_name_is_taken_for_what_comes_after_it(name):
     seen = ProcessStat(STAT.replace(b"a ) (b", name))
     assert seen.name == name.decode(errors="replace")
     assert (seen.state, seen.parent, seen.started_ticks) == ("sleeping", 1, 4711)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("letter", "state", "has_ended"),
     [
         (b"R", "running", False),
-        (b"D", "waiting for a disk", False),
+        (b"D", "disk sleep", False),
         (b"T", "stopped", False),
         (b"Z", "zombie", True),
         (b"X", "dead", True),

@@ -8,7 +8,7 @@ import pytest
 
 from httpdyno.host.foreign_files import read_regular
 from httpdyno.host.rights import may_read, reading_as
-from httpdyno.servers.site.their_files import TheirFiles
+from httpdyno.servers.stack.snapshot import TheirFiles
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to put aside")
 EVE = 65533

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from tests.load.site import DEADLINE_S, serving
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.load.check import check_workload
@@ -34,7 +35,7 @@ def of_request(**what: object) -> Workload:
     return Workload(requests=(RequestSpec(**what),))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("workload", "words"),
     [
         (Workload(requests=()), "`requests` is empty"),
@@ -125,7 +126,7 @@ def test_a_workload_that_makes_no_sense_is_refused(workload, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "workload",
     [
         Workload(),

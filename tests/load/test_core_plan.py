@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.load.plan import CorePlan, core_plan, cpu_list, own_core_plan
 
@@ -17,7 +18,7 @@ def plan(n_cpus, *, pairs="", n_threads=1, cores="auto"):
     return list(found.client), list(found.server)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "client", "server"),
     [
         (plan(1), [], []),

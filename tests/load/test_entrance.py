@@ -1,6 +1,7 @@
 """Who got through the first steps, in words."""
 
-import pytest
+from tests.rows import each_row
+from tests.words import words as shown
 
 from httpdyno.load.entrance import entrance_trouble, n_entered
 from httpdyno.model import Measurement, Portion, RequestSpec, Workload
@@ -27,7 +28,7 @@ def entrance(*parts: Portion, **statuses: int) -> Measurement:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "n", "words"),
     [
         (entrance(part(6), part(6), _302=6, _200=6), 6, ""),
@@ -58,4 +59,4 @@ def entrance(*parts: Portion, **statuses: int) -> Measurement:
 )
 def test_who_stays_out_is_told_with_the_answer_that_came(seen, n, words):
     assert n_entered(seen, WORKLOAD) == n
-    assert entrance_trouble(seen, WORKLOAD) == words
+    assert shown(entrance_trouble(seen, WORKLOAD)) == words

@@ -1,6 +1,7 @@
 """What a load takes of the machine."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.load.plan import SPIN_S, check_descriptors, suited_threads, usual_spin_s
@@ -9,7 +10,7 @@ from httpdyno.model import Constant, RequestSpec, VisitStep, Workload
 HERE, ELSEWHERE = "127.0.0.1:80", "10.0.0.1:80"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("connections", "n_cpus", "threads"),
     [(1, 1, 1), (1000, 2, 1), (50, 16, 1), (1000, 16, 4), (130, 64, 2)],
 )

@@ -9,6 +9,7 @@ import pytest
 from msgspec import inspect
 from tests.load.origin import origin
 from tests.load.site import Site, serving
+from tests.rows import each_row
 
 from httpdyno import _native
 from httpdyno.load.access_log import Recording
@@ -133,7 +134,7 @@ def test_every_arrival_is_held_against_the_engine():
     assert {type(each) for each in ARRIVALS} == set(get_args(Arrival))
 
 
-@pytest.mark.parametrize("arrival", ARRIVALS, ids=lambda each: type(each).__name__)
+@each_row("arrival", ARRIVALS, ids=lambda each: type(each).__name__)
 def test_what_the_engine_does_not_know_of_an_arrival_it_refuses(arrival):
     spec = msgspec.msgpack.decode(
         message(Workload(arrival=arrival), recording=log_of(arrival)), strict=False
@@ -176,13 +177,13 @@ def test_a_look_has_every_field_and_no_other(site):
     assert fields(inspect.type_info(LiveLoad)) == keys(msgspec.msgpack.decode(seen))
 
 
-@pytest.mark.parametrize("broken", [b"", b"\xc1", msgspec.msgpack.encode({"arms": []})])
+@each_row("broken", [b"", b"\xc1", msgspec.msgpack.encode({"arms": []})])
 def test_what_is_no_spec_is_one_sentence(broken):
     with pytest.raises(_native.EngineError):
         _native.start(broken, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "sentence"),
     [
         ({"connections": -3}, "connections is -3; expected 1 to 1000000"),

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 from tests.load.site import DEADLINE_S, serving
 from tests.namespace import may_make_networks, serving_elsewhere
+from tests.rows import each_row
 
 from httpdyno.errors import EngineError
 from httpdyno.load.engine import start_load
@@ -71,7 +72,7 @@ def test_a_server_elsewhere_answers_where_nobody_listens_here():
     assert (nowhere.completed, set(nowhere.errors)) == (0, {"refused"})
 
 
-@pytest.mark.parametrize("path", ["/dev/null", "/proc/self/ns/uts", "/nowhere/net"])
+@each_row("path", ["/dev/null", "/proc/self/ns/uts", "/nowhere/net"])
 def test_what_is_no_network_namespace_is_refused_in_a_sentence(path):
     sentence = f'arms[1].network is "{path}"; expected the path of a network namespace, such as'
     with pytest.raises(EngineError, match=re.escape(sentence)):

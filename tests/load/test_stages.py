@@ -1,6 +1,7 @@
 """Rates that change, as people write them."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.load.traffic import stages_from
@@ -13,7 +14,7 @@ RAMP = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "10s: 0/s..500/s, 30s: 500/s, 10s: 500/s..0/s",
@@ -25,7 +26,7 @@ def test_stages_are_times_and_rates(text):
     assert stages_from(text) == RAMP
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("", "the stage `` is not a time and a rate"),

@@ -3,6 +3,7 @@
 import socket
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.load.target import (
@@ -15,7 +16,7 @@ from httpdyno.load.target import (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "host", "port", "path"),
     [
         ("http://localhost:8000/a?b=c", "localhost", 8000, "/a?b=c"),
@@ -38,7 +39,7 @@ def test_a_url_is_taken_apart(text, host, port, path):
     assert (target.host, target.port, target.path) == (host, port, path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("ftp://localhost/", "scheme `ftp`"),
@@ -63,7 +64,7 @@ def test_a_url_that_cannot_be_loaded_is_refused_in_one_sentence(text, words):
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "authority"),
     [
         ("http://localhost/", "localhost"),
@@ -136,7 +137,7 @@ def test_an_ipv6_address_is_written_in_brackets():
     assert is_loopback(address)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "address"),
     [("0.0.0.0", "127.0.0.1:8000"), ("0", "127.0.0.1:8000"), ("::", "[::1]:8000")],
 )
@@ -186,21 +187,19 @@ def test_a_unix_path_that_the_kernel_cannot_take_is_named(own_folders, monkeypat
             resolve(Target(host="h", port=80, path="/", unix_path=str(deep / "s")))
 
 
-@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 70 + ".test"])
+@each_row("host", ["no-such-host.invalid", "a..b", "x" * 70 + ".test"])
 def test_a_host_without_an_address_is_named(host):
     with pytest.raises(TargetError, match="cannot be resolved") as caught:
         resolve(Target(host=host, port=80, path="/"))
     assert f"`{host}`" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "ip", ["127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1"]
-)
+@each_row("ip", ["127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1"])
 def test_this_machine_and_private_networks_need_no_permission(ip):
     check_permitted(Target(host="h", port=80, path="/"), f"{ip}:80", allowed_host=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     ["[::1]:80", "[fd00::1]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[::ffff:127.0.0.1]:80"],
 )
@@ -208,7 +207,7 @@ def test_so_it_is_in_ipv6(address):
     check_permitted(Target(host="h", port=80, path="/"), address, allowed_host=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     [
         "93.184.215.14:80",

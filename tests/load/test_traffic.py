@@ -4,9 +4,11 @@ import math
 from typing import Any
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
-from httpdyno.load.traffic import TrafficTable, workload_from
+from httpdyno.load.setting import TrafficTable
+from httpdyno.load.traffic import workload_from
 from httpdyno.model import (
     Constant,
     Poisson,
@@ -50,7 +52,7 @@ def test_nothing_said_is_a_closed_loop_with_keep_alive():
     assert read() == Workload(users=Users(n_returning=8))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "arrival"),
     [
         ({"rate": "500/s"}, Constant(rate_per_s=500.0)),
@@ -82,7 +84,7 @@ def test_each_way_to_say_when(words, arrival):
     assert read(**words).arrival == arrival
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "users"),
     [
         ({"visit": 5.0}, Users(n_returning=8, visit=Visit(mean_steps=5.0, is_geometric=True))),
@@ -128,7 +130,7 @@ def test_each_way_to_say_over_which_connections():
     assert made.tls == tls
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "sentence"),
     [
         ({"connections": 0}, "`--connections 0` makes no sense; expected 1 to 1000000"),
@@ -211,7 +213,7 @@ def test_who_does_something_first_keeps_its_cookies():
     assert workload.users.has_cookies
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "said"),
     [
         ({"rate": "5/s"}, "`--first` is for a closed loop, whose users stay; with `--rate 5/s`"),

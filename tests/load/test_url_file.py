@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.load.url_file import (
@@ -118,7 +119,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         read_url_file(Path(tmp_path))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line"),
     [
         ("/i: /a.css /b.js", RequestLine(url="/i", objects=("/a.css", "/b.js"))),
@@ -137,7 +138,7 @@ def test_a_page_is_a_document_and_its_objects(text, line):
     assert page_line(text) == line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("/index.html", "names no objects"),

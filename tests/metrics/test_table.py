@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 import httpdyno
-from httpdyno.experiment.watches import WATCHES
+from httpdyno.experiment.trial.afterwards import WATCHES
 from httpdyno.metrics import METRICS, named, of_ratio, sources
 from httpdyno.metrics.table import is_among, meant_by
 
@@ -40,13 +41,13 @@ def test_a_family_makes_what_it_is_asked_for():
     assert sources(["calls_per_request of open", "pss_bytes"]) == {"windows", "system calls"}
 
 
-@pytest.mark.parametrize("name", ["", "speed", "throughput_per_s of search", "latency_p90_s of "])
+@each_row("name", ["", "speed", "throughput_per_s of search", "latency_p90_s of "])
 def test_what_is_no_metric_is_none(name):
     with pytest.raises(KeyError):
         named(name)
 
 
-@pytest.mark.parametrize("short", ["p99", "p99_s", "latency_p99_s"])
+@each_row("short", ["p99", "p99_s", "latency_p99_s"])
 def test_a_percentile_alone_is_meant_of_latency(short):
     assert meant_by(short) == "latency_p99_s"
     assert is_among(meant_by(short), [each.name for each in METRICS])

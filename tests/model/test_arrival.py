@@ -1,6 +1,7 @@
 """What arrivals say of themselves."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.model import Closed, Constant, Poisson, RateStage, Replay, Sessions, Stages
 from httpdyno.model.workload import (
@@ -27,7 +28,7 @@ def test_stages_know_how_many_come_and_how_long_they_take():
     assert length_s(Constant(rate_per_s=5.0)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arrival", "opened", "rate"),
     [
         (Closed(), False, None),

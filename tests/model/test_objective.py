@@ -1,6 +1,7 @@
 """What an objective says of the risk that its metrics share."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.metrics import METRICS
 from httpdyno.model import Objective
@@ -11,7 +12,7 @@ RATE, CPU, P99 = "throughput_per_s", "cpu_s_per_request", "latency_p99_s"
 NAMES = [each.name for each in METRICS]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metric", "tie_breaker", "is_open_loop", "second"),
     [
         (RATE, "", False, CPU),
@@ -29,7 +30,7 @@ def test_what_a_request_costs_is_told_beside_other_metrics(
     assert second_metric_of(metric, tie_breaker, is_open_loop=is_open_loop) == second
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "of_metric", "of_second", "of_others"),
     [
         (Objective(metric=RATE, second_metric=CPU), 0.96, 0.99, 0.95),

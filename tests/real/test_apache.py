@@ -12,7 +12,7 @@ from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
-from httpdyno.servers.apache.installation import server_user
+from httpdyno.servers.apache.made import server_user
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.telemetry.status import status
 
@@ -60,7 +60,7 @@ class TestApache(AdapterConformance):
 def started(case, values, spec=None):
     """Return what came of a start."""
     with new_run_root() as root:
-        running = case.adapter.spawn(
+        running = case.stack.spawn(
             spec or case.spec,
             case.study_folder,
             Configuration(values={"htaccess": False, **values}),
@@ -131,7 +131,7 @@ def test_a_template_that_renders_to_nothing_is_not_written(case):
     with new_run_root() as root:
         for has_htaccess in (True, False):
             place = root.new_place("own")
-            running = case.adapter.spawn(
+            running = case.stack.spawn(
                 case.spec,
                 case.study_folder,
                 Configuration(values={"htaccess": has_htaccess}),
@@ -147,7 +147,7 @@ def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it
     with new_run_root() as root:
         place = root.new_place("own")
         spec = replace(case.spec, writable=("state",))
-        running = case.adapter.spawn(spec, case.study_folder, case.configuration, place)
+        running = case.stack.spawn(spec, case.study_folder, case.configuration, place)
         assert not isinstance(running, NotRunning)
         assert isinstance(running.await_ready(READY_S), Effective)
         user = pwd.getpwnam(server_user())
@@ -165,12 +165,12 @@ def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it
 
 def test_interpreters_that_are_loaded_are_named_as_the_running_server_names_them(case):
     spec = replace(case.spec, settings={"modules": "dir mime perl"})
-    if missing := case.adapter.missing(spec):
+    if missing := case.stack.missing(spec):
         pytest.skip(missing[0])
-    version = case.adapter.version(spec, case.study_folder)
+    version = case.stack.version(spec, case.study_folder)
     assert " mod_perl/" in version
     with new_run_root() as root:
-        running = case.adapter.spawn(
+        running = case.stack.spawn(
             spec, case.study_folder, case.configuration, root.new_place("perl")
         )
         assert not isinstance(running, NotRunning)
@@ -187,7 +187,7 @@ def test_interpreters_that_are_loaded_are_named_as_the_running_server_names_them
 
 def test_a_module_that_is_not_there_is_missing_in_words(case):
     spec = replace(case.spec, settings={"modules": "perl nowhere", "perl_modules": "No::Such"})
-    sentences = case.adapter.missing(spec)
+    sentences = case.stack.missing(spec)
     assert "Apache's mod_nowhere is not installed: `apt-get install apache2-bin`" in sentences
     assert "the Perl module No::Such is not installed: `apt-get install libno-such-perl`" in (
         sentences
@@ -201,7 +201,7 @@ def test_the_status_page_that_a_study_has_is_found_and_none_is_added(case):
     with new_run_root() as root:
         for text in (BASE, BASE + place):
             (case.study_folder / "base.conf.j2").write_text(text)
-            running = case.adapter.spawn(
+            running = case.stack.spawn(
                 replace(case.spec, settings=settings),
                 case.study_folder,
                 Configuration(values={"htaccess": False, "MaxRequestWorkers": 3}),

@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.caveat import window_caveats
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.decide.warning import window_warnings
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
 from httpdyno.servers import process as server_process
 from httpdyno.servers.limits.control_group import parent_group
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
 MODULES = Path("/usr/lib/apache2/modules")
 pytestmark = [
+    pytest.mark.usefixtures("no_looks"),
     pytest.mark.real_server("apache2"),
     pytest.mark.skipif(not (MODULES / "mod_cgid.so").exists(), reason="no mod_cgid here"),
 ]
@@ -97,7 +99,7 @@ def measured(study):
         lead_in_s=study.method.lead_in_s,
         warm_up_s=study.method.warm_up_s,
     )
-    with ServerBench(adapter=load_adapter("apache"), study=study, seed=3) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("apache")), study=study, seed=3) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
     assert record.statuses == ("complete", "complete"), record.details
     cgi, cgid = (
@@ -105,18 +107,18 @@ def measured(study):
         / sum(w.measurement.completed for w in record.windows if w.arm == arm)
         for arm in (0, 1)
     )
-    return cgid / cgi, [each.kind for each in window_caveats([record])]
+    return cgid / cgi, [each.code for each in window_warnings([record])]
 
 
 @pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
 def test_scripts_that_nobody_waits_for_cost_what_others_do(study):
     ratio, doubts = measured(study)
     assert 0.5 < ratio < 2.0
-    assert "missed_cpu" not in doubts
+    assert not any(each.startswith("experiment.missed_cpu") for each in doubts)
 
 
 def test_where_no_group_counts_them_it_is_told(study, monkeypatch):
     monkeypatch.setattr(server_process, "make_group", lambda _name: None)
     ratio, doubts = measured(study)
     assert ratio < 0.5, "they are counted: nothing is to be told any more"
-    assert "missed_cpu" in doubts
+    assert any(each.startswith("experiment.missed_cpu") for each in doubts)

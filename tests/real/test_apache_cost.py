@@ -18,8 +18,7 @@ from tests.real.sites.apache import ApacheTree, debian_tree
 from tests.real.test_apache_site import SITE, answer, put, running, seat_in, surveyed
 
 from httpdyno.model import Effective, Level, level_text
-from httpdyno.servers.apache_site.in_force import knob_values, said_values
-from httpdyno.servers.apache_site.insight import DUMP, SiteInsight, worker_pids
+from httpdyno.servers.apache.copy import DUMP, SiteInsight, knob_values, said_values, worker_pids
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
 

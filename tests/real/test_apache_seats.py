@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from tests.conformance.adapter import complaint_of
 from tests.real.sites.apache import debian_tree, one_file_tree, rhel_tree
 from tests.real.test_apache_site import SITE, contents, needs
 
@@ -11,10 +12,10 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.limits.control_group import parent_group
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SITE as SITE_ADAPTER
-from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.servers.stack.copies import SITE as SITE_ADAPTER
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import Found, Snapshot
 from httpdyno.telemetry.account import TreeAccount, account_of
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")
@@ -39,7 +40,7 @@ def server_of(tree, isolation):
     assert isinstance(survey, Survey)
     snapshot = Snapshot(members={member.name: Found(member=member, files=files, survey=survey)})
     site = Site(members=(member,), isolation=isolation)
-    return SiteServer(site, snapshot, {"apache": SITE}, seat_maker(isolation))
+    return CopyStack(site, snapshot, {"apache": SITE}, seat_maker(isolation))
 
 
 def page(running):
@@ -87,7 +88,7 @@ def test_two_arms_of_a_site_run_side_by_side_as_asked(tree, isolation):
         try:
             for values in arms:
                 configuration = Configuration(values=values)
-                assert server.complaint(SPEC, tree.root, configuration) == ""
+                assert complaint_of(server, SPEC, tree.root, configuration) == ""
                 arm = server.spawn(SPEC, tree.root, configuration, root.new_place("arm"))
                 assert not isinstance(arm, NotRunning), arm
                 started.append(arm)
@@ -112,5 +113,5 @@ def test_what_does_not_go_together_is_a_complaint_before_any_start(own_folders):
     folder.mkdir()
     server = server_of(debian_tree(folder), "cell")
     wrong = Configuration(values={"apache:MaxRequestWorkers": 160})
-    words = server.complaint(SPEC, folder, wrong)
+    words = complaint_of(server, SPEC, folder, wrong)
     assert "no multiple of ThreadsPerChild 25" in words

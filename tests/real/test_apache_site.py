@@ -13,7 +13,7 @@ from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.network.address import within
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
@@ -22,7 +22,7 @@ from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")
 
@@ -40,7 +40,7 @@ VALUES: dict[str, Level] = {
     "spare_servers": "narrow",
     "EnableMMAP": False,
 }
-SITE = ApacheSite()
+SITE = Apache()
 
 
 def needs(kind):

@@ -29,7 +29,7 @@ def test_the_attacker_wins_where_everything_is_handed_over(tmp_path, monkeypatch
                 with suppress(FileNotFoundError):  # he is at it already
                     shutil.chown(path, user)
 
-    monkeypatch.setattr("httpdyno.servers.spawn.hand_over", careless)
+    monkeypatch.setattr("httpdyno.servers.stack.templates.hand_over", careless)
     write_study(tmp_path)
     with victim_folder() as victim:
         for _ in range(20):

@@ -17,7 +17,7 @@ from httpdyno.model import Effective, Workload
 from httpdyno.registry import load_target
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
-from httpdyno.servers.site.running import SiteRunning
+from httpdyno.servers.stack.running import RunningCopy
 
 pytestmark = [
     pytest.mark.real_server,
@@ -142,7 +142,7 @@ def test_a_queue_that_overflows_is_counted(srv, own_folders):
         arm = load_target(own).spawn(
             own.server, root.folder, own.start_configuration(), root.new_place("arm")
         )
-        assert isinstance(arm, SiteRunning), arm
+        assert isinstance(arm, RunningCopy), arm
         try:
             assert isinstance(arm.await_ready(20.0), Effective)
             seen = burst(arm, Workload(connections=40), 1.0)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.stack.templates import TemplateStack
 
 NODE = """
 const http = require("http");
@@ -70,10 +71,10 @@ class TestNode(AdapterConformance):
         assert effective.asked == {"threads": "4", "mode": "fast", "cache": "big"}
 
     def test_the_version_is_of_the_program(self, case):
-        assert case.adapter.version(case.spec, case.study_folder).startswith("node v")
+        assert case.stack.version(case.spec, case.study_folder).startswith("node v")
 
     def test_the_command_line_is_shown_as_it_is_run(self, case):
-        rendered = case.adapter.render(case.spec, case.study_folder, case.configuration)
+        rendered = case.stack.render(case.spec, case.study_folder, case.configuration)
         line = "node\nRUN/server.js\nPORT\n--threads\n4\n"
         assert rendered.files["command line"] == line
 
@@ -94,9 +95,9 @@ def spec(tmp_path):
 
 def started(spec, folder, use=lambda running: running.await_ready(READY_S)):
     configuration = Configuration(values={"workers": 3, "mode": "quick"})
-    assert Command().complaint(spec, folder, configuration) == ""
+    assert complaint_of(Command(), spec, folder, configuration) == ""
     with new_run_root() as root:
-        running = Command().spawn(spec, folder, configuration, root.new_place("own"))
+        running = TemplateStack(Command()).spawn(spec, folder, configuration, root.new_place("own"))
         if isinstance(running, NotRunning):
             return running
         try:
@@ -173,7 +174,7 @@ def test_one_that_listens_elsewhere_is_told_where(spec, tmp_path):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"command": ()}, "there is no command"),
+        ({"command": ()}, "a command needs one"),
         ({"command": ("python3", "server.py", "8000")}, "says where to listen: use `{port}`"),
         ({"command": ("./serve", "{port}")}, "`./serve` is no program in"),
         ({"base": "x.conf"}, "server.base does nothing"),
@@ -181,7 +182,7 @@ def test_one_that_listens_elsewhere_is_told_where(spec, tmp_path):
 )
 def test_what_cannot_work_is_known_before(spec, tmp_path, change, complaint):
     configuration = Configuration(values={"workers": 3, "mode": "quick"})
-    found = Command().complaint(replace(spec, **change), tmp_path, configuration)
+    found = complaint_of(Command(), replace(spec, **change), tmp_path, configuration)
     assert complaint in found
 
 

@@ -11,9 +11,9 @@ from msgspec import structs
 
 from httpdyno.cli.app import run
 from httpdyno.model import Configuration, Effective, Member, Reading, Survey
-from httpdyno.servers.command.site import NodeSite
-from httpdyno.servers.command.site_knob import VARIABLE
-from httpdyno.servers.gunicorn.site import GunicornSite
+from httpdyno.servers.command.knob import VARIABLE
+from httpdyno.servers.command.server import Node
+from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.gunicorn.statsd import udp_sockets
 from httpdyno.servers.network.address import within
 from httpdyno.servers.network.probe import Patience, ask
@@ -21,7 +21,7 @@ from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.uvicorn.site import UvicornSite
+from httpdyno.servers.uvicorn import Uvicorn
 
 pytestmark = [
     pytest.mark.real_server,
@@ -130,7 +130,7 @@ def test_two_copies_of_a_program_with_its_port_in_its_code_run_side_by_side(fold
         folder=str(folder),
     )
     one, other = {"UV_THREADPOOL_SIZE": 4, "threads": 4}, {"UV_THREADPOOL_SIZE": 16, "threads": 8}
-    with copies(NodeSite(), member, one, other) as ((first, in_first), (second, in_second)):
+    with copies(Node(), member, one, other) as ((first, in_first), (second, in_second)):
         assert body(first, "127.0.0.1:3000").startswith("4 --threads=4 ")
         assert body(second, "127.0.0.1:3000").startswith("16 --threads=8 ")
         assert in_first.values == in_first.asked == {"UV_THREADPOOL_SIZE": "4", "threads": "4"}
@@ -148,7 +148,7 @@ def test_a_variable_is_in_force_where_the_processes_that_listen_have_it(folder):
         folder=str(folder),
     )
 
-    class WithVariables(NodeSite):
+    class WithVariables(Node):
         def survey(self, member, files, seat):
             survey = super().survey(member, files, seat)
             assert isinstance(survey, Survey)
@@ -180,7 +180,7 @@ def test_gunicorn_runs_with_a_configuration_that_is_executed_and_not_edited(fold
         folder=str(folder),
     )
     changed = {"workers": 2, "preload_app": False, "threads": 3}
-    with copies(GunicornSite(), member, {"workers": 1}, changed) as (
+    with copies(Gunicorn(), member, {"workers": 1}, changed) as (
         (first, in_first),
         (second, in_second),
     ):
@@ -210,7 +210,7 @@ def test_uvicorn_runs_with_its_flags_and_further_ones(folder):
         command=(sys.executable, "-m", "uvicorn", "shop:app", "--port", "8002", "--http", "h11"),
         folder=str(folder),
     )
-    with copies(UvicornSite(), member, {"workers": 1}, {"workers": 2, "backlog": 77}) as (
+    with copies(Uvicorn(), member, {"workers": 1}, {"workers": 2, "backlog": 77}) as (
         (first, in_first),
         (second, in_second),
     ):

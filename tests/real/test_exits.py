@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 import httpdyno
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.registry import load_adapter
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 from httpdyno.study.objective import with_also
 
@@ -37,7 +38,7 @@ def test_as_many_end_as_answers_take():
         lead_in_s=0.0,
         warm_up_s=0.0,
     )
-    with ServerBench(adapter=load_adapter("apache"), study=study, seed=1) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("apache")), study=study, seed=1) as bench:
         [record] = bench.measure_starts([request], lambda _: None)
     assert record.statuses == ("complete",)
     [found] = record.counts["exits_per_request"]

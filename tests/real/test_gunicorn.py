@@ -60,7 +60,7 @@ def started(case, values, spec=None):
     for name, value in values.items():
         configuration = Configuration(values={**configuration.values, name: value})
     with new_run_root() as root:
-        running = case.adapter.spawn(
+        running = case.stack.spawn(
             spec or case.spec, case.study_folder, configuration, root.new_place("own")
         )
         if isinstance(running, NotRunning):
@@ -128,7 +128,7 @@ def test_variables_of_the_callers_shell_do_not_reach_it(case, monkeypatch):
 
 def test_answers_come_from_the_application(case):
     with new_run_root() as root:
-        running = case.adapter.spawn(
+        running = case.stack.spawn(
             case.spec, case.study_folder, case.configuration, root.new_place("own")
         )
         assert not isinstance(running, NotRunning)

@@ -6,8 +6,8 @@ import pytest
 from tests.real.test_command_sites import WSGI, copies
 
 from httpdyno.model import Level, Member, level_text
+from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.gunicorn.knob import KNOBS
-from httpdyno.servers.gunicorn.site import GunicornSite
 from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
@@ -50,7 +50,7 @@ def test_a_restart_puts_each_knob_in_force(own_folders):
         folder=str(own_folders),
     )
     for name, level in LEVELS.items():
-        with copies(GunicornSite(), member, {}, {name: level}) as (before, after):
+        with copies(Gunicorn(), member, {}, {name: level}) as (before, after):
             found = [each[1] for each in (before, after)]
             values = [effective.values.get(name) for effective in found]
             assert values[1] == found[1].asked[name], name

@@ -2,20 +2,23 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.words import joined
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.caveat import window_caveats
-from httpdyno.experiment.one_start import one_start
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.decide.warning import window_warnings
+from httpdyno.experiment.design.smoke_test import one_start
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
 from httpdyno.registry import load_adapter, load_target
+from httpdyno.report.shared.message import text
 from httpdyno.servers.limits.control_group import limit_parents
 from httpdyno.study.file import load_study
 
 _WHY_NOT = limit_parents(frozenset({"memory", "cpu"}))
 pytestmark = [
+    pytest.mark.usefixtures("no_looks"),
     pytest.mark.real_server,
     pytest.mark.skipif(isinstance(_WHY_NOT, str), reason=str(_WHY_NOT)),
 ]
@@ -121,7 +124,7 @@ def test_a_leak_meets_its_limit_and_is_infeasible_whatever_it_measured(study_of)
     record, host = start(study_of(STUDY), {}, {"leaks": True})
     assert record.statuses == ("complete", "infeasible")
     limit = "it ran into its memory limit of 96.0 MiB: the kernel killed"
-    assert record.details[1].startswith(limit)
+    assert joined(record.details[1]).startswith(limit)
     assert "control groups of version" in host.limited_by
     effective = record.effective[0]
     assert effective.values["limits.memory"] == "96.0 MiB"
@@ -133,7 +136,7 @@ def test_a_companion_has_a_limit_of_its_own(study_of):
     study = study_of(STUDY.replace("[workload]", f"{COMPANION}[workload]\ntarget = 'inner'"))
     record, _ = start(study, {"memory": "none"}, {"memory": "none", "leaks": True})
     assert record.statuses == ("complete", "infeasible")
-    assert record.details[1].startswith("inner: it ran into its memory limit of 96.0 MiB")
+    assert joined(record.details[1]).startswith("inner: it ran into its memory limit of 96.0 MiB")
     assert record.effective[0].values["inner:limits.memory"] == "96.0 MiB"
 
 
@@ -141,7 +144,7 @@ def test_one_that_cannot_begin_within_its_limit_is_told_so_and_not_that_it_crash
     study = study_of(STUDY.replace('"96MiB"', '"4MiB"'))
     record, _ = start(study, {"memory": "none"}, {})
     assert record.statuses == ("complete", "infeasible")
-    assert record.details[1].startswith("it ran into its memory limit of 4.00 MiB")
+    assert joined(record.details[1]).startswith("it ran into its memory limit of 4.00 MiB")
     with pytest.raises(AdapterError, match="cannot run so: it ran into its memory limit"):
         one_start(load_target(study), study)
 
@@ -161,6 +164,6 @@ def test_who_is_throttled_is_told_with_its_figures(study_of):
     assert sum(each.throttled_s for each in seen) > 0
     n_throttled = sum(each.n_throttled for each in seen)
     assert 0 < n_throttled <= sum(each.n_cpu_periods for each in seen)
-    [caveat] = [each for each in window_caveats([record]) if each.kind == "cpu_limit"]
-    assert "had used up its CPU limit in" in caveat.message
+    [caveat] = [each for each in window_warnings([record]) if each.code == "experiment.cpu_limit"]
+    assert "had used up its CPU limit in" in text(caveat.reason)
     assert record.effective[0].values["limits.cpu"] == "0.05"

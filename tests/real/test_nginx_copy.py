@@ -15,7 +15,7 @@ from httpdyno.servers.sandbox.available import possible, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = pytest.mark.real_server("nginx")
 

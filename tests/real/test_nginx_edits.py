@@ -11,7 +11,7 @@ from tests.servers.nginx.levels import levels_of
 
 from httpdyno.model import Member, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = pytest.mark.real_server("nginx", "unshare", "openssl")
 NGINX = Nginx()

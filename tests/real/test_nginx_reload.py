@@ -12,7 +12,7 @@ import pytest
 from tests.servers.nginx.seats import DEADLINE_S, OpenCopy, open_copy
 
 from httpdyno.model import Effective, Level
-from httpdyno.servers.nginx.worker import workers
+from httpdyno.servers.nginx.insight import workers
 
 pytestmark = pytest.mark.real_server("nginx")
 MAIN = """user root;

@@ -12,9 +12,8 @@ from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, 
 
 from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
-from httpdyno.experiment.one_start import one_start
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import one_start, rehearse
 from httpdyno.model import level_text
 from httpdyno.registry import load_target
 from httpdyno.servers.sandbox.available import possible

@@ -5,12 +5,13 @@ import urllib.request
 
 import pytest
 
-from httpdyno.experiment.own_account import looking_at
-from httpdyno.experiment.start_arm import Arm
+from httpdyno.experiment.trial.arm import Arm
+from httpdyno.experiment.trial.look import looking_at
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec
 from httpdyno.servers.command.server import Command
 from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.stack.templates import TemplateStack
 
 pytestmark = pytest.mark.real_server
 
@@ -54,7 +55,8 @@ def test_it_is_heard_in_looks_and_refused_nowhere(adapter, spec, tmp_path):
     (tmp_path / "hello.py").write_text(APPLICATION)
     (tmp_path / "base.py").write_text('statsd_host = "127.0.0.1:{{ port }}"\n')
     root = new_run_root()
-    arm = Arm.of(adapter.spawn(spec, tmp_path, Configuration(), root.new_place("it")))
+    stack = TemplateStack(adapter)
+    arm = Arm.of(stack.spawn(spec, tmp_path, Configuration(), root.new_place("it")))
     try:
         arm.await_ready()
         assert isinstance(arm.effective, Effective)

@@ -1,14 +1,16 @@
 """Phases of a turn at a real server: each command at its time, each window at its own rate."""
 
 import pytest
+from tests.words import joined
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
-pytestmark = pytest.mark.real_server
+pytestmark = [pytest.mark.real_server, pytest.mark.usefixtures("no_looks")]
 
 STUDY = """
 format = 2
@@ -95,7 +97,9 @@ def start(tmp_path):
             lead_in_s=study.method.lead_in_s,
             warm_up_s=0.0,
         )
-        with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+        with ServerBench(
+            adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=3
+        ) as bench:
             [record] = bench.measure_starts([request], lambda _window: None)
         return record
 
@@ -116,7 +120,7 @@ def test_every_turn_goes_through_its_phases_with_commands_rates_and_numbers(star
 def test_a_command_that_came_too_late_makes_no_window(start, tmp_path):
     few = STUDY.replace('window = "250ms"', 'window = "250ms"\nrequests = 2')
     record = start(few)
-    assert "its load ended before `sh -c echo acted" in "".join(record.details)
+    assert "its load ended before `sh -c echo acted" in "".join(map(joined, record.details))
     assert record.statuses.count("infeasible") == 1
     assert record.windows == ()
     # Where the machine is busy the command may still have been run, for nothing.

@@ -14,15 +14,15 @@ from tests.servers.sandbox.test_ordinary_user import NOBODY, as_nobody, interpre
 from httpdyno.host.process_identity import process_users
 from httpdyno.model import Configuration, Edit, Effective, Level, Member, Survey
 from httpdyno.servers.php_fpm import PhpFpm
+from httpdyno.servers.php_fpm.copy import PhpFpmInsight
 from httpdyno.servers.php_fpm.fastcgi import ask
-from httpdyno.servers.php_fpm.insight import PhpFpmInsight
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox import landlock_rules
 from httpdyno.servers.sandbox.available import cell_complaint, possible
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.snapshot import edited_files
 from httpdyno.telemetry.status import status
 
 pytestmark = pytest.mark.real_server("php-fpm8.2", "ss")

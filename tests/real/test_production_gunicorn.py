@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning
@@ -89,7 +89,7 @@ def contents(folder):
 
 def started(case, values, spec=None, use=None):
     with new_run_root() as root:
-        running = case.adapter.spawn(
+        running = case.stack.spawn(
             spec or case.spec, case.study_folder, Configuration(values=values), root.new_place("x")
         )
         assert not isinstance(running, NotRunning), running.detail
@@ -147,7 +147,7 @@ def test_it_is_their_interpreter_in_their_folder_that_answers(case, theirs, monk
 
 
 def test_the_version_is_of_their_interpreter(case, theirs):
-    version = case.adapter.version(case.spec, theirs)
+    version = case.stack.version(case.spec, theirs)
     assert version.startswith("gunicorn ")
     assert version.endswith(f"({theirs}/venv/bin/python)")
 
@@ -169,12 +169,12 @@ def test_a_class_that_is_not_installed_there_is_refused_in_gunicorns_words(case)
 )
 def test_what_cannot_work_is_known_before(case, theirs, change, complaint):
     spec = replace(case.spec, settings={**case.spec.settings, **change})
-    assert complaint in case.adapter.complaint(spec, theirs, case.configuration)
-    assert case.adapter.complaint(case.spec, theirs, case.configuration) == ""
+    assert complaint in complaint_of(case.adapter, spec, theirs, case.configuration)
+    assert complaint_of(case.adapter, case.spec, theirs, case.configuration) == ""
 
 
 def test_the_command_line_is_shown_with_the_knobs_at_its_end(case, theirs):
-    rendered = case.adapter.render(case.spec, theirs, case.configuration)
+    rendered = case.stack.render(case.spec, theirs, case.configuration)
     line = rendered.files["command line"].splitlines()
     assert line[0] == f"{theirs}/venv/bin/python"
     assert line[-7:] == ["--workers", "2", "--threads", "3", "--worker-tmp-dir", "MEMORY", "wsgi"]

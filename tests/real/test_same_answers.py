@@ -3,16 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.claim import claim
-from httpdyno.experiment.comparison import terms_of
-from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.decide.claim import claim
+from httpdyno.experiment.method.comparison import terms_of
+from httpdyno.experiment.trial.afterwards import LooksToTake
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Configuration
 from httpdyno.registry import load_adapter
+from httpdyno.report.shared.message import joined, texts
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 
-pytestmark = pytest.mark.real_server
+pytestmark = [pytest.mark.real_server, pytest.mark.usefixtures("no_looks")]
 
 STUDY = """
 format = 1
@@ -191,17 +193,17 @@ def test_what_answers_otherwise_is_refused_by_name_and_what_is_coded_well_is_not
         lead_in_s=study.method.lead_in_s,
         warm_up_s=study.method.warm_up_s,
     )
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=3) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
     start, *refused, coded = zip(record.statuses, record.details, strict=True)
-    assert start == coded == ("complete", "")
+    assert start == coded == ("complete", ())
     assert {status for status, _ in refused} == {"unlike"}
     for arm, (_, detail) in enumerate(refused, start=1):
-        assert detail.startswith([*REFUSED.values()][arm - 1])
-        assert "may_differ" in detail
+        assert texts(detail)[0].startswith([*REFUSED.values()][arm - 1])
+        assert "may_differ" in texts(detail)[-1]
         found = claimed(record, arm, study)
         assert (found.verdict, found.interval) == ("failed", None)
-        assert found.reason == f"the candidate answers unlike the start: {detail}"
+        assert joined(found.reasons).startswith("the candidate answers unlike the start: ")
     measured = {window.arm for window in record.windows}
     assert measured == {0, len(arms) - 1, [*REFUSED].index("wears") + 1}
     assert record.uncompared == ()

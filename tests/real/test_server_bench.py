@@ -8,19 +8,21 @@ import pytest
 from msgspec.structs import replace
 from tests.conformance.memory_store import MemoryStore
 
-from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.evidence import figure
-from httpdyno.experiment.planning import compare_plan
-from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.decide.evidence import figure
+from httpdyno.experiment.design.plan import compare_plan
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.bench import StartRequest, block_order
+from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.load.plan import CorePlan
 from httpdyno.metrics import named
 from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
+from httpdyno.report.shared.message import joined
+from httpdyno.servers.stack.templates import TemplateStack
 from httpdyno.study.file import load_study
 from httpdyno.telemetry.account import ProcessTree
 
-pytestmark = pytest.mark.real_server
+pytestmark = [pytest.mark.real_server, pytest.mark.usefixtures("no_looks")]
 
 STUDY = """
 format = 1
@@ -108,7 +110,10 @@ def _start(study, *moods, cores=None):
     )
     saved: list[WindowRecord] = []
     with ServerBench(
-        adapter=load_adapter("gunicorn"), study=study, seed=3, cores=cores or CorePlan()
+        adapter=TemplateStack(load_adapter("gunicorn")),
+        study=study,
+        seed=3,
+        cores=cores or CorePlan(),
     ) as bench:
         [record] = bench.measure_starts([request], saved.append)
         host = bench.host()
@@ -148,7 +153,7 @@ def test_each_server_of_a_start_has_its_system_calls_counted_where_that_is_asked
     record = _start(replace(study, objective=also), "good", "slow")
     assert record.statuses == ("complete", "complete")
     good, slow = record.system_calls
-    assert (good.untraced, slow.untraced) == ("", "")
+    assert (good.untraced, slow.untraced) == (None, None)
     assert min(good.n_answers, slow.n_answers) >= 20
     assert good.of("read") == pytest.approx(slow.of("read"), abs=0.5)
     assert slow.of("stat") - good.of("stat") == pytest.approx(1.0, abs=0.1), "it looks once"
@@ -207,7 +212,7 @@ def test_what_is_made_once_is_there_for_each_start_and_gone_after_an_interruptio
         environment={**study.server.environment, "DATA": "{{ shared }}/data"},
     )
     bench = ServerBench(
-        adapter=load_adapter("gunicorn"), study=replace(study, server=server), seed=3
+        adapter=TemplateStack(load_adapter("gunicorn")), study=replace(study, server=server), seed=3
     )
     good = Configuration(values={"mood": "good"})
     request = StartRequest(
@@ -262,7 +267,7 @@ def test_starts_side_by_side_are_as_good_as_one(study):
         )
         for number in range(4)
     ]
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=3) as bench:
         assert bench.n_side_by_side(arms) == 1, "nothing is known yet"
         first = _undisturbed(lambda: bench.measure_starts(requests[:1], lambda _window: None))[0]
         assert bench.n_side_by_side(arms) >= 3
@@ -290,7 +295,7 @@ def test_an_arm_that_fails_under_load_is_told_and_the_other_is_not_blamed(
 ):
     record = _start(study, "good", mood)
     assert record.statuses == ("complete", status)
-    assert said in record.details[1]
+    assert said in joined(record.details[1])
     assert all(window.arm == 0 for window in record.windows)
     assert all(window.measurement.completed for window in record.windows)
 
@@ -309,14 +314,14 @@ def test_a_knob_that_the_application_does_not_take_over_is_refused(study, tmp_pa
     (tmp_path / "moods.py").write_text(deaf, encoding="utf-8")
     record = _start(study, "good", "slow")
     assert record.statuses == ("complete", "refused")
-    assert "mood" in record.details[1]
+    assert "mood" in joined(record.details[1])
 
 
 def test_a_comparison_on_real_servers_proves_a_slow_one_worse(study):
     start = study.start_configuration()
     plan = compare_plan(study, start, start.replaced("mood", "slow"), seed=5, budget_s=40.0)
     store = MemoryStore()
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=5) as bench:
+    with ServerBench(adapter=TemplateStack(load_adapter("gunicorn")), study=study, seed=5) as bench:
         outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
     assert outcome.final is not None
     assert outcome.final.verdict == "worse"

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from tests.servers.site.toy import Toy
+from tests.servers.stack.toy import Toy
 
 from httpdyno.catalog import open_study
 from httpdyno.cli.app import run
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.one_start import one_start
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import one_start, rehearse
 from httpdyno.model import (
     Configuration,
     Edit,
@@ -33,10 +32,10 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible, wall_complaint
-from httpdyno.servers.site.adapter import SiteLaunch
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SITE, SiteServer
-from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.servers.stack.adapter import Launch
+from httpdyno.servers.stack.copies import SITE, CopyStack
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 pytestmark = pytest.mark.real_server
 
@@ -95,7 +94,7 @@ class Walled(Toy):
     def launch(self, member, survey, seat, asked, changes):
         del survey, asked, changes
         command = [sys.executable, "-c", SERVE, seat.path(member.main)]
-        return SiteLaunch(command=command, folder=member.folder)
+        return Launch(command=command, folder=member.folder)
 
 
 def walled(folder, **member):
@@ -109,7 +108,7 @@ def walled(folder, **member):
     assert isinstance(survey, Survey)
     snapshot = Snapshot(members={"front": Found(member=front, files=files, survey=survey)})
     site = Site(members=(front,), isolation="wall")
-    return SiteServer(site, snapshot, {"toy": adapter}, seat_maker("wall"))
+    return CopyStack(site, snapshot, {"toy": adapter}, seat_maker("wall"))
 
 
 def spec(*before):

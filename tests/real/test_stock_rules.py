@@ -5,7 +5,7 @@ from tests.real.sites.stock import stock_apache, stock_nginx, stock_php
 
 from httpdyno.report.inspect.facts import Surroundings
 from httpdyno.report.inspect.page import Server
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import inspected
 from httpdyno.servers.nginx import Nginx
@@ -13,7 +13,7 @@ from httpdyno.servers.php_fpm import PhpFpm
 
 pytestmark = pytest.mark.real_server("nginx", "apache2", "openssl", "rotatelogs", "php-fpm8.2")
 
-ADAPTERS = (Nginx(), ApacheSite(), PhpFpm())
+ADAPTERS = (Nginx(), Apache(), PhpFpm())
 STOCK = {
     "nginx": lambda root: stock_nginx(root).front,
     "apache": lambda root: stock_apache(root).front,

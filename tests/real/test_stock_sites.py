@@ -10,14 +10,14 @@ from tests.real.sites.taken import bytes_below, moved_bytes, refused_in_seat
 from tests.real.test_apache_site import needs, seat_in
 
 from httpdyno.model import Edit, Level, Survey
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
+from httpdyno.servers.stack.adapter import MemberFiles, ServerAdapter
 
 pytestmark = pytest.mark.real_server("nginx", "apache2", "openssl", "rotatelogs", "php-fpm8.2")
 
-ADAPTERS: dict[str, SiteAdapter] = {"nginx": Nginx(), "apache": ApacheSite()}
+ADAPTERS: dict[str, ServerAdapter] = {"nginx": Nginx(), "apache": Apache()}
 VALUES: dict[str, dict[str, Level]] = {
     "nginx": {"worker_connections": 4096, "keepalive_timeout": 5, "gzip": False},
     "apache": {"MaxRequestWorkers": 600, "KeepAliveTimeout": 2, "EnableMMAP": False},

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 from msgspec.structs import replace
-from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning
@@ -65,7 +65,7 @@ class TestUvicorn(AdapterConformance):
 
 def started(case, values, spec=None):
     with new_run_root() as root:
-        running = case.adapter.spawn(
+        running = case.stack.spawn(
             spec or case.spec,
             case.study_folder,
             Configuration(values={"cache": "big", "workers": 1, **values}),
@@ -121,6 +121,6 @@ def test_an_application_that_is_not_there_is_refused_in_its_words(case):
 
 def test_what_cannot_work_is_known_before(case):
     spec = replace(case.spec, settings={"application": "shop:app", "python": "/bin/true"})
-    wrong = case.adapter.complaint(spec, case.study_folder, case.configuration)
+    wrong = complaint_of(case.adapter, spec, case.study_folder, case.configuration)
     assert wrong.startswith("uvicorn is not installed for `/bin/true`")
-    assert case.adapter.complaint(case.spec, case.study_folder, case.configuration) == ""
+    assert complaint_of(case.adapter, case.spec, case.study_folder, case.configuration) == ""

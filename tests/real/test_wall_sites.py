@@ -18,13 +18,13 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.server import SITE as SITE_ADAPTER
-from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.servers.stack.copies import SITE as SITE_ADAPTER
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 pytestmark = [pytest.mark.real_server, needs("wall")]
 
@@ -95,7 +95,7 @@ def folder(own_folders):
 @contextmanager
 def copy_of(*members, kind="wall"):
     """Start a copy behind a wall; give it with what it says when it is asked to be ready."""
-    adapters = {each.kind: each for each in site_adapters()}
+    adapters = {each.name: each for each in site_adapters()}
     found = {}
     for member in members:
         texts = adapters[member.kind].read(member)
@@ -103,7 +103,7 @@ def copy_of(*members, kind="wall"):
         assert isinstance(survey, Survey), survey
         found[member.name] = Found(member=member, files=texts, survey=survey)
     site = Site(members=members, isolation=kind)
-    server = SiteServer(site, Snapshot(members=found), adapters, seat_maker(kind))
+    server = CopyStack(site, Snapshot(members=found), adapters, seat_maker(kind))
     spec = ServerSpec(adapter=SITE_ADAPTER)
     with new_run_root() as root:
         copy = server.spawn(spec, Path("/"), Configuration(), root.new_place("copy"))
@@ -271,7 +271,7 @@ def test_a_balancer_is_met_where_nothing_is_refused_and_said_behind_a_wall(folde
 
 def in_macros(member, seat):
     """Return what macros set, and on which of their lines."""
-    survey = ApacheSite().survey(member, ApacheSite().read(member), seat)
+    survey = Apache().survey(member, Apache().read(member), seat)
     assert isinstance(survey, Survey), survey
     places = [(each, each.origin) for each in survey.readings if each.origin is not None]
     return {(r.name, r.text, o.line) for r, o in places if o.file.startswith("macro '")}

@@ -13,9 +13,9 @@ from tests.conftest import PROGRAM_PATH
 from tests.real.foreground import await_children, free_port, started_in
 
 from httpdyno.cli.app import run
-from httpdyno.cli.statsd_status import statsd_status_of
-from httpdyno.cli.status_page import status_page
 from httpdyno.errors import TargetError
+from httpdyno.inspection.statsd import statsd_status_of
+from httpdyno.inspection.status import status_page
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
 N_WORKERS = 3

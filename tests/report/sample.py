@@ -5,9 +5,9 @@ import math
 from msgspec import structs
 from tests.report.sample_figures import HOST, KNOBS, arm, comparison, interval, study_of, tied
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
-    Caveat,
     Comparison,
     Configuration,
     Knob,
@@ -18,12 +18,14 @@ from httpdyno.model import (
     PoolCurve,
     PoolLine,
     RatioInterval,
+    ResultWarning,
     Step,
     Sweep,
     SweepPoint,
     TrialStatus,
     Verdict,
 )
+from httpdyno.reason import because
 from httpdyno.stats.verdict import knee_rule
 
 STEPS: tuple[tuple[float, Verdict, str, float, float | None], ...] = (
@@ -107,12 +109,7 @@ def ladder() -> Outcome:
             "-PerlSetVar StateDir /var/run/dyno/state\n+PerlSetVar StateDir /dev/shm/dyno/state\n"
             "-PerlSetVar Debug 1\n+PerlSetVar Debug 0\n"
         ),
-        caveats=(
-            Caveat(
-                kind="shared_cores",
-                message="client and server share 2 cores; the client took 9 % of them",
-            ),
-        ),
+        warnings=(ResultWarning(reason=because("experiment.shared_cores", n_cores=2)),),
     )
 
 
@@ -146,7 +143,7 @@ def sweep() -> Outcome:
     refused = ArmSummary(
         configuration=Configuration(values={knob.name: 512}),
         status="refused",
-        detail="AH00180: MaxRequestWorkers of 512 exceeds ServerLimit value of 256",
+        detail=said("AH00180: MaxRequestWorkers of 512 exceeds ServerLimit value of 256"),
     )
     points.append(SweepPoint(level=512, arm=refused, ratio_to_best=None))
     study = study_of(
@@ -234,14 +231,14 @@ def failed_start(status: TrialStatus = "crashed") -> Outcome:
     broken = ArmSummary(
         configuration=step.comparison.b.configuration,
         status=status,
-        detail="(28)No space left on device: AH00023: couldn't create the mutex",
+        detail=said("(28)No space left on device: AH00023: couldn't create the mutex"),
     )
     compared = Comparison(
         index=0,
         a=step.comparison.a,
         b=broken,
         verdict="failed",
-        reason="the candidate crashed at its start",
+        reasons=said("the candidate crashed at its start"),
         metric="throughput_per_s",
         n_starts=0,
     )
@@ -263,7 +260,7 @@ def failed_start(status: TrialStatus = "crashed") -> Outcome:
         duration_s=12.0,
         steps=(failed,),
         configuration=whole.plan.study.start_configuration(),
-        message="no change was kept, so there is nothing to compare with the start",
+        ended_by=said("no change was kept, so there is nothing to compare with the start"),
     )
 
 
@@ -279,7 +276,7 @@ def interrupted() -> Outcome:
         duration_s=71.0,
         steps=whole.steps[:2],
         configuration=whole.steps[1].comparison.b.configuration,
-        message="stopped by Ctrl-C",
+        ended_by=said("stopped by Ctrl-C"),
     )
 
 
@@ -293,7 +290,7 @@ def unbounded() -> Outcome:
         a=whole.final.a,
         b=whole.final.b,
         verdict="inconclusive",
-        reason="2 starts of each arm; nothing is claimed below 6",
+        reasons=said("2 starts of each arm; nothing is claimed below 6"),
         metric="throughput_per_s",
         n_starts=2,
         ratios={"throughput": loose},
@@ -324,7 +321,7 @@ def tie_break() -> Outcome:
         step.comparison,
         index=3,
         verdict="inconclusive",
-        reason="the interval still holds 1 after 6 starts; no number of starts in reach",
+        reasons=said("the interval still holds 1 after 6 starts; no number of starts in reach"),
         decided_by="",
     )
     objective = structs.replace(whole.plan.study.objective, tie_breaker="cpu_s_per_request")

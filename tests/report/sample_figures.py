@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -141,7 +142,7 @@ def comparison(  # noqa: PLR0913 - a sample's every figure is given
         a=a,
         b=b,
         verdict=verdict,
-        reason=reason,
+        reasons=said(reason),
         metric="throughput_per_s",
         n_starts=6,
         ratios={

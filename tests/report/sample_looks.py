@@ -6,7 +6,7 @@ from tests.report.sample_factorial import factorial
 from tests.report.sample_figures import interval
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.experiment.other_sizes import judged_by_sizes
+from httpdyno.experiment.decide.other_sizes import judged_by_sizes
 from httpdyno.model import ArmSummary, Look, Outcome
 
 WAITING = Look(

@@ -3,6 +3,7 @@
 from msgspec import structs
 from tests.report import sample, sample_figures
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -22,7 +23,9 @@ OBJECTIVE = Objective(second_metric="cpu_s_per_request")
 def second_of(interval: RatioInterval) -> SecondClaim:
     """Return the claim that an interval of the CPU time per request makes."""
     word = verdict(interval, margin_ratio=OBJECTIVE.margin_ratio, more_is_better=False)
-    return SecondClaim(metric="cpu_s_per_request", verdict=word, reason="so its interval lies")
+    return SecondClaim(
+        metric="cpu_s_per_request", verdict=word, reasons=said("so its interval lies")
+    )
 
 
 def heard(comparison: Comparison, cpu: RatioInterval | None = None) -> Comparison:
@@ -87,7 +90,11 @@ def second_alone() -> Outcome:
         "`method.window` or more `blocks_per_start` has more"
     )
     final = structs.replace(
-        whole.final, metric="latency_p999_s", verdict="not_measured", reason=reason, needed_s=None
+        whole.final,
+        metric="latency_p999_s",
+        verdict="not_measured",
+        reasons=said(reason),
+        needed_s=None,
     )
     return structs.replace(whole, id="20250611-book-5ec1", final=final)
 

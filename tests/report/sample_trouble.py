@@ -6,6 +6,7 @@ from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 from tests.report.sample_factorial import factorial
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -18,6 +19,7 @@ from httpdyno.model import (
     Site,
     Step,
 )
+from httpdyno.reason import because
 from httpdyno.stats.verdict import choice_rule
 
 
@@ -56,8 +58,10 @@ def not_measured() -> Outcome:
     compared = structs.replace(
         whole.final,
         verdict="not_measured",
-        reason="one request takes 3.10 s, longer than a window of 250 ms; give windows of 12 s "
-        "and a budget of 20 min",
+        reasons=said(
+            "one request takes 3.10 s, longer than a window of 250 ms; give windows of 12 s "
+            "and a budget of 20 min"
+        ),
         ratios={"latency_p50": RatioInterval(ratio=1.1, low=0.0, high=math.inf, confidence=0.95)},
         per_start_ratio=(),
         a=ArmSummary(configuration=whole.final.a.configuration, n_starts=2),
@@ -97,8 +101,8 @@ def cut_comparison() -> Outcome:
         whole,
         id="20250611-book-c0de",
         status="interrupted",
-        final=structs.replace(whole.final, n_starts=12, reason=words, needed_s=21.0),
-        message="interrupted; `httpdyno study run --resume 7` goes on from here",
+        final=structs.replace(whole.final, n_starts=12, reasons=said(words), needed_s=21.0),
+        ended_by=(because("experiment.interrupted", run="7"),),
     )
 
 
@@ -123,7 +127,7 @@ def cut_final() -> Outcome:
         final=structs.replace(final, n_starts=8),
         configuration=whole.plan.study.start_configuration(),
         overlay_diff="",
-        message="interrupted; `httpdyno study run --resume 9` goes on from here",
+        ended_by=(because("experiment.interrupted", run="9"),),
     )
 
 
@@ -148,8 +152,13 @@ def settled_on_start() -> Outcome:
         overlay_diff="",
         not_tried=whole.plan.steps[5:],
         needed_s=95.0,
-        withdrawn="the start stays: the changes that were kept came out worse on fresh starts "
-        "(throughput: the whole interval lies below 1 after 6 starts)",
+        withdrawn=because(
+            "experiment.withdrawn_by_metric",
+            what=because("experiment.the_changes", n=2),
+            found=because("experiment.came_out_worse"),
+            metric="throughput_per_s",
+            why=[because("experiment.below_1", n=6)],
+        ),
     )
 
 

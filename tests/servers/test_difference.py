@@ -6,6 +6,7 @@ from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import Rendered
 from httpdyno.servers.difference import difference
 from httpdyno.servers.gunicorn.server import Gunicorn
+from httpdyno.servers.stack.templates import TemplateStack
 
 SPEC = ServerSpec(
     adapter="gunicorn",
@@ -20,11 +21,11 @@ SPEC = ServerSpec(
 
 
 def test_knobs_of_the_environment_and_of_commands_are_in_the_difference() -> None:
-    adapter, folder = Gunicorn(), Path("/nonexistent")
+    stack, folder = TemplateStack(Gunicorn()), Path("/nonexistent")
     start = Configuration(values={"workers": 1, "debug": True, "rows": 10})
     final = Configuration(values={"workers": 4, "debug": False, "rows": 500})
     lines = difference(
-        adapter.render(SPEC, folder, start), adapter.render(SPEC, folder, final)
+        stack.render(SPEC, folder, start), stack.render(SPEC, folder, final)
     ).splitlines()
     changed = [line for line in lines if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
     assert changed == [

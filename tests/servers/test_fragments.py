@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, FileEntry, Fragments, ServerSpec
@@ -52,7 +53,7 @@ SPEC = ServerSpec(
     files=(FileEntry(source="bodies.py", to="bodies.py"),),
     environment={"LEVEL": "{knob.level}"},
 )
-TARGET = FragmentTarget(Fragments(knob="body", empty="nothing"))
+TARGET = FragmentTarget(Fragments(command=("perl",), knob="body", empty="nothing"))
 ARM = Configuration(values={"body": "spin", "level": 7})
 
 
@@ -139,7 +140,7 @@ def test_one_that_does_not_answer_is_not_waited_for_longer_than_that(program):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "said"),
     [("12 34", 12), ("0 0", 0), ("", None), ("12", None), ("1.5 2", None), ("-1 2", None)],
 )

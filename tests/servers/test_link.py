@@ -2,7 +2,7 @@
 
 import os
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.link import is_device, led, seen_file
 
@@ -23,7 +23,7 @@ def test_a_file_is_seen_where_a_process_has_it_and_what_is_a_link_stays_one(tmp_
     assert found.is_symlink()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("/dev/stderr", True),

@@ -1,4 +1,4 @@
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.option_words import (
     listening_address,
@@ -9,7 +9,7 @@ from httpdyno.servers.option_words import (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "found"),
     [
         (("serve", "--port", "80"), "80"),
@@ -24,7 +24,7 @@ def test_the_last_of_an_options_spellings_counts(words, found):
     assert option(words, "-p", "--port") == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "address"),
     [
         ("127.0.0.1:8000", "127.0.0.1:8000"),
@@ -65,7 +65,7 @@ def test_all_uses_of_an_option_are_changed_or_go():
     assert gone == ["serve", "-b3", "--port", "4"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new"),
     [
         ("127.0.0.1:80", "127.0.0.2:9"),

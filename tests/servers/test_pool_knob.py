@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 import httpdyno
 from httpdyno.registry import load_adapter
@@ -22,7 +22,7 @@ ROLES = {
 MAXCLIENTS = Path(httpdyno.__file__).parent / "studies" / "maxclients" / "study.toml"
 
 
-@pytest.mark.parametrize("adapter", ROLES)
+@each_row("adapter", ROLES)
 def test_each_server_says_which_of_its_knobs_these_are(adapter):
     told = {name: info.pool for name, info in load_adapter(adapter).knobs().items() if info.pool}
     assert told == ROLES[adapter]

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec, Template
@@ -37,7 +38,7 @@ def test_all_names_of_the_contract_are_there():
     assert rendered("{{ setting.application }}") == "x:y"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("--port={port}", "--port=8123"),
@@ -83,7 +84,7 @@ def test_a_knob_may_be_called_like_a_method_of_a_mapping():
     assert rendered("{{ knob.values }}") == "3"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "names"),
     [
         ("{{ knob.nope }}", ["a.j2", "knob.nope", "debug"]),
@@ -113,7 +114,7 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path):
         render_file(tmp_path / "gone.j2", VARIABLES, name="gone.j2")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("to", "expected"),
     [
         ("app/x.toml", "/run/here/app/x.toml"),
@@ -126,7 +127,7 @@ def test_paths_inside_the_place_are_accepted(to, expected):
     assert inside(to, VARIABLES) == PurePosixPath(expected)
 
 
-@pytest.mark.parametrize("to", ["../x", "app/../../x", "/etc/passwd", "{{ run }}/../x", "/run/h"])
+@each_row("to", ["../x", "app/../../x", "/etc/passwd", "{{ run }}/../x", "/run/h"])
 def test_paths_that_lead_out_of_the_place_are_refused(to):
     with pytest.raises(AdapterError, match="leads out of the run folder"):
         inside(to, VARIABLES)

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers import systemd
@@ -115,7 +116,7 @@ def test_a_unit_says_how_its_service_is_started():
     assert "secret" not in repr(facts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("drop_in", "command"),
     [
         ("", "/a"),
@@ -193,7 +194,7 @@ def test_any_text_is_read_without_an_error(text, command):
     unit_facts("x@y.service", [("u", text), ("d", f"[Service]\nExecStart={command}")])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("control_group", "expected"),
     [
         ("0::/system.slice/nginx.service\n", "nginx.service"),
@@ -221,7 +222,7 @@ def test_environment_files_are_read_as_systemd_does():
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "words"),
     [
         ("$OPTS", ("--workers", "1", "a b")),
@@ -238,7 +239,7 @@ def test_variables_stand_in_a_command_line_as_systemd_puts_them(word, words):
     assert expanded(("/bin/shop", word), variables) == ("/bin/shop", *words)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "filled"),
     [
         ("a-b@c-d.service", "%p %i %I %j %f %N %n", "a-b c-d c/d b /c/d a-b@c-d a-b@c-d.service"),

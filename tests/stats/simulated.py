@@ -13,6 +13,8 @@ from statistics import NormalDist
 import numpy as np
 
 from httpdyno.model import Batches, HistogramData
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text
 from httpdyno.stats.estimate import IntervalSeries, interval_series
 from httpdyno.stats.estimation import Estimate
 from httpdyno.stats.summary import Summary, summarise
@@ -271,3 +273,8 @@ def ends(estimate: Estimate) -> tuple[float, float]:
 
 def summary(run: Run, *, run_s: float = RUN_S) -> Summary:
     return summarise(batches(run, run_s=run_s), measured_s=run_s, latency=histogram(run[1]))
+
+
+def said(reason: Reason | None) -> str:
+    """Return the sentence of a reason; empty without."""
+    return "" if reason is None else text(reason)

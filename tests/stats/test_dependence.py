@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.rows import each_row
 from tests.stats.simulated import wandering
 
 from httpdyno.stats.dependence import Dependence, mean_variances, two_sided_p
@@ -36,7 +37,7 @@ def _error(p):
 
 
 # Memories of 0, 1/140, 1/70 and 1/40 of the run: near 1/16 some runs seem to have a longer one.
-@pytest.mark.parametrize(
+@each_row(
     ("memory", "share", "most_refused"),
     [(0, 1.0, 0.02), (1.44, 1.0, 0.02), (3, 1.0, 0.05), (5, 0.3, 0.12)],
 )
@@ -78,7 +79,7 @@ def test_plain_batch_means_fail_the_same_trial():
     assert covered / (N_SERIES - given_up) < 0.85
 
 
-@pytest.mark.parametrize("degrees", [2, 4, 8, 40, 48])
+@each_row("degrees", [2, 4, 8, 40, 48])
 def test_students_distribution_is_scipys(degrees):
     t = np.array([0.0, 0.1, 1.0, 2.0, 5.0, 30.0])
     assert two_sided_p(t, degrees) == pytest.approx(2 * stats.t.sf(t, degrees), abs=1e-13)
@@ -115,7 +116,7 @@ def test_what_keeps_even_has_less_spread_than_what_is_independent():
     assert Dependence(even).half_width(0.95) < 0.5 * Dependence(mixed).half_width(0.95)
 
 
-@pytest.mark.parametrize("length", [5, 50, 200])
+@each_row("length", [5, 50, 200])
 def test_the_variance_of_a_mean_over_any_length_is_that_of_the_process(length):
     rng = np.random.default_rng(4)
     memory, n_paths = 8.0, 4000

@@ -15,6 +15,7 @@ from tests.stats.simulated import (
     poisson_run,
     queue_run,
     queue_truth,
+    said,
     series,
     wandering_speed,
 )
@@ -90,9 +91,9 @@ def test_few_answers_give_a_figure_but_no_interval():
     rate, mean = (each(run, confidence=0.95) for each in (throughput, mean_latency))
     assert rate.value == pytest.approx(5, abs=0.5)
     assert (rate.low, rate.high) == (None, None)
-    assert "takes 20 right answers" in rate.reason
+    assert "takes 20 right answers" in said(rate.reason)
     assert mean.value == pytest.approx(0.01, rel=0.2)
-    assert "takes 20 requests" in mean.reason
+    assert "takes 20 requests" in said(mean.reason)
 
 
 def test_no_answer_at_all_is_a_rate_of_none_and_no_latency():
@@ -109,7 +110,7 @@ def test_a_short_run_gives_a_figure_but_no_interval():
     short = run.after(run.n_intervals - MIN_INTERVALS + 1)
     estimate = throughput(short, confidence=0.95)
     assert estimate.value == pytest.approx(1000, rel=0.3)
-    assert estimate.reason == "an interval takes 400 ms of a steady run, there were 390 ms"
+    assert said(estimate.reason) == "an interval takes 400 ms of a steady run, there were 390 ms"
     assert not throughput(run.after(160), confidence=0.95).reason
 
 
@@ -120,8 +121,8 @@ def test_a_server_that_changes_slowly_is_said_to_need_a_longer_run():
     refused = [each for each in estimates if each.reason]
     assert len(refused) > 18
     assert all(each.low is None and each.high is None and each.value for each in refused)
-    assert any("throughput is correlated over about" in each.reason for each in refused)
-    assert any("measure for" in each.reason for each in refused)
+    assert any("throughput is correlated over about" in said(each.reason) for each in refused)
+    assert any("measure for" in said(each.reason) for each in refused)
 
 
 @pytest.mark.parametrize(("slope", "word"), [(-0.6, "fell"), (0.6, "rose")])
@@ -132,7 +133,7 @@ def test_a_drift_is_no_steady_level(slope, word):
     kept = rng.random(len(ended)) < chance
     estimate = throughput(series((ended[kept], np.full(kept.sum(), 0.01))), confidence=0.95)
     assert estimate.low is None
-    assert word in estimate.reason or "is correlated over" in estimate.reason
+    assert word in said(estimate.reason) or "is correlated over" in said(estimate.reason)
 
 
 def test_the_value_is_that_of_the_whole_distribution_where_nothing_was_cut():

@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.stats.factorial import (
     contrast,
@@ -53,7 +54,7 @@ def test_interactions_come_out_as_they_were_put_in_whatever_all_share(singles, t
     assert contrast(effect(n_knobs, 0), logs) == pytest.approx((without + beside) / 2, abs=1e-9)
 
 
-@pytest.mark.parametrize("n_knobs", [2, 3, 4])
+@each_row("n_knobs", [2, 3, 4])
 def test_effects_and_interactions_say_nothing_of_each_other(n_knobs):
     all_of_them = [effect(n_knobs, knob) for knob in range(n_knobs)]
     all_of_them += [interaction(n_knobs, *pair) for pair in pairs(n_knobs)]
@@ -62,7 +63,7 @@ def test_effects_and_interactions_say_nothing_of_each_other(n_knobs):
     assert all(math.fsum(weights) == 0 for weights in all_of_them)
 
 
-@pytest.mark.parametrize("n_knobs", [2, 3, 4])
+@each_row("n_knobs", [2, 3, 4])
 def test_all_risks_add_up_to_the_whole(n_knobs):
     each, simple = risk_of_each(n_knobs, 0.05)
     n_pairs = len(pairs(n_knobs))

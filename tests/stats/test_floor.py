@@ -2,13 +2,14 @@ import math
 
 import numpy as np
 import pytest
+from tests.rows import each_row
 
 from httpdyno.stats.sequence import is_clear, ratio_interval
 
 N_SEQUENCES, LONGEST, FEWEST = 400, 20, 6
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("differences", "floor", "clear"),
     [
         ([], 20.0, False),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.model import HistogramData
 from httpdyno.stats.histogram import (
@@ -62,7 +63,7 @@ def test_a_percentile_is_shown_only_when_enough_requests_lie_beyond_it():
     assert can_show(_histogram([1] * 200), 0.95)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("times", "is_between"),
     [
         ([1] * 500 + [10] * 500, True),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests.rows import each_row
 from tests.stats.simulated import batches, exponential, histogram, poisson_run
 
 from httpdyno.model import Batches, HistogramData
@@ -29,7 +30,7 @@ def test_intervals_become_rows_over_common_buckets():
     assert series.duration_s == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize(("measured_s", "n"), [(0.025, 2), (0.03, 3), (0.029999999999, 3)])
+@each_row(("measured_s", "n"), [(0.025, 2), (0.03, 3), (0.029999999999, 3)])
 def test_an_interval_that_the_end_cut_short_is_left_out(measured_s, n):
     assert interval_series(_batches(3), measured_s).n_intervals == n
 

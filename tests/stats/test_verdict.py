@@ -1,6 +1,7 @@
 import math
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.model import Level, RatioInterval
 from httpdyno.stats.verdict import (
@@ -16,7 +17,7 @@ def _interval(low, high):
     return RatioInterval(ratio=(low * high) ** 0.5, low=low, high=high, confidence=0.95)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "high", "more_is_better", "word"),
     [
         (1.02, 1.30, True, "better"),
@@ -43,7 +44,7 @@ def test_a_large_effect_is_decided_by_a_wide_interval_and_none_by_a_narrow_one()
     assert distance_to_decision(_interval(0.99, 1.01), margin_ratio=0.01) < 0.011
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "error", "wanted"),
     [
         (1.20, 0.05, math.log(1.20) + 0.05),
@@ -84,7 +85,7 @@ def test_an_interval_holds_a_border_that_lies_inside_it():
     assert not holds_border(interval, ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "borders", "error", "distance"),
     [
         (1.0, (2.0,), 0.0, math.log(2)),

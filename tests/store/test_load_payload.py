@@ -1,9 +1,9 @@
 """A load test that was stored says the same when it is read again."""
 
-import pytest
 from msgspec import structs
 from tests.report.plain import plain_text
 from tests.report.sample_load import all_404, load_outcome, open_loop, shop, with_timeouts
+from tests.rows import each_row
 
 from httpdyno.model import LoadOutcome, Replay, ReplayedLog, TlsSpec
 from httpdyno.report.load.caveat import load_caveats
@@ -23,9 +23,7 @@ def replayed() -> LoadOutcome:
     )
 
 
-@pytest.mark.parametrize(
-    "outcome", [load_outcome(), all_404(), with_timeouts(), open_loop(), shop(), replayed()]
-)
+@each_row("outcome", [load_outcome(), all_404(), with_timeouts(), open_loop(), shop(), replayed()])
 def test_a_load_test_comes_back_with_all_its_reports(outcome):
     read = from_text(to_text(outcome), LoadOutcome, "a load test")
     assert read == outcome

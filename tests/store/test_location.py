@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import StoreError
 from httpdyno.host.own_files import data_folder
@@ -8,7 +9,7 @@ from httpdyno.store import database
 from httpdyno.store.database import Location, store_location
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environment", "folder"),
     [
         ({"HTTPDYNO_DATA_DIR": "/a", "XDG_DATA_HOME": "/b"}, Path("/a")),
@@ -43,7 +44,7 @@ def test_a_postgresql_url_gets_its_driver_and_is_named_without_its_password():
     assert location.name == "postgresql://me@db.example:5432/runs"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "name"),
     [
         ("postgresql://me:a/secret/b@db/runs", "me@db/runs"),
@@ -72,7 +73,7 @@ def test_a_postgresql_url_with_an_odd_port_is_one_sentence(port):
         database.Database.open(f"postgresql://me@127.0.0.1:{port}/runs")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("~nobody-of-that-name/store.db", "no such home folder"),

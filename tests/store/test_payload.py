@@ -3,8 +3,10 @@ import math
 import pytest
 from msgspec import structs
 from tests.conformance.record import sample_outcome, sample_plan
+from tests.rows import each_row
 
 from httpdyno.errors import StoreError
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     Outcome,
     Plan,
@@ -29,7 +31,7 @@ def test_text_that_is_not_ascii_stays_readable():
     assert "é" in to_text(sample_plan())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -51,7 +53,9 @@ def test_what_is_no_such_record_is_named(text):
 
 def test_a_second_claim_comes_back_as_it_was():
     whole = sample_outcome("1")
-    claim = SecondClaim(metric="cpu_s_per_request", verdict="better", reason="it lies below 1")
+    claim = SecondClaim(
+        metric="cpu_s_per_request", verdict="better", reasons=said("it lies below 1")
+    )
     assert whole.final is not None
     told = structs.replace(whole, final=structs.replace(whole.final, second=claim))
     assert from_text(to_text(told), Outcome, "it") == told

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from tests.conftest import SKIPPED
 
 from httpdyno.cli.app import run
-from httpdyno.experiment.one_start import one_start, start_of_two
-from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import one_start, start_of_two
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.study.file import load_study
+
+pytestmark = pytest.mark.usefixtures("no_looks")
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "python" / "httpdyno" / "studies"
@@ -45,12 +47,13 @@ def few_with_all(features):
 def of_server(study):
     """Return what a start of a study's servers asks of their adapters."""
     found: set[tuple[object, ...]] = set()
-    for spec in (study.server, *(each.spec for each in study.server.companions)):
+    for spec in (study.server, *study.server.companions):
         # Of Apache each module, too; what is written in braces depends on a knob.
         words = (word for value in spec.settings.values() for word in str(value).split())
         plain = (word for word in words if re.fullmatch(r"\w[\w:]*", word))
         asked = {*spec.settings, *vars_of(spec), *spec.command[:1], *plain}
-        found |= {(spec.adapter, each) for each in asked - {"settings", "adapter", "folder"}}
+        asked -= {"settings", "adapter", "folder", "name", "side", "when"}
+        found |= {(spec.adapter, each) for each in asked}
     found |= {("companion", each.side, bool(each.when)) for each in study.server.companions}
     found |= {("limits", name) for _, each in study.limits for name in vars_of(each)}
     return found | {("a network", name) for name in vars_of(study.server.network)}

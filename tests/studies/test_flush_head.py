@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import SKIPPED
 from tests.studies.test_bundled import study_of
 
-from httpdyno.experiment.one_start import one_server
+from httpdyno.experiment.design.smoke_test import one_server
 from httpdyno.registry import load_target
 
 HEAD_BYTES, PAGE_BYTES = 1000, 4000

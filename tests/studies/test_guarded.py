@@ -2,7 +2,7 @@
 
 from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.registry import load_adapter
-from httpdyno.servers.companions.names import SEPARATOR, shaping_knobs
+from httpdyno.servers.stack.names import SEPARATOR, shaping_knobs
 
 NAMES = sorted(bundled_studies())
 OF_SERVERS = [name for name in NAMES if open_study(name).fragments is None]

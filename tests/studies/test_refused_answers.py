@@ -5,8 +5,11 @@ from msgspec.structs import replace
 from tests.conftest import SKIPPED
 from tests.studies.test_bundled import study_of
 
-from httpdyno.experiment.one_start import start_of_arms
+from httpdyno.experiment.design.smoke_test import start_of_arms
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import joined
+
+pytestmark = pytest.mark.usefixtures("no_looks")
 
 
 @pytest.mark.real_server("apache2")
@@ -23,4 +26,4 @@ def test_a_cache_that_hands_one_visitors_page_to_the_other_is_refused():
     record = start_of_arms(adapter, study, (begin, begin.with_values(candidate.values)), seed=5)
 
     assert record.statuses == ("complete", "unlike"), record.details
-    assert "GET /page with another body" in record.details[1]
+    assert "GET /page with another body" in joined(record.details[1])

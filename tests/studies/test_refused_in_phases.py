@@ -9,8 +9,11 @@ from msgspec.structs import replace
 from tests.conftest import SKIPPED
 from tests.studies.test_bundled import STUDIES, study_of
 
-from httpdyno.experiment.one_start import start_of_arms
+from httpdyno.experiment.design.smoke_test import start_of_arms
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import joined
+
+pytestmark = pytest.mark.usefixtures("no_looks")
 
 
 @pytest.mark.real_server("apache2")
@@ -18,8 +21,8 @@ def test_a_mount_that_does_not_notice_an_edit_answers_nothing_right_after_it():
     record = beside_the_start("edited-script", {"mount": "registrybb"})
 
     assert record.statuses == ("complete", "infeasible"), record.details
-    assert "wrong length" in record.details[1]
-    assert "phase new edition" in record.details[1]
+    assert "wrong length" in joined(record.details[1])
+    assert "phase new edition" in joined(record.details[1])
 
 
 @pytest.mark.real_server("apache2")
@@ -38,7 +41,9 @@ def test_children_that_nobody_waited_for_are_no_gain():
     record = beside_the_start("long-job", {"job": "forgotten"})
 
     assert record.statuses == ("complete", "infeasible"), record.details
-    assert re.search(r"(?s)phase left behind: .*\b[1-9]\d* processes that", record.details[1])
+    assert re.search(
+        r"(?s)phase left behind: .*\b[1-9]\d* processes that", joined(record.details[1])
+    )
 
 
 def test_where_children_cannot_be_listed_nobody_is_taken_for_clean(tmp_path):

@@ -15,13 +15,22 @@ SHORT = {
     "request-path": ("alias_root=true", "apache2"),
 }
 """A change of each that soon shows, and what it takes."""
+LIKE_ANOTHER = {"file-options", "form-parsing", "output-buffering"}
+"""Of the same adapter, and with no part that another one lacks."""
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        pytest.param(name, change, marks=pytest.mark.real_server(program))
+        pytest.param(
+            name,
+            change,
+            marks=(
+                pytest.mark.real_server(program),
+                *((pytest.mark.every_study,) if name in LIKE_ANOTHER else ()),
+            ),
+        )
         for name, (change, program) in SHORT.items()
     ],
 )

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from httpdyno.errors import StudyFileError
-from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.experiment.design.plan import make_plan, plan_lines
 from httpdyno.model import Candidate, KnobInfo
 from httpdyno.study.file import study_from
 

@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.catalog import open_study
 from httpdyno.errors import UsageError
@@ -38,7 +39,7 @@ def test_what_is_told_beside_it_is_told_once():
     assert found.second == "cpu_s_per_request"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "metric", "hint"),
     [
         ("burst", "throughput_per_s", "latency_p95_s"),  # its schedule decides it

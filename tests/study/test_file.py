@@ -4,7 +4,7 @@ import tomllib
 import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.experiment.planning import factorial_arms
+from httpdyno.experiment.design.plan import factorial_arms
 from httpdyno.model import KnobInfo
 from httpdyno.study.file import configuration_from, load_study, study_from
 

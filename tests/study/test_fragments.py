@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from httpdyno.errors import StudyFileError
-from httpdyno.model import FileEntry, Fragments
+from httpdyno.model import FileEntry
 from httpdyno.registry import load_target
 from httpdyno.servers.fragments import FragmentTarget
 from httpdyno.study.file import study_from
@@ -52,7 +52,7 @@ def read(folder, text=GOOD):
 
 def test_it_says_how_the_program_is_started_and_which_knob_names_bodies(tmp_path):
     study = read(tmp_path)
-    assert study.fragments == Fragments(knob="body", empty="empty")
+    assert (study.fragments.knob, study.fragments.empty) == ("body", "empty")
     assert study.server.command == ("perl", "bodies.pl")
     assert study.server.files == (FileEntry(source="bodies.pl", to="bodies.pl"),)
     assert study.server.settings == {"perl_modules": "CGI"}

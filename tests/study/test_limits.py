@@ -54,7 +54,7 @@ limits = {{ memory = "256MiB", cpu = "0.5", cpu_period = "20ms" }}
     )
     assert study.server.limits == ServerLimits(memory="{knob.memory}", cpu="1.5")
     [db] = study.server.companions
-    assert db.spec.limits == ServerLimits(memory="256MiB", cpu="0.5", cpu_period_s=0.02)
+    assert db.limits == ServerLimits(memory="256MiB", cpu="0.5", cpu_period_s=0.02)
     assert study.limit_words == (
         "server: memory {knob.memory}, cpu 1.5; db: memory 256MiB, cpu 0.5"
     )

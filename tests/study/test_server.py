@@ -53,9 +53,9 @@ def read(folder, text):
 def test_companions_are_servers_with_a_name_a_side_and_settings_of_their_own(tmp_path):
     study = read(tmp_path, STUDY)
     db, front = study.server.companions
-    assert (db.name, db.side, db.when, db.spec.ready) == ("db", "behind", "", "tcp")
-    assert db.spec.command == ("postgres", "-p", "{port}")
-    assert (front.side, front.spec.adapter) == ("front", "apache")
+    assert (db.name, db.side, db.when, db.ready) == ("db", "behind", "", "tcp")
+    assert db.command == ("postgres", "-p", "{port}")
+    assert (front.side, front.adapter) == ("front", "apache")
     assert study.server.loaded == "{{ 'front' if knob.front == 'on' else 'server' }}"
     assert study.knob("front:Workers").title == "how many"
 

@@ -4,6 +4,7 @@ import tomllib
 
 import msgspec
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.model import Door, KnobInfo, Member, SideCommand, Site, Study, TlsSpec
@@ -208,7 +209,7 @@ def test_the_member_may_be_left_out_where_there_is_one(folder):
         configuration_from("max_children=10", study)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "members", "whole"),
     [
         ("gzip", ["front"], "front:gzip@shop.example"),

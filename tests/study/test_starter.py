@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.registry import load_adapter
@@ -49,7 +50,7 @@ def test_what_was_said_stands_in_it_whatever_it_holds():
     assert settings == {"application": "shop.web:app", "python": '/srv/a "b"/bin/python'}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wish", "said"),
     [
         (Wish(kind="iis"), "no study to begin with for `iis`"),

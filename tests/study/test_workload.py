@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.setting import WorkloadTable
 from httpdyno.metrics import sources
 from httpdyno.model import (
     Method,
@@ -63,7 +64,7 @@ def test_a_study_says_all_that_the_command_line_does(tmp_path):
     assert read(tmp_path, 'rate = "5/s"\npoisson = true').arrival == Poisson(rate_per_s=5.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "workload", "said"),
     [
         ("X Cache", Workload(), "expected the name of a header"),
@@ -316,7 +317,7 @@ def test_a_login_is_three_lines_of_a_study(tmp_path):
     assert [each.expect_status for each in workload.requests] == [200, 404]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "body"),
     [
         ({"name": "user{user}", "n": "{n}"}, "name=user{user}&n={n}"),

@@ -1,6 +1,8 @@
 """Three whole studies, made of the examples of the reference."""
 
-from httpdyno.study.reference_example import EXAMPLES
+from httpdyno.report.shared.reference import examples
+
+EXAMPLES = {name: f"\n{text}\n" for name, text in examples().items()}
 
 SITE_KNOBS = """
 [[knobs]]

@@ -11,18 +11,20 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.collector import TOLD, CollectorCase, CollectorConformance
+from tests.rows import each_row
 from tests.telemetry.burner import BURNED_S, burners, ended, worked
 from tests.telemetry.test_process_tree import TICKS_S, agree, read_beside, told
 
 from httpdyno.host.procfs import ignores_children
 from httpdyno.model import Telemetry
+from httpdyno.reason import because
 from httpdyno.servers import process as server_process
 from httpdyno.servers.limits.control_group import make_group, parent_group, remove_group
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.telemetry.account import (
     GroupAccount,
-    Memory,
+    MemoryTotal,
     ProcessTree,
     TreeAccount,
     Usage,
@@ -31,7 +33,7 @@ from httpdyno.telemetry.account import (
     lone_group,
 )
 from httpdyno.telemetry.collector import AccountCollector
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 from httpdyno.telemetry.watched import Watcher
 
 has_groups = pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
@@ -210,7 +212,7 @@ def test_reaped_time_cut_to_ticks_never_makes_a_window_negative(monkeypatch):
 
 def test_memory_is_read_after_the_last_window_only(group_of_files, monkeypatch):
     monkeypatch.setattr(
-        "httpdyno.telemetry.account.memory_of", lambda pids: Memory(len(pids), 0, 0)
+        "httpdyno.telemetry.account.memory_of", lambda pids: MemoryTotal(len(pids), 0, 0)
     )
     collector = AccountCollector(GroupAccount([group_of_files]))
     for is_last, expected in ((False, None), (True, 3)):
@@ -339,15 +341,15 @@ def test_a_look_takes_the_same_account(tmp_path, monkeypatch, has_group):
     if not has_group:
         monkeypatch.setattr(server_process, "make_group", lambda _name: None)
     with served(tmp_path) as server:
-        onlooker = Onlooker(server.root_pids, account=account_of(server))
+        onlooker = Profiler(server.root_pids, account=account_of(server))
         onlooker.start()
         server.does("unwaited")
         seen = onlooker.stop()
-    is_told = any(words.startswith("CPU time of children") for words in seen.hidden)
+    is_told = because("telemetry.missed_cpu") in seen.hidden
     assert (seen.cpu_s >= BURNED_S, is_told) == (has_group, not has_group)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ignored", "expected"),
     [({signal.SIGCHLD}, True), ({signal.SIGPIPE, signal.SIGHUP}, False), (set(), False)],
 )

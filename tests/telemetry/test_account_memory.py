@@ -5,7 +5,8 @@ from tests.conformance.collector import TOLD
 
 from httpdyno.host import procfs
 from httpdyno.telemetry import account as accounts
-from httpdyno.telemetry import proc_file, worker
+from httpdyno.telemetry import processes as table
+from httpdyno.telemetry import worker
 from httpdyno.telemetry.account import GroupAccount, TreeAccount, Usage
 from httpdyno.telemetry.collector import AccountCollector
 
@@ -38,10 +39,9 @@ def processes(monkeypatch):
             raise FileNotFoundError(path)
         return found
 
-    for module in (procfs, proc_file, worker):
+    for module in (procfs, table, worker):
         monkeypatch.setattr(module, "readable", readable)
-    for module in (accounts, worker):
-        monkeypatch.setattr(module, "children_now", lambda: children)
+    monkeypatch.setattr(table, "children_now", lambda: children)
     monkeypatch.setattr(accounts, "_own_cpu_s", lambda _pid: 1.0)
     return files
 

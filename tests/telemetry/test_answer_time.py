@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.status import APACHE, GUNICORN, NGINX, Status
 from httpdyno.telemetry.watched import StatusTally, tallied
@@ -59,7 +60,7 @@ def test_a_server_that_began_anew_is_counted_anew():
     assert tally.answer_time.seconds == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pages",
     [
         [page(0, W=60)],

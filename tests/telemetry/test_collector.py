@@ -10,7 +10,7 @@ from httpdyno.model import LimitValues, Telemetry
 from httpdyno.servers.limits.limit_group import LimitGroups
 from httpdyno.telemetry import account
 from httpdyno.telemetry import collector as collectors_module
-from httpdyno.telemetry.account import Memory, TreeAccount, Usage
+from httpdyno.telemetry.account import MemoryTotal, TreeAccount, Usage
 from httpdyno.telemetry.collector import (
     HostCollector,
     LookupCollector,
@@ -155,7 +155,9 @@ def test_memory_is_read_after_all_counters_of_a_window(monkeypatch):
 
         return reading
 
-    monkeypatch.setattr("httpdyno.telemetry.account.memory_of", noted("memory", Memory(1, 0, 1)))
+    monkeypatch.setattr(
+        "httpdyno.telemetry.account.memory_of", noted("memory", MemoryTotal(1, 0, 1))
+    )
     cpu = noted("cpu", Usage(cpu_s=1.0, n_processes=1))
     monkeypatch.setattr(account.ProcessTree, "read", cpu)
     monkeypatch.setattr("httpdyno.telemetry.collector.steal_s", noted("steal", 1.0))

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
+from httpdyno.reason import because
 from httpdyno.telemetry.profile import counters
 from httpdyno.telemetry.profile.counters import DiskTransfers, Transfers
-from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
+from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler, not_visible
 
 IO = b"rchar: 9\nwchar: 9\nsyscr: %d\nsyscw: 0\nread_bytes: %d\nwrite_bytes: 0\n"
 PARENT, CHILD = 7, 8
@@ -92,7 +93,7 @@ def test_what_may_not_be_seen_is_said_and_no_zero(kernel):
         seen = transfers.look(kernel.sample(worker(PARENT)))
     assert seen is not None
     assert seen.moved is None
-    assert seen.hidden.startswith("disk reads and writes not visible")
+    assert seen.hidden == because("telemetry.disk", why=not_visible())
 
 
 def test_it_is_read_as_seldom_as_it_may_cost(kernel, monkeypatch):

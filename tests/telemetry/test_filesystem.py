@@ -2,7 +2,7 @@
 
 import os
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.host import filesystem, filesystems, parsed_mounts
 
@@ -15,7 +15,7 @@ MOUNTS = parsed_mounts(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("folder", "kind"),
     [
         ("/var/lib/php/sessions", "ext4"),

@@ -2,7 +2,7 @@ import os
 import time
 
 import msgspec
-import pytest
+from tests.rows import each_row
 
 import httpdyno
 from httpdyno.model import HostFacts
@@ -30,9 +30,7 @@ def test_facts_can_be_stored():
     assert msgspec.json.decode(msgspec.json.encode(facts), type=HostFacts) == facts
 
 
-@pytest.mark.parametrize(
-    ("cpuinfo", "name"), [(X86, "Intel(R) Xeon(R) Processor"), (ARM, ""), ("", "")]
-)
+@each_row(("cpuinfo", "name"), [(X86, "Intel(R) Xeon(R) Processor"), (ARM, ""), ("", "")])
 def test_the_processors_name_is_found_where_there_is_one(cpuinfo, name):
     assert cpu_name(cpuinfo) == name
 

@@ -1,6 +1,7 @@
 """Lines of error logs as Apache, nginx, php-fpm, Python and others write them."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.telemetry.log import (
     MOST_KINDS,
@@ -50,7 +51,7 @@ def test_a_line_has_its_level_and_what_it_says(line, level, what):
     assert said(line).startswith(what)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         (NGINX, NGINX.replace("a.png", "b.png").replace("*45", "*46").replace("12#13", "9#9")),

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from tests.rows import each_row
 from tests.telemetry.forked import forked
 
 from httpdyno.host.procfs import ZOMBIE
-from httpdyno.telemetry.pool import AVAILABLE, CONTROL_GROUP, change, memory_bound, pool
+from httpdyno.telemetry.pool import change, memory_bound, pool
 from httpdyno.telemetry.worker import Memory, Sample, Worker, WorkerSampler
 
 MIB = 1 << 20
@@ -135,7 +136,7 @@ def test_room_is_for_what_is_there_once_and_each_ones_own():
     # 1700 MiB, and the 280 of 305 that are no pages of files: 198 of them stay in reserve.
     assert bound.available_bytes == 1980 * MIB
     assert bound.reserve_bytes == 198 * MIB
-    assert bound.limited_by == AVAILABLE
+    assert bound.limited_by == "available"
     # The parent's own 10, and the 200 that all share.
     assert (bound.once_bytes, bound.each_bytes) == (210 * MIB, 30 * MIB)
     assert bound.n == (1782 - 210) // 30
@@ -154,9 +155,9 @@ def test_so_many_workers_as_there_is_room_for_fill_it():
     assert full <= room < full + bound.each_bytes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "available", "by"),
-    [(1000, 1000, CONTROL_GROUP), (100_000, 1980, AVAILABLE), (None, 1980, AVAILABLE)],
+    [(1000, 1000, "control group"), (100_000, 1980, "available"), (None, 1980, "available")],
 )
 def test_a_control_groups_limit_counts_where_it_is_less(limit, available, by):
     bound = memory_bound(

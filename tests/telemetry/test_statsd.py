@@ -1,20 +1,22 @@
 """What gunicorn sends as statsd, as it writes it, and packets of others."""
 
 import pytest
+from tests.rows import each_row
 
-from httpdyno.telemetry.status import Told, requests_per_s, statsd_status
+from httpdyno.reason import because
+from httpdyno.telemetry.status import StatsdTotals, requests_per_s, statsd_status
 
 ANSWER = (b"gunicorn.request.duration:20.5|ms", b"gunicorn.requests:1|c|@1.0")
 
 
-def told(*packets: bytes) -> Told:
-    found = Told()
+def told(*packets: bytes) -> StatsdTotals:
+    found = StatsdTotals()
     for packet in packets:
         found.add(packet)
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("packets", "n_requests", "answer_s", "remarks"),
     [
         ((), 0, None, ()),
@@ -26,9 +28,14 @@ def told(*packets: bytes) -> Told:
             (b"gunicorn.request.status.503:1|c|@1.0", b"gunicorn.request.status.200:1|c|@1.0"),
             0,
             None,
-            ("answers of 5xx: 1",),
+            (because("telemetry.answers_of_class", digit="5", n=1),),
         ),
-        ((b"gunicorn.log.exception:1|c|@1.0",), 0, None, ("lines of exception in its log: 1",)),
+        (
+            (b"gunicorn.log.exception:1|c|@1.0",),
+            0,
+            None,
+            (because("telemetry.log_lines", level="exception", n=1),),
+        ),
         ((b"gunicorn.workers:4|g", b"gunicorn.backlog:3|h"), 0, None, ()),
         ((b"ungunicorn.requests:1|c", b"shop.requests:1|c", b"gunicorn.requests:x|c"), 0, None, ()),
         (
@@ -40,7 +47,7 @@ def told(*packets: bytes) -> Told:
     ],
 )
 def test_packets_come_to_a_status(packets, n_requests, answer_s, remarks):
-    status = statsd_status(Told(), told(*packets), 0)
+    status = statsd_status(StatsdTotals(), told(*packets), 0)
     assert (status.n_requests, status.remarks) == (n_requests, remarks)
     assert status.answer_s == (answer_s and pytest.approx(answer_s))
 
@@ -48,7 +55,7 @@ def test_packets_come_to_a_status(packets, n_requests, answer_s, remarks):
 def test_an_answers_time_is_of_those_since_the_last_status_and_no_request_is_its_own():
     before = told(*ANSWER)
     now = before + told(b"gunicorn.request.duration:100|ms", b"gunicorn.requests:1|c|@1.0")
-    first, second = statsd_status(Told(), before, 0), statsd_status(before, now, 7)
+    first, second = statsd_status(StatsdTotals(), before, 0), statsd_status(before, now, 7)
     assert second.answer_s == pytest.approx(0.1)
     assert requests_per_s(first, second, 2.0) == pytest.approx(0.5)
-    assert second.remarks == ("packets that came too fast and are in no figure: 7",)
+    assert second.remarks == (because("telemetry.packets_lost", n=7),)

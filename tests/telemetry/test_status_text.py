@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
+from tests.rows import each_row
 
+from httpdyno.reason import because
 from httpdyno.telemetry.status import Status, requests_per_s, scoreboard, status
 
 APACHE = """127.0.0.1
@@ -81,7 +82,11 @@ FPM = Status(
     answering="active",
     n_requests=42,
     uptime_s=61,
-    remarks=("3 waiting in its queue", "2 times all children were busy", "0 slow requests"),
+    remarks=(
+        because("telemetry.in_queue", n=3),
+        because("telemetry.all_busy", n=2),
+        because("telemetry.slow_requests", n=0),
+    ),
 )
 STUB = Status(
     server="nginx",
@@ -104,7 +109,7 @@ BOARD = Status(
     answering="W answering",
     n_requests=1204,
     uptime_s=95,
-    remarks=("4 places free",),
+    remarks=(because("telemetry.places_free", n=4),),
 )
 UNCOUNTED = replace(
     BOARD,
@@ -116,7 +121,7 @@ UNCOUNTED = replace(
 PAGE_WITHOUT = replace(BOARD, n_requests=None, uptime_s=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         (APACHE, BOARD),
@@ -138,7 +143,7 @@ def test_a_page_is_told_by_its_content(text, said):
     assert status(text) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -168,7 +173,7 @@ def test_the_one_that_answers_this_is_not_counted_as_work():
     assert replace(seen, states={"_ waiting": 2}).others == {"_ waiting": 2}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("n_before", "n_after", "elapsed_s", "rate"),
     [
         (100, 301, 2.0, 100.0),

@@ -78,7 +78,7 @@ def test_what_others_in_its_group_hold_is_not_left_to_a_server(monkeypatch):
         # A database is in the same container, and pages of files that may be taken away.
         f"{box}/memory.stat": "anon 500\nfile 900\nshmem 100\n",
     }
-    monkeypatch.setattr(kernel, "_text", lambda path: texts.get(path, ""))
+    monkeypatch.setattr(kernel, "text_of", lambda path: texts.get(path, ""))
     assert memory_limit_bytes(7, 200) == 1000 - (600 - 200)
     assert memory_limit_bytes(7, 600) == memory_limit_bytes(7, 650) == 1000
     texts[f"{box}/shop/memory.max"] = "500\n"
@@ -103,7 +103,7 @@ def test_this_machine_has_memory():
 
 def test_available_memory_that_is_not_told_is_not_none_of_it(monkeypatch):
     texts = {"/proc/meminfo": "MemTotal: 900 kB\nMemFree: 100 kB\n"}
-    monkeypatch.setattr(kernel, "_text", lambda path: texts.get(path, ""))
+    monkeypatch.setattr(kernel, "text_of", lambda path: texts.get(path, ""))
     assert host_memory().available_bytes is None
     texts["/proc/meminfo"] += "MemAvailable: 0 kB\n"
     assert host_memory().available_bytes == 0

@@ -4,13 +4,16 @@ import subprocess
 import sys
 
 import pytest
+from tests.rows import each_row
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 from tests.telemetry.waiting_server import await_true
 
 from httpdyno.host.procfs import content
-from httpdyno.telemetry.observed import BY_CPU, BY_ONE, BY_STATUS, LoadedPool
+from httpdyno.reason import because
+from httpdyno.telemetry.observed import LoadedPool
 from httpdyno.telemetry.profile import counters
 from httpdyno.telemetry.status import served_by_pid
+from httpdyno.telemetry.worker import not_visible
 
 PAGE = """<table border="0"><tr><th>Srv</th><th>PID</th><th>Acc</th><th>M</th></tr>
 
@@ -52,7 +55,7 @@ def test_the_status_page_tells_each_childs_requests():
         assert served_by_pid(page) == {77: 9, 78: 12}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "page",
     [
         "Total Accesses: 12\nScoreboard: _W\n",
@@ -79,7 +82,7 @@ def test_sizes_are_those_of_the_workers_and_the_root_is_none():
     assert second.uss_bytes - first.uss_bytes == pytest.approx(56 * PAGE_BYTES, abs=8 * PAGE_BYTES)
     assert first.rss_bytes > 2 * MIB
     assert seen.n_born == 0
-    assert seen.counted_by == BY_CPU
+    assert seen.counted_by == "CPU time"
     assert [each.n_workers for each in seen.pool] == [2, 2]
     assert all((each.pss_bytes or 0) > 2 * MIB for each in seen.pool)
 
@@ -102,7 +105,7 @@ def test_what_one_worker_answered_is_all_that_was_answered():
         process.stdin.close()
     seen = looks.seen()
     assert [each.n_requests for each in seen.readings[-2:]] == pytest.approx([40, 100])
-    assert seen.counted_by == BY_ONE
+    assert seen.counted_by == "one worker"
 
 
 def test_answers_that_come_when_the_work_is_done_are_shared_out_at_the_end():
@@ -132,7 +135,7 @@ def test_what_the_server_tells_is_taken_and_who_is_not_told_is_left_out():
         looks.look(0, {pids[0]: 500})
         looks.look(10, {pids[0]: 510})
         seen = looks.seen()
-    assert seen.counted_by == BY_STATUS
+    assert seen.counted_by == "status page"
     counts = [(each.pid, each.n_requests) for each in seen.readings]
     # All memory is read in the first look; in the second what its time allows.
     assert counts[0] == (pids[0], 500.0)
@@ -147,7 +150,7 @@ def test_what_was_seen_before_the_server_first_told_is_in_no_life_of_its_count()
         looks.look(10, {pid: 510})
         looks.look(20, {pid: 520}, is_whole=True)
         seen = looks.seen()
-    assert seen.counted_by == BY_STATUS
+    assert seen.counted_by == "status page"
     assert {each.n_requests for each in seen.readings} <= {510.0, 520.0}
     assert seen.readings[-1].n_requests == 520.0
 
@@ -158,7 +161,7 @@ def test_a_server_that_tells_at_the_end_alone_leaves_what_was_seen_before():
         looks.look(0)
         looks.look(20, {pid: 520}, is_whole=True)
         seen = looks.seen()
-    assert seen.counted_by == BY_ONE
+    assert seen.counted_by == "one worker"
     # Of those since the first look it has what its CPU time says: all, or none where it had none.
     assert [each.n_requests for each in seen.readings] in ([0.0, 0.0], [0.0, 20.0])
 
@@ -195,5 +198,4 @@ def test_disk_transfers_that_may_not_be_seen_are_among_what_is_hidden(monkeypatc
         looks.look(0)
         looks.look(1, is_whole=True)
         seen = looks.seen()
-    [words] = [each for each in seen.hidden if each.startswith("disk")]
-    assert words.startswith("disk reads and writes not visible")
+    assert because("telemetry.disk", why=not_visible()) in seen.hidden

@@ -225,7 +225,7 @@ def test_what_may_not_be_seen_is_none_and_named():
             [sys.executable, "-c", code, str(pid)], check=True, capture_output=True, text=True
         )
     assert seen.stdout.splitlines() == [
-        "None True True memory not visible without root",
+        "None True True telemetry.memory(why=telemetry.not_visible())",
         "None True True",
         "True 0",
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from httpdyno.model.look import Look
-from httpdyno.telemetry.profile.profiler import Onlooker
+from httpdyno.telemetry.profile.profiler import Profiler
 
 _PRELUDE = """
 import ctypes, fcntl, os, select, signal, socket, subprocess, sys, threading, time
@@ -63,7 +63,7 @@ def served(port: int) -> socket.socket:
 
 def looked_at(pid: int, seconds: float = 0.3, network: str = "") -> Look:
     """Return what is seen of a server in so much time."""
-    onlooker = Onlooker([pid], network)
+    onlooker = Profiler([pid], network)
     onlooker.start()
     # A signal that never comes is as good as sleeping; nothing here can say that it is over.
     signal.sigtimedwait([signal.SIGURG], seconds)

@@ -15,7 +15,7 @@ from benches.power.work.servers import Accounts, Server
 from benches.power.work.way import CONNECTIONS_OPEN, Way
 from msgspec import structs
 
-from httpdyno.experiment.window_choice import LEAD_IN, LEAST_TAIL_S, SPREAD
+from httpdyno.experiment.trial.cycles import LEAD_IN, LEAST_TAIL_S, SPREAD
 from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import SPIN_S

@@ -11,7 +11,7 @@ from pathlib import Path
 from httpdyno.catalog import open_study
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Study
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.run.folder import RunRoot
 from httpdyno.servers.run.live_process import children_of
@@ -73,7 +73,7 @@ class ServerKind:
 
     def __init__(self, name: str, root: RunRoot) -> None:
         self.study: Study = open_study(str(Path(__file__).parent / STUDIES[name]))
-        self._adapter = load_adapter(self.study.server.adapter)
+        self._adapter = load_target(self.study)
         if missing := self._adapter.missing(self.study.server):
             raise BenchError("; ".join(missing))
         self._root = root

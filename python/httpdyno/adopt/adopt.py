@@ -15,15 +15,15 @@ from httpdyno.adopt.study_text import Offer, StudyText, described
 from httpdyno.adopt.suggest import Wanted, named, propose
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.experiment.answer.rehearsed import Asked, difference_from_own
+from httpdyno.experiment.answer.likeness import Asked, difference_from_own
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
-from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.site.listener import loaded_listener
-from httpdyno.servers.site.seating import SeatMaker
-from httpdyno.servers.site.server import SITE, SiteServer
-from httpdyno.servers.site.snapshot import Snapshot, take_snapshot, version_of
+from httpdyno.servers.stack.adapter import ServerAdapter
+from httpdyno.servers.stack.copies import SITE, CopyStack
+from httpdyno.servers.stack.names import loaded_listener
+from httpdyno.servers.stack.seats import SeatMaker
+from httpdyno.servers.stack.snapshot import Snapshot, take_snapshot, version_of
 from httpdyno.study.server import reached_as
 
 REHEARSAL = "rehearsal.json"
@@ -94,7 +94,7 @@ def site_of(gathered: Gathered, asked: Site) -> Site:
     )
 
 
-def check_wanted(gathered: Gathered, wanted: Wanted, adapters: Mapping[str, SiteAdapter]) -> None:
+def check_wanted(gathered: Gathered, wanted: Wanted, adapters: Mapping[str, ServerAdapter]) -> None:
     """Refuse knobs and levels that were named and that the site does not have.
 
     Raises:
@@ -103,13 +103,13 @@ def check_wanted(gathered: Gathered, wanted: Wanted, adapters: Mapping[str, Site
     gathered = with_variables(gathered, wanted.levels, adapters)
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
     site = Site(members=tuple(found.member for found in gathered.members))
-    named(gathered, SiteServer(site, snapshot, adapters, "only looked at").knobs(), wanted)
+    named(gathered, CopyStack(site, snapshot, adapters, "only looked at").knobs(), wanted)
 
 
 def adopt(
     gathered: Gathered,
     request: Request,
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     make_seat: SeatMaker,
     *,
     tell: Callable[[str], None],
@@ -143,7 +143,7 @@ def adopt(
         ready_status=request.ready_status,
         before=request.before,
     )
-    server = SiteServer(site, snapshot, adapters, make_seat)
+    server = CopyStack(site, snapshot, adapters, make_seat)
     infos = server.knobs()
     named(gathered, infos, request.wanted)  # what makes no sense is said before anything runs
     own_address = _own_front(gathered, site, request)

@@ -29,7 +29,7 @@ from httpdyno.model import (
     Site,
 )
 from httpdyno.servers.adapter import NotRunning, exited_words
-from httpdyno.servers.command.site import WAY_OUT
+from httpdyno.servers.command.seen import WAY_OUT
 from httpdyno.servers.discover.contained import bounded, foreseen
 from httpdyno.servers.discover.find import Found as FoundServer
 from httpdyno.servers.discover.inspection import listening_at, named
@@ -40,15 +40,20 @@ from httpdyno.servers.network.listening import ListeningSocket, listening_socket
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.adapter import Seat, SiteAdapter, TakesVariables
-from httpdyno.servers.site.beside import Beside, copy_environment, copy_variables
-from httpdyno.servers.site.knob_name import knob_name, variable_knob, variable_of
-from httpdyno.servers.site.listener import UNIX, loaded_listener
-from httpdyno.servers.site.member_user import as_own_user
-from httpdyno.servers.site.seating import SeatMaker
-from httpdyno.servers.site.server import SITE
-from httpdyno.servers.site.snapshot import Found
-from httpdyno.servers.site.stand_in import StandIns, stand_ins
+from httpdyno.servers.stack.adapter import Seat, ServerAdapter
+from httpdyno.servers.stack.beside import Beside, copy_environment, copy_variables
+from httpdyno.servers.stack.copies import SITE
+from httpdyno.servers.stack.environment import as_own_user
+from httpdyno.servers.stack.names import (
+    UNIX,
+    knob_name,
+    loaded_listener,
+    variable_knob,
+    variable_of,
+)
+from httpdyno.servers.stack.seats import SeatMaker
+from httpdyno.servers.stack.snapshot import Found
+from httpdyno.servers.stack.stand_in import StandIns, stand_ins
 from httpdyno.servers.systemd import service_at
 from httpdyno.study.server import whole_name
 
@@ -134,7 +139,7 @@ class Behind:
     def _as_member(self, found: FoundServer) -> Member:
         root = found.root
         member = structs.replace(found.member, ready_timeout_s=self._start_timeout_s)
-        if root is None or any(each.kind == member.kind for each in self._machine.adapters):
+        if root is None or any(each.name == member.kind for each in self._machine.adapters):
             return member
         return as_command(member)
 
@@ -165,7 +170,7 @@ class Gathered:
 
 def gather(
     named: Sequence[Member],
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     seat: Seat | None,
     listening: Listening = nobody,
 ) -> Gathered:
@@ -274,7 +279,7 @@ def _at(backend: Backend, found: Found) -> Found:
 
 def gather_running(
     named: Sequence[Member],
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     make_seat: SeatMaker,
     listening: Listening = nobody,
 ) -> Gathered:
@@ -313,7 +318,7 @@ def _with(made: StandIns, gathered: Gathered) -> Gathered:
     return replace(gathered, members=members, caveats=made.caveats)
 
 
-def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | None) -> Found:
+def look_at(member: Member, adapters: Mapping[str, ServerAdapter], seat: Seat | None) -> Found:
     """Read one member and say what is in force.
 
     Raises:
@@ -346,7 +351,7 @@ def reaches(listener: Listener, address: str) -> bool:
     return port == own_port and host in _LOCAL and own_host in (*_ANY, *_LOCAL)
 
 
-def _usual(adapters: Mapping[str, SiteAdapter]) -> list[Found]:
+def _usual(adapters: Mapping[str, ServerAdapter]) -> list[Found]:
     """Return what is configured on this machine as its packages would run it, where readable."""
     found = []
     for adapter in adapters.values():
@@ -391,7 +396,7 @@ def _with_served(found: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def with_variables(
-    gathered: Gathered, names: Collection[str], adapters: Mapping[str, SiteAdapter]
+    gathered: Gathered, names: Collection[str], adapters: Mapping[str, ServerAdapter]
 ) -> Gathered:
     """Return the site, in which the named knobs `[MEMBER:]env.NAME` are known.
 
@@ -405,14 +410,14 @@ def with_variables(
     )
 
 
-def _told(found: Found, whole: Mapping[str, str], adapters: Mapping[str, SiteAdapter]) -> Found:
+def _told(found: Found, whole: Mapping[str, str], adapters: Mapping[str, ServerAdapter]) -> Found:
     adapter = adapters[found.member.kind]
     own: Sequence[str] = [
         variable
         for name, variable in whole.items()
         if variable and name == knob_name(found.member.name, variable_knob(variable))
     ]
-    if not own or not isinstance(adapter, TakesVariables):
+    if not own:
         return found
     return replace(found, survey=adapter.with_variables(found.member, found.survey, own))
 
@@ -426,7 +431,7 @@ _POLL_S = 0.02
 
 def with_listener(
     found: Found,
-    adapters: Mapping[str, SiteAdapter],
+    adapters: Mapping[str, ServerAdapter],
     make_seat: SeatMaker,
     before: tuple[SideCommand, ...] = (),
 ) -> Found:

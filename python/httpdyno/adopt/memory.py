@@ -19,11 +19,11 @@ from httpdyno.model import Listener
 from httpdyno.reason import Reason, because
 from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.site.listener import UNIX, reached_at
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.names import UNIX, reached_at
+from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.telemetry.observed import Observed
-from httpdyno.telemetry.pool import CONTROL_GROUP, Pool, memory_bound, pool, rss_bytes, size
+from httpdyno.telemetry.pool import Pool, memory_bound, pool, rss_bytes, size
 from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
 
 COPIES = 2
@@ -181,7 +181,7 @@ def _bounded(
         kernel_bytes=bound.kernel_bytes,
         age_s=largest.age_s,
         is_of_running=is_of_running,
-        is_by_limit=bound.limited_by == CONTROL_GROUP,
+        is_by_limit=bound.limited_by == "control group",
     )
 
 
@@ -261,7 +261,7 @@ class PoolLooks:
         self._running = running
         self._looks: list[tuple[MemberSample, ...]] = []
 
-    def look(self, running: SiteRunning) -> None:
+    def look(self, running: RunningCopy) -> None:
         """Take note of the copy's processes now."""
         if not self._free_bytes:
             return
@@ -330,7 +330,7 @@ class OwnServer:
         # When that was is of no account.
         sample = Sample(at_s=0.0, root_pids=(seen.root_pid,), workers=seen.workers)
         bound = seen.bound
-        is_limited = bound is not None and bound.limited_by == CONTROL_GROUP
+        is_limited = bound is not None and bound.limited_by == "control group"
         return RunningPools(
             largest=largest_workers(member_sample(found, sample)),
             limit_bytes=bound.available_bytes if bound and is_limited else None,

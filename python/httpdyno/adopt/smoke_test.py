@@ -22,9 +22,8 @@ from msgspec import structs
 from httpdyno.adopt.memory import PoolLooks
 from httpdyno.advice.proposal import WorkerRoom, is_from_file
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.ask import Answer
-from httpdyno.experiment.answer.coding import decoded
-from httpdyno.experiment.answer.rehearsed import Asked
+from httpdyno.experiment.answer.ask import Answer, decoded
+from httpdyno.experiment.answer.likeness import Asked
 from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
@@ -34,8 +33,8 @@ from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts
 from httpdyno.servers.sandbox.sandbox import OpenSandbox
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.stack.copies import CopyStack
+from httpdyno.servers.stack.running import RunningCopy
 from httpdyno.telemetry.account import ReadyTime, account_of
 from httpdyno.telemetry.kernel import cpu_ticks, tcp_extensions
 
@@ -51,7 +50,7 @@ _OVERFLOWS = "ListenOverflows"
 
 
 def burst(
-    running: SiteRunning,
+    running: RunningCopy,
     load: Workload,
     duration_s: float,
     *,
@@ -294,7 +293,7 @@ class RehearsalReport(Record, frozen=True):
 
 
 def rehearse_site(  # noqa: PLR0913 - what one start is
-    server: SiteServer,
+    server: CopyStack,
     spec: ServerSpec,
     load: Workload,
     asked: Asked,
@@ -379,7 +378,7 @@ def folders_of(written: Sequence[str], ignored: Sequence[str] = ()) -> tuple[str
     return tuple(folders)
 
 
-def _look_at_nothing(running: SiteRunning) -> None:
+def _look_at_nothing(running: RunningCopy) -> None:
     del running
 
 

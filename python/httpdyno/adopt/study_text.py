@@ -13,7 +13,7 @@ from msgspec import structs
 
 from httpdyno.advice.proposal import KnobProposal, Proposals
 from httpdyno.errors import UsageError
-from httpdyno.experiment.answer.coding import accepted
+from httpdyno.experiment.answer.ask import accepted
 from httpdyno.load.check import check_headers
 from httpdyno.load.url_file import RequestLine, read_url_file, request_line
 from httpdyno.model import KnobInfo, Member, RequestSpec, SideCommand, Site

@@ -25,10 +25,10 @@ from httpdyno.advice.rules.facts import Facts, configured
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.reason import because
-from httpdyno.servers.apache_site.survey import is_whole
+from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.site.knob_name import knob_name
-from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.stack.names import knob_name
+from httpdyno.servers.stack.snapshot import Found
 from httpdyno.study.complaint import nearest
 from httpdyno.study.server import whole_name
 
@@ -183,11 +183,13 @@ def named(
 
 def _asked(name: str, levels: tuple[Level, ...], info: KnobInfo, kind: str) -> KnobProposal:
     for level in levels:
-        if complaint := info.complaint(level):
+        try:
+            info.check(level)
+        except ValueError as error:
             raise UsageError(
-                f"`{name}={level_text(level)}` is outside the knob's domain: {complaint}",
+                f"`{name}={level_text(level)}` is outside the knob's domain: expected {error}",
                 hint=f"`httpdyno knobs {kind}` lists what each may be",
-            )
+            ) from error
     start = info.default if info.default is not None else ""
     others = tuple(level for level in levels if level != start)
     if not others:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from httpdyno.model import Record, Respawn, Survey
+from httpdyno.reason import Reason
 
 PAGE_BYTES = 4096
 """What sizes of processes are known to."""
@@ -55,7 +56,7 @@ class Growth(Record, frozen=True):
     """What is known of a pool's workers as they age."""
 
     verdict: GrowthVerdict
-    reason: str
+    reason: Reason
     """One sentence with its numbers."""
     n_workers: int
     """Lives that were long enough to count."""

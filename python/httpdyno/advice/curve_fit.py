@@ -19,6 +19,7 @@ from httpdyno.advice.curve import (
 )
 from httpdyno.errors import UsageError
 from httpdyno.model import Knob, PoolCurve, PoolLine, Respawn, SweepPoint, Workload
+from httpdyno.reason import Reason, because
 from httpdyno.stats.dependence import Floats
 from httpdyno.stats.fit import (
     LEAST_SERIES,
@@ -29,7 +30,6 @@ from httpdyno.stats.fit import (
     late_slope,
     over_series,
 )
-from httpdyno.units import format_bytes, format_duration, format_percent
 
 # A pool's size by the number of its workers, and what the length of their lives costs. Pure.
 
@@ -193,34 +193,35 @@ def growth(lives: Sequence[Life]) -> Growth:
     )
 
 
-def _said(late: LateSlope) -> tuple[GrowthVerdict, str, int | None]:
-    ends = f"{_size(late.low)} … {_size(late.high)} a request, 95 % over {late.n_series} workers"
+def _said(late: LateSlope) -> tuple[GrowthVerdict, Reason, int | None]:
+    ends = because("advice.slope", low=late.low, high=late.high, n=late.n_series)
     if late.is_lasting and late.low >= LEAST_LEAK_BYTES:
-        return "leak", f"each request leaves {_size(late.value)} ({ends})", None
+        return "leak", because("advice.leak", each=late.value, ends=ends), None
     if 0 < late.low <= late.high <= LEAST_LEAK_BYTES:
-        words = f"it grows by {_size(late.value)} a request, and by no more than {_size(late.high)}"
-        return "flat", words, None
+        return "flat", because("advice.grows_little", each=late.value, most=late.high), None
     if late.is_lasting:
-        least = _size(LEAST_LEAK_BYTES)
-        words = f"it still grows by {_size(late.value)} a request ({ends}), maybe by under {least}"
-        return "growing", words, _round(2 * late.n_late)
+        why = because("advice.still_grows", each=late.value, ends=ends, least=LEAST_LEAK_BYTES)
+        return "growing", why, _round(2 * late.n_late)
     if late.low > 0:
-        how = "slows" if late.kept <= 0 else "comes in a few jumps"
-        words = f"it still grows by {_size(late.value)} a request ({ends}), but that {how}"
-        return "growing", words, _round(2 * late.n_late)
+        why = because(
+            "advice.growth_slows" if late.kept <= 0 else "advice.growth_jumps",
+            each=late.value,
+            ends=ends,
+        )
+        return "growing", why, _round(2 * late.n_late)
     if late.high <= LEAST_LEAK_BYTES:
-        return "flat", f"no growth is proven, and none above {_size(late.high)} a request", None
+        return "flat", because("advice.no_growth", most=late.high), None
     # Both what steps add and what chance does fall as the stretch grows.
     reach = late.high - late.value
     factor = max(2.0, 2 * reach / LEAST_LEAK_BYTES)
-    words = f"growth and none both agree with what was seen ({ends})"
-    return "cannot_tell", words, _round(2 * late.n_late * (factor - 1))
+    why = because("advice.growth_unclear", ends=ends)
+    return "cannot_tell", why, _round(2 * late.n_late * (factor - 1))
 
 
-def _too_few(n: int) -> str:
-    if n < LEAST_SERIES:
-        return f"an interval is over workers, and {n or 'none'} served long enough"
-    return "too few figures of the late half of each worker's requests"
+def _too_few(n: int) -> Reason:
+    if n >= LEAST_SERIES:
+        return because("advice.few_late_figures")
+    return because("advice.few_workers" if n else "advice.no_workers", n=n)
 
 
 def _new_bytes(life: Life) -> tuple[Floats, Floats]:
@@ -280,11 +281,6 @@ def _curve(lives: Sequence[Life], leak_bytes: float) -> PrivateCurve | None:
     )
 
 
-def _size(n_bytes: float) -> str:
-    sign = "−" if n_bytes < 0 else ""
-    return sign + format_bytes(abs(n_bytes))
-
-
 def _round(n: float) -> int:
     """Return a count in two digits, upwards: it is a guess."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, n))) - 1)
@@ -308,7 +304,6 @@ _FARTHEST_RATIO = 0.05
 _FLUX, _FLUX_RATIO = 0.5, 0.02
 """By so many processes, and by so many of those that are to be there, the mean number over windows
 may be off: some are just being replaced."""
-_SURE = "95 % confidence"
 
 
 def swept_pool(knob: Knob, points: Sequence[SweepPoint], load: Workload) -> PoolCurve | None:
@@ -325,15 +320,9 @@ def swept_pool(knob: Knob, points: Sequence[SweepPoint], load: Workload) -> Pool
     if knob.pool == "workers":
         return _memory(ran)
     if load.is_open_loop:
-        return PoolCurve(
-            reason="what a birth costs cannot be told: the schedule of the load decides the "
-            "throughput, whatever a birth costs"
-        )
+        return PoolCurve(reason=because("advice.births_open_loop"))
     if knob.pool == "connections" and load.keep_alive:
-        return PoolCurve(
-            reason="what a birth costs cannot be told: processes are replaced after so many "
-            "connections, and with keep-alive each of these carries many requests"
-        )
+        return PoolCurve(reason=because("advice.births_keep_alive"))
     return _births(ran)
 
 
@@ -342,25 +331,24 @@ def _memory(points: Sequence[SweepPoint]) -> PoolCurve:
         (float(p.level), p.arm.n_processes, p.arm.pss_bytes) for p in points if p.arm.pss_bytes
     ]
     if len(sized) < _FEWEST:
-        return PoolCurve(reason=_too_few_levels("what a worker takes", "sizes", len(sized)))
+        return PoolCurve(reason=because("advice.few_sizes", n=len(sized), least=_FEWEST))
     followed = _followed(sized)
     if len(followed) < _FEWEST:
         (low, n_low, _), (high, n_high, _) = sized[0], sized[-1]
         return PoolCurve(
-            reason="what a worker takes cannot be told: the number of processes does not follow "
-            f"the level, it is {n_low:.0f} at {low:g} and {n_high:.0f} at {high:g}"
+            reason=because(
+                "advice.processes_elsewhere", n_low=n_low, low=low, n_high=n_high, high=high
+            )
         )
     workers = [level for level, _, _ in followed]
     sizes = [size for _, _, size in followed]
     try:
         line = pool_line(workers, sizes)
     except UsageError as error:
-        return PoolCurve(reason=f"what a worker takes cannot be told: {error}")
+        return PoolCurve(reason=because("advice.worker_untold", why=f"{error}"))
     fitted = [line.once_bytes + line.each_bytes * level for level in workers]
     if off := _farthest(workers, sizes, fitted):
-        return PoolCurve(
-            reason=f"by these levels memory is no line over the number of workers: {off}"
-        )
+        return PoolCurve(reason=because("advice.memory_bent", off=off))
     return PoolCurve(memory=line, n_levels=len(followed))
 
 
@@ -382,14 +370,12 @@ def _is_near(each: Sized, n_besides: float) -> bool:
 def _births(points: Sequence[SweepPoint]) -> PoolCurve:
     lives = [float(point.level) or math.inf for point in points]
     if len(lives) < _FEWEST:
-        return PoolCurve(reason=_too_few_levels("what a birth costs", "rates", len(lives)))
+        return PoolCurve(reason=because("advice.few_rates", n=len(lives), least=_FEWEST))
     rates = np.array([point.arm.throughput_per_s for point in points])
     line = fit_line(1 / np.array(lives), 1 / rates, rates, confidence=CONFIDENCE)
     fitted = [line.intercept + line.slope / life for life in lives]
     if off := _farthest(lives, (1 / rates).tolist(), fitted):
-        return PoolCurve(
-            reason=f"by these levels a request's time is no line over births for each: {off}"
-        )
+        return PoolCurve(reason=because("advice.births_bent", off=off))
     if unproven := _unproven(line, len(lives)):
         return PoolCurve(reason=unproven)
     return PoolCurve(
@@ -403,31 +389,27 @@ def _births(points: Sequence[SweepPoint]) -> PoolCurve:
     )
 
 
-def _unproven(line: LineFit, n_levels: int) -> str:
-    """Return in words why a line tells no cost; empty where it does."""
+def _unproven(line: LineFit, n_levels: int) -> Reason | None:
+    """Return why a line tells no cost; None where it does."""
     if line.intercept <= 0:
-        return "what a birth costs cannot be told: a request itself would take no time"
+        return because("advice.births_no_request")
     if line.slope_low > 0:
-        return ""
+        return None
     if line.slope_high <= 0:
-        return "a birth costs nothing that shows: shorter lives are not slower"
-    most = format_duration(line.slope_high, toward="up")
-    return (
-        f"no cost of a birth is proven: it is at most {most} of the server's time "
-        f"({_SURE}, {n_levels} levels)"
-    )
+        return because("advice.births_free")
+    return because("advice.births_unproven", most=line.slope_high, n=n_levels)
 
 
-def _farthest(levels: Sequence[float], seen: Sequence[float], fitted: Sequence[float]) -> str:
-    """Return in words which level is too far off the line; empty where none is."""
+def _farthest(
+    levels: Sequence[float], seen: Sequence[float], fitted: Sequence[float]
+) -> Reason | None:
+    """Return which level is too far off the line; None where none is."""
     off = [abs(a - b) / b if b > 0 else math.inf for a, b in zip(seen, fitted, strict=True)]
     worst = max(range(len(off)), key=off.__getitem__)
     if off[worst] <= _FARTHEST_RATIO:
-        return ""
-    level = "0" if math.isinf(levels[worst]) else f"{levels[worst]:g}"
-    far = "far" if math.isinf(off[worst]) else format_percent(off[worst])
-    return f"at {level} it is {far} off"
-
-
-def _too_few_levels(what: str, figures: str, n: int) -> str:
-    return f"{what} cannot be told: there are {figures} of {n} levels, and a line takes {_FEWEST}"
+        return None
+    return because(
+        "advice.far_off" if math.isinf(off[worst]) else "advice.off",
+        level=0.0 if math.isinf(levels[worst]) else levels[worst],
+        ratio=off[worst],
+    )

@@ -119,7 +119,7 @@ class KnobProposal(Record, frozen=True):
     is_seen: bool = False
     """Whether the rehearsal saw it limit: clients waited for what there was too little of."""
     found_by: str = ""
-    """The rule of `docs/rules.md` whose finding proposes it; empty where no finding does."""
+    """The rule whose finding proposes it; empty where no finding does."""
     severity: Severity | None = None
     """Of that finding."""
     blocked: Reason | None = None
@@ -415,7 +415,7 @@ def with_findings(
 
 
 def _is_possible(info: KnobInfo, proposed: Proposed) -> bool:
-    return proposed.value != info.default and not info.complaint(proposed.value)
+    return proposed.value != info.default and info.takes(proposed.value)
 
 
 def _levels(known: KnobProposal, value: Level) -> tuple[Level, ...]:

@@ -12,12 +12,13 @@ import msgspec
 from httpdyno.book.found import Host, host_text
 from httpdyno.catalog import open_study
 from httpdyno.errors import StoreError
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import rehearse
 from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import joined
 from httpdyno.report.study.verdict import decider, deciding, evidence_text, verdict_badge
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.store import Store
@@ -273,7 +274,7 @@ def run_advice(here: AdviceHere, host: Host, *, budget_s: float, seed: int) -> T
         claim=here.claim,
         verdict="not_measured",
         badge="not measured",
-        says=outcome.message or "the time was over before it",
+        says=joined(outcome.ended_by) or "the time was over before it",
         measured_at=outcome.began_at,
         run_id=outcome.id,
         host=host_text(outcome.host),

@@ -8,11 +8,12 @@ from httpdyno.book.experiment import Count, Experiment, Word
 from httpdyno.book.found import Asked, Found, levels_text, server_of, study_here, version_of
 from httpdyno.book.rule import judged_count
 from httpdyno.errors import TargetError
-from httpdyno.experiment.call_count import with_calls
+from httpdyno.experiment.trial.afterwards import with_calls
 from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Level, Look, Study, Workload
 from httpdyno.model.knob import with_load_knobs
+from httpdyno.report.shared import message
 
 _WARM_S = 0.5
 _ANSWER_S = 10.0
@@ -72,7 +73,7 @@ def _calls(asked: Asked, way: Count, study: Study, at: Mapping[str, Level]) -> L
         start(load, WindowPlan(arm=0, lead_in_s=0.0, measure_s=_WARM_S), None).wait()
         look = with_calls(Look(seconds=0.0, n_samples=0), up.running.root_pids, load, start)
     if look.untraced:
-        raise TargetError(f"system calls could not be counted: {look.untraced}")
+        raise TargetError(f"system calls could not be counted: {message.text(look.untraced)}")
     return look
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from httpdyno.book.experiment import Experiment, Word
 from httpdyno.catalog import open_study
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.one_start import Up, one_server
+from httpdyno.experiment.design.smoke_test import Up, one_server
 from httpdyno.model import HostFacts, Level, Outcome, Plan, RatioInterval, Study, level_text
 from httpdyno.registry import load_target
 from httpdyno.units import format_number

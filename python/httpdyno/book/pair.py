@@ -21,12 +21,14 @@ from httpdyno.book.found import (
 )
 from httpdyno.book.rule import borders, judged
 from httpdyno.errors import AdapterError, TargetError
-from httpdyno.experiment.limit import limit_broken
-from httpdyno.experiment.planning import compare_plan, with_budget
+from httpdyno.experiment.decide.usable import limit_broken
+from httpdyno.experiment.design.plan import compare_plan, with_budget
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Comparison, Objective, Outcome, Study
 from httpdyno.report.shared.bottleneck import difference_text
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined, text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms import call_time, figure_text
 from httpdyno.units import format_duration
@@ -97,7 +99,7 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     interval = final.ratios.get(metrics.named(way.metric).ratio) if final else None
     fewest = outcome.plan.study.method.min_starts
     if final is None or interval is None or interval.low <= 0 or not _is_sound(final, fewest):
-        why = final.reason if final else outcome.message or outcome.status
+        why = joined(final.reasons if final else outcome.ended_by) or outcome.status
         return Found(verdict="cannot tell", says=why, server=outcome.host.server, figures=figures)
     word = judged(each.then, interval.low, interval.high, is_artefact=bool(each.artefact))
     figures |= {
@@ -147,7 +149,7 @@ def _seen(each: Experiment, final: Comparison, objective: Objective) -> tuple[st
         asked = named_figures(final.a.look, final.b.look, each.evidence)
         moved = differences(final.a.look, final.b.look)
         found = (*asked, *found, *(one for one in moved if one.figure not in each.evidence))
-    doubts = tuple(caveat.message for caveat in final.caveats)
+    doubts = tuple(each.message for each in caveats(final.warnings))
     return (*(difference_text(one) for one in found), *_failing(final, objective), *doubts)
 
 
@@ -156,4 +158,4 @@ def _failing(final: Comparison, objective: Objective) -> Iterator[str]:
     limits = structs.replace(objective, max_p99_s=None, max_memory_bytes=None)
     for name, arm in (("first", final.a), ("second", final.b)):
         if broken := limit_broken(arm, limits):
-            yield f"of the {name} side {broken}"
+            yield f"of the {name} side {text(broken)}"

@@ -64,7 +64,7 @@ def script(asked: Asked, way: Script) -> Found:
     if asked.each.then.count is not None:
         n = one(0)
         figures = {"count": n}
-        words = f"{number_text(n)} {way.says}"
+        words = f"{n:g} {way.says}"
         return Found(verdict=counted(asked.each, n), says=words, server=server, figures=figures)
     values, interval = series_of(asked, one)
     return Found(

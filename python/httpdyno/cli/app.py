@@ -17,9 +17,12 @@ from typing import Annotated, Any
 import typer
 
 from httpdyno import __version__
-from httpdyno.cli.exit_code import EXIT_BUG, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE
 from httpdyno.cli.option_group import CommandGroup, GroupedCommand
 from httpdyno.cli.standard_streams import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_UNREAD,
+    EXIT_USAGE,
     guard_streams,
     let_stdout_go_nowhere,
     log_to_stderr,
@@ -118,6 +121,15 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
+def _said(error: HttpdynoError) -> str:
+    if not error.why:
+        return str(error)
+    # Imported here: `httpdyno --help` need not load metrics and statistics.
+    from httpdyno.report.shared.message import error_text  # noqa: PLC0415
+
+    return error_text(error)
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
         if _is_named(arguments):
@@ -127,7 +139,7 @@ def _run(arguments: Sequence[str]) -> int:
     except OutputError:
         raise
     except HttpdynoError as error:
-        return _fail(str(error), error.hint, error.exit_code)
+        return _fail(_said(error), error.hint, error.exit_code)
     except typer.TyperException as error:
         return _fail(*_refused(error, arguments), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):

@@ -42,15 +42,13 @@ from httpdyno.book.text import (
 )
 from httpdyno.catalog import open_study
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.exit_code import EXIT_INTERRUPTED
-from httpdyno.cli.launch import enter_namespace_for, seed_or_new
+from httpdyno.cli.launch import enter_namespace_for, outcome_of, seed_or_new
 from httpdyno.cli.live_display import LiveLine
 from httpdyno.cli.option import ForceOption, JsonOption, SeedOption
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.running import outcome_of
-from httpdyno.cli.standard_streams import say, tell
+from httpdyno.cli.standard_streams import EXIT_INTERRUPTED, say, tell
 from httpdyno.errors import UsageError
-from httpdyno.experiment.machine_card import taken_anew
+from httpdyno.experiment.design.inputs import taken_anew
 from httpdyno.units import duration_s
 
 _INDENT = (0, 0, 0, 2)

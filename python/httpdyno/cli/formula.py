@@ -19,12 +19,12 @@ from typer.core import TyperGroup
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import Formula, Input, Worked, work_out
 from httpdyno.advice.formula.expression import METAVARS, with_signs
-from httpdyno.advice.formula.reference import formula_reference
 from httpdyno.cli.console import results
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
+from httpdyno.report.shared.formula_reference import formula_reference
 from httpdyno.report.shared.prose import Prose
 from httpdyno.study.complaint import nearest
 

@@ -17,7 +17,7 @@ from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Member, level_text
 from httpdyno.registry import adapter_names, load_adapter, site_adapters
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.study.complaint import nearest
 
 EXAMPLE = """Example:
@@ -67,7 +67,7 @@ def command(
     outputs.check()
     found = [*_of_studies(server), *_found_here(server)]
     if server is not None and not found:
-        known = sorted({*adapter_names(), *(each.kind for each in site_adapters())})
+        known = sorted({*adapter_names(), *(each.name for each in site_adapters())})
         if server in known:
             raise UsageError(
                 f"no {server} is configured here where its packages have it",
@@ -97,18 +97,18 @@ def _found_here(server: str | None) -> list[Listed]:
     return [
         _surveyed(adapter, member)
         for adapter in site_adapters()
-        if server in {None, adapter.kind}
+        if server in {None, adapter.name}
         for member in adapter.usual()
     ]
 
 
-def _surveyed(adapter: SiteAdapter, member: Member) -> Listed:
+def _surveyed(adapter: ServerAdapter, member: Member) -> Listed:
     """Return what can be set of a member; only read, and nothing of it executed."""
     source = member.main or " ".join(member.command)
     survey = adapter.survey(member, adapter.read(member), None)
     if isinstance(survey, NotRunning):
-        return Listed(server=adapter.kind, source=source, knobs={}, trouble=survey.detail)
-    return Listed(server=adapter.kind, source=source, knobs=adapter.knobs(survey))
+        return Listed(server=adapter.name, source=source, knobs={}, trouble=survey.detail)
+    return Listed(server=adapter.name, source=source, knobs=adapter.knobs(survey))
 
 
 def _document(listed: Listed) -> dict[str, Any]:

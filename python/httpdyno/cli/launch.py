@@ -8,26 +8,127 @@ from pathlib import Path
 from textwrap import fill
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import replace
 
 from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.console import messages, results
+from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.running import Resumed, run_and_report
-from httpdyno.cli.standard_streams import say
+from httpdyno.cli.progress import RunProgress
+from httpdyno.cli.standard_streams import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT, say, tell
 from httpdyno.cli.trusted_study import open_to_run, to_go_on
-from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
-from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.errors import AdapterError, StudyFileError, UsageError
+from httpdyno.experiment.answer.likeness import not_rehearsed
+from httpdyno.experiment.design.inputs import changes_since, input_digests, taken_in_boot
+from httpdyno.experiment.design.plan import make_plan, plan_lines, with_budget
+from httpdyno.experiment.design.smoke_test import rehearse
+from httpdyno.experiment.method.run import run_plan
+from httpdyno.experiment.trial.server_bench import bench_of
 from httpdyno.host.only_read import only_reading
-from httpdyno.model import Plan, Study
+from httpdyno.model import HostFacts, Outcome, Plan, Study
+from httpdyno.reason import Reason, because
 from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
-from httpdyno.servers.site.isolation import enter_for
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.stack.seats import enter_for
 from httpdyno.store import Store
 from httpdyno.study.knob import check_loads
-from httpdyno.study.objective import decided_by, server_for, with_also, workload_for
+from httpdyno.study.objective import check_has, decided_by, with_also
 from httpdyno.units import duration_s
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resumed:
+    """A stored run to go on with."""
+
+    run_id: str
+    accepts_changes: bool = False
+    """Although what it reads is not what it was."""
+
+
+def run_and_report(plan: Plan, outputs: Outputs, *, resume: Resumed | None = None) -> int:
+    """Run the plan, or go on with a stored run of it; return the exit code.
+
+    Raises:
+        HttpdynoError: The study cannot run; what was measured so far is stored.
+    """
+    outcome = outcome_of(plan, resume)
+    show_outcome(outcome, outputs)
+    if outcome.status == "interrupted":
+        return EXIT_INTERRUPTED
+    return EXIT_NOT_BORNE_OUT if outcome.withdrawn else 0
+
+
+def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
+    """Run the plan, or go on with a stored run of it; every window is stored as it ends.
+
+    Raises:
+        HttpdynoError: The study cannot run; what was measured so far is stored.
+    """
+    study = plan.study
+    adapter = load_target(study)
+    missing = adapter.missing(study.server)
+    if missing:
+        raise AdapterError(
+            f"study {study.name} cannot run here: {'; '.join(missing)}",
+            hint="`httpdyno doctor` says what each bundled study needs"
+            if study.site is None
+            else "`httpdyno doctor` says what this machine allows",
+        )
+    if cannot := limits_complaint(limits for _, limits in study.limits):
+        raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+    if words := not_rehearsed(study):
+        tell(words)
+    # Taken before anything runs beside it.
+    kept = taken_in_boot() if resume is None else None
+    with (
+        Store.open() as store,
+        bench_of(adapter, study, seed=plan.seed) as bench,
+    ):
+        known: tuple[Reason, ...] = ()
+        if resume is None:
+            plan = structs.replace(plan, inputs=input_digests(study))
+            host = bench.host()
+            if kept is not None:
+                host = structs.replace(host, card=kept.card, card_taken_at=kept.taken_at)
+            run_id = store.create_run(plan, host)
+        else:
+            run_id = resume.run_id
+            host = store.host(run_id)
+            known = _changes(plan, resume, host, bench.host())
+            store.take_over(run_id)
+            store.replan(run_id, plan)
+        with RunProgress(messages(), len(plan.steps)) as progress:
+            return run_plan(
+                plan,
+                bench=bench,
+                store=store,
+                run_id=run_id,
+                watch=progress,
+                host=host,
+                known=known,
+            )
+
+
+def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> tuple[Reason, ...]:
+    """Return that a run goes on with something else than it began with.
+
+    Raises:
+        UsageError: It does, and nobody accepted that.
+    """
+    changes = changes_since(plan, before, now)
+    if not changes:
+        return ()
+    words = "; ".join(changes)
+    if not resume.accepts_changes:
+        raise UsageError(
+            f"run {resume.run_id} was begun with something else: {words}",
+            hint="what was measured before and what will be are not of one question: put it back, "
+            "begin a new run, or give `--accept-changes`, which the report will say",
+        )
+    return (because("experiment.accepted_changes", changes=changes),)
+
 
 _SEED_BITS = 32
 _PLAN_INDENT = 10
@@ -148,9 +249,10 @@ def also_telling(study: Study, also: Sequence[str]) -> Study:
     except UsageError as error:
         raise UsageError(f"`--also`: {error}", hint=f"there are {error.hint}") from error
     for metric in objective.also:
-        if expected := workload_for(metric, study.workload) or server_for(metric, study):
-            words = f"`--also`: study {study.name} has no {metric}"
-            raise UsageError(words, hint=f"it takes {expected}")
+        try:
+            check_has(metric, study)
+        except UsageError as error:
+            raise UsageError(f"`--also`: {error}", hint=error.hint) from error
     return replace(study, objective=objective)
 
 

@@ -7,7 +7,7 @@ from rich.text import Text
 from httpdyno.cli.console import results
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
-from httpdyno.experiment.machine_card import taken_anew
+from httpdyno.experiment.design.inputs import taken_anew
 from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.telemetry.host import host_facts
 

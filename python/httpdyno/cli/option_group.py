@@ -3,7 +3,7 @@
 A command with many options takes a few such groups instead of a parameter for each.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from inspect import Parameter, Signature
@@ -26,6 +26,11 @@ def whole_number(option: str) -> Callable[[Any], int]:
 def number(option: str) -> Callable[[Any], float]:
     """Return a reader of an option's value, whose complaint names both."""
     return _reader(option, float, "a number")
+
+
+def one_of(option: str, choices: Sequence[str]) -> Callable[[Any], str]:
+    """Return a reader of an option's value, whose complaint names both."""
+    return _reader(option, lambda text: choices[choices.index(text)], ", ".join(choices))
 
 
 def _whole(text: Any) -> int:  # noqa: ANN401 - a default is no text
@@ -85,7 +90,7 @@ def _under(heading: str, annotation: Any) -> Any:  # noqa: ANN401 - a type with 
     kind, info = get_args(annotation)
     info = copy(info)
     if isinstance(info, OptionInfo):
-        info.rich_help_panel = heading
+        info.rich_help_panel = info.rich_help_panel or heading
     return Annotated[kind, info]
 
 

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
-from httpdyno.experiment.event import (
+from httpdyno.experiment.method.session import (
     Event,
     FinalDone,
     Notice,
@@ -24,6 +24,7 @@ from httpdyno.experiment.event import (
     WindowDone,
 )
 from httpdyno.model import LadderStep
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.running import outlook_text, standing_text
 from httpdyno.report.study.sweep import point_line
@@ -81,7 +82,7 @@ class RunProgress(LiveDisplay):
             case FinalDone():
                 return [_final_line(event)]
             case Notice():
-                return [Text.assemble(("note: ", "yellow"), event.message)]
+                return [Text.assemble(("note: ", "yellow"), text(event.reason))]
             case _:
                 return [] if self._live is not None else self._log_lines(event)
 

@@ -75,7 +75,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             shown.check()
             shown.write(store.load(found))
         elif kind == "turns":
-            from httpdyno.cli.turns_output import show_turns  # noqa: PLC0415 - seldom
+            from httpdyno.cli.outcome_output import show_turns  # noqa: PLC0415 - seldom
 
             show_turns(store.turns(found), outputs, run_id=found)
         else:

@@ -14,6 +14,15 @@ from contextlib import suppress
 from httpdyno.errors import OutputError
 from httpdyno.host.foreign_text import reason, visible
 
+EXIT_NOT_BORNE_OUT = 1
+"""Done, and the answer is no: what the steps kept was taken back at the end."""
+EXIT_USAGE = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+EXIT_UNREAD = 141
+"""As a shell says of a program that SIGPIPE ended."""
+
+
 _STANDARD = (0, 1, 2)
 _RED, _CYAN = 31, 36
 

@@ -1,7 +1,12 @@
 """`httpdyno study`: list, show, check, serve and run studies."""
 
 import json as json_text
+import os
+import signal
+import sys
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -13,10 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.catalog import bundled_studies, open_study
-from httpdyno.cli import study_check, study_new, study_serve
+from httpdyno.cli import study_check
+from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.console import results
-from httpdyno.cli.exit_code import EXIT_USAGE
-from httpdyno.cli.launch import Request, launch
+from httpdyno.cli.launch import Request, enter_namespace_for, launch
 from httpdyno.cli.option import (
     AcceptChangesOption,
     AlsoOption,
@@ -34,21 +39,209 @@ from httpdyno.cli.option import (
     TrustOption,
     UntilDecidedOption,
     VerboseOption,
+    knob_levels,
 )
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.standard_streams import say
-from httpdyno.cli.uses_table import runs_as, uses_table
-from httpdyno.errors import NotRunError
-from httpdyno.experiment.phase_words import phases_words
+from httpdyno.cli.standard_streams import EXIT_USAGE, say, tell
+from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
+from httpdyno.errors import AdapterError, HttpdynoError, NotRunError, OutputError, UsageError
+from httpdyno.experiment.answer.likeness import difference_now, not_rehearsed
+from httpdyno.experiment.design.plan import phases_words
+from httpdyno.experiment.design.smoke_test import one_server
+from httpdyno.host.foreign_text import reason
 from httpdyno.host.only_read import only_reading
+from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
+from httpdyno.report.shared.reference import study_reference
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
-from httpdyno.study.reference import study_reference
+from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.study.schema import study_schema
+from httpdyno.study.starter import STARTERS, Wish, starter
 from httpdyno.study.uses import uses_of
 from httpdyno.units import format_bytes, format_duration
+
+_NEW_EXAMPLE = """Example:
+
+\b
+  httpdyno study new gunicorn shop:app --python venv/bin/python
+  httpdyno study new command -- node server.js --port {port}
+"""
+
+
+def new(  # noqa: PLR0913 - one parameter for each option
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"Kind of server: {', '.join(STARTERS)}.")
+    ],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ARGS",
+            help="Application `module:name` for gunicorn and uvicorn. Program and arguments, "
+            "after `--`, for command.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    python: Annotated[
+        str,
+        typer.Option("--python", metavar="PATH", help="Interpreter of your virtual environment."),
+    ] = "",
+    folder: Annotated[
+        str, typer.Option("--folder", metavar="DIR", help="Folder of the application.")
+    ] = ".",
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="DIR", help="New folder.  [default: NAME-study]"),
+    ] = "",
+    json: JsonOption = None,
+    force: ForceOption = False,
+) -> int:
+    """Write a small study into a new folder.
+
+    It runs as it stands if its server is installed. Replace its example knobs and requests with
+    yours. For a server that already runs here, use `httpdyno adopt`.
+    """
+    outputs = Outputs(json=json, is_forced=force)
+    outputs.check()
+    if python and kind not in {"gunicorn", "uvicorn"}:
+        raise UsageError(
+            f"`--python` is for gunicorn and uvicorn, not for {kind}",
+            hint="a command names its own interpreter",
+        )
+    made = starter(
+        Wish(
+            kind=kind,
+            words=tuple(words or ()),
+            # Not resolved: it is by its own path that an interpreter knows its environment.
+            python=str(Path(python).absolute()) if python else "",
+            folder=str(Path(folder).resolve()),
+            n_cpus=len(os.sched_getaffinity(0)),
+        )
+    )
+    target = Path(output or f"{made.name}-study")
+    _write(target, made.files)
+    study = open_study(str(target))
+    stack = load_target(study)
+    trouble = stack.missing(study.server)
+    if not trouble:
+        try:
+            stack.check(study.server, target, study.start_configuration())
+        except HttpdynoError as error:
+            trouble = (str(error),)
+    written = [str(target / name) for name in made.files]
+    if outputs.json is not None:
+        document = {"study": study.name, "files": written, "cannot_run": list(trouble)}
+        outputs.write_json(document)
+    if outputs.has_text:
+        say(f"wrote {', '.join(written)}")
+        for each in trouble:
+            say(f"it cannot run yet: {each}")
+        say(f"next: `httpdyno study check {target}`, then `httpdyno tune {target}`")
+    return 0
+
+
+def _write(target: Path, files: Mapping[str, str]) -> None:
+    if target.exists():
+        raise UsageError(f"`{target}` is there already", hint="name another folder with `--output`")
+    try:
+        for name, text in files.items():
+            path = target / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"`{target}` cannot be written: {reason(error)}") from error
+
+
+_SERVE_EXAMPLE = """Example:
+
+\b
+  httpdyno study serve bookmarks --at workers=4
+"""
+
+
+def serve(
+    study: StudyArgument,
+    *,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="KNOB=VALUE,…",
+            autocompletion=knob_levels,
+            help="Configuration: knobs, or the name of a candidate of the study.  [default: its "
+            "start]",
+            show_default=False,
+        ),
+    ] = None,
+    trust: TrustOption = False,
+    json: JsonOption = None,
+    force: ForceOption = False,
+) -> int:
+    """Start a study's server and keep it until Ctrl-C.
+
+    It runs as in a measurement: on loopback, prepared, in a temporary folder. httpdyno prints the
+    address and, if the study has a network of its own, the command that enters it. `--json` adds
+    the processes and the settings in effect. From a script, end it with TERM.
+    """
+    outputs = Outputs(json=json, is_forced=force)
+    outputs.check()
+    opened = open_to_run(study, is_trusted=trust)
+    if opened.fragments is not None:
+        raise UsageError(
+            f"study {opened.name} is about code, there is no server to keep",
+            hint=f"`httpdyno study check {opened.name}` calls each body once",
+        )
+    configuration = parse_configuration(at, opened) if at else opened.start_configuration()
+    enter_namespace_for(opened)
+    adapter = load_target(opened)
+    if missing := adapter.missing(opened.server):
+        raise AdapterError(
+            f"study {opened.name} cannot run here: {'; '.join(missing)}",
+            hint="`httpdyno doctor` says what each bundled study needs",
+        )
+    if cannot := limits_complaint(limits for _, limits in opened.limits):
+        raise AdapterError(f"study {opened.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+    try:
+        with one_server(adapter, opened, configuration) as up:
+            [address, *more] = up.running.addresses
+            network = up.running.networks[0]
+            path = opened.workload.requests[0].path
+            load = opened.load_of(configuration)
+            is_tls = opened.server.tls or load.tls is not None
+            url = f"{'https' if is_tls else 'http'}://{address}{path}"
+            if outputs.json is not None:
+                told = {"url": url, "pids": list(up.running.root_pids)}
+                told |= {"addresses": list(up.running.addresses), "network": network}
+                outputs.write_json({**told, "effective": up.effective.values})
+            if outputs.has_text:
+                say(url)
+            if words := not_rehearsed(opened) or difference_now(up.running, opened, load):
+                tell(words)
+            # What reads it through a pipe is to have it while the server is there.
+            sys.stdout.flush()
+            pids = ", ".join(map(str, up.running.root_pids))
+            others = f", and {', '.join(more)}" if more else ""
+            tell(
+                f"{configuration.label()}: up after {format_duration(up.ready_s)}, process {pids}"
+                f"{others}; Ctrl-C ends it"
+            )
+            if network:
+                tell(f"it is in a network of its own: `{_way_into(network)} COMMAND` asks it there")
+            signal.pause()
+    except KeyboardInterrupt:
+        tell(f"the server of {opened.name} is ended")
+    return 0
+
+
+def _way_into(network: str) -> str:
+    """Return what runs a command in a network namespace, for whoever runs this one."""
+    if is_root_of_the_machine():
+        return f"nsenter --net={network}"
+    ours = f"/proc/{os.getpid()}/ns/user"
+    return f"nsenter --preserve-credentials --user={ours} --net={network}"
+
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -211,8 +404,8 @@ def schema(
 
 
 app.command("check", epilog=study_check.EXAMPLE)(study_check.check)
-app.command("new", epilog=study_new.EXAMPLE)(study_new.new)
-app.command("serve", epilog=study_serve.EXAMPLE)(study_serve.serve)
+app.command("new", epilog=_NEW_EXAMPLE)(new)
+app.command("serve", epilog=_SERVE_EXAMPLE)(serve)
 
 
 def _missing(study: Study) -> tuple[str, ...]:

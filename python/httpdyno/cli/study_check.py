@@ -13,31 +13,32 @@ from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import tell
-from httpdyno.cli.trusted_study import open_to_run
-from httpdyno.cli.uses_table import runs_as, uses_table
+from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.answer.rehearsed import UnlikeRehearsalError, not_rehearsed
-from httpdyno.experiment.caveat import tried_words
-from httpdyno.experiment.evidence import arm_summary
-from httpdyno.experiment.one_start import (
+from httpdyno.experiment.answer.likeness import UnlikeRehearsalError, not_rehearsed
+from httpdyno.experiment.decide.evidence import arm_summary
+from httpdyno.experiment.decide.usable import arm_trouble
+from httpdyno.experiment.decide.warning import tried_outside
+from httpdyno.experiment.design.plan import make_plan
+from httpdyno.experiment.design.smoke_test import (
     Answered,
     OneStart,
     one_start,
+    rehearse,
     start_of_arms,
     start_of_two,
     whole_s,
 )
-from httpdyno.experiment.planning import make_plan
-from httpdyno.experiment.rehearsal import rehearse
-from httpdyno.experiment.short_budget import enough_words
-from httpdyno.experiment.usable_start import arm_trouble
+from httpdyno.experiment.trial.budget import enough_words
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.arms import calls_table
-from httpdyno.servers.adapter import ServerAdapter
+from httpdyno.report.study.verdict import detail_text
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.stack.stack import Stack
 from httpdyno.study.uses import uses_of
 from httpdyno.telemetry.syscalls.strace import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
@@ -115,7 +116,7 @@ def _check_nothing(study: Study, outputs: Outputs) -> int:
     return 0
 
 
-def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
+def _check_code(plan: Plan, adapter: Stack, outputs: Outputs) -> int:
     """Have each body called in one process, and say what a call takes, or what is wrong."""
     study, start = plan.study, plan.study.start_configuration()
     steps = [start.with_values(step.values) for step in plan.steps]
@@ -125,7 +126,7 @@ def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
         (arm.label(), arm_summary([record], number, arm))
         for number, arm in enumerate((start, *steps))
     ]
-    failed = [f"{name}: {arm.detail}" for name, arm in bodies if arm.status != "complete"]
+    failed = [f"{name}: {detail_text(arm)}" for name, arm in bodies if arm.status != "complete"]
     if outputs.json is not None:
         document = {
             "study": study.name,
@@ -134,7 +135,7 @@ def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
                 {
                     "configuration": arm.configuration.values,
                     "status": arm.status,
-                    "detail": arm.detail,
+                    "detail": detail_text(arm),
                     "calls": msgspec.to_builtins(arm.calls),
                 }
                 for _, arm in bodies
@@ -192,7 +193,7 @@ def _sheet(
     if tried := _tried(found, record):
         parts += [
             Text(),
-            Text(tried_words(tried), "yellow"),
+            Text(text(tried_outside(tried)), "yellow"),
             Text("open a door in the study if that is to be measured too: `[[site.doors]]`"),
         ]
     unverified = found.effective.unverified
@@ -263,7 +264,8 @@ def _unlike(record: StartRecord) -> list[RenderableType]:
 def _under_load(record: StartRecord | None, study: Study) -> str:
     """Return why a run would not take such a start; empty where it would."""
     arms = range(len(record.statuses)) if record else ()
-    return next((t for arm in arms if record and (t := arm_trouble(record, arm, study))), "")
+    troubles = (arm_trouble(record, arm, study) for arm in arms if record is not None)
+    return next((text(trouble) for trouble in troubles if trouble is not None), "")
 
 
 def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:

@@ -4,25 +4,54 @@ All commands that run a study open it here, or ask here for the study of a store
 """
 
 import os
+import pwd
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 import typer
 from msgspec.structs import replace
+from rich.table import Table
+from rich.text import Text
 
 from httpdyno.catalog import bundled_studies, open_study, study_path
 from httpdyno.cli.console import messages
 from httpdyno.cli.standard_streams import tell
-from httpdyno.cli.uses_table import runs_as, uses_table
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.host.foreign_text import reason
+from httpdyno.host.foreign_text import reason, visible
 from httpdyno.model import Study
 from httpdyno.study.trust.held import Held, changed_files, held
 from httpdyno.study.trust.owner import doubt_of
 from httpdyno.study.trust.record import home, let_go, trust, trusted_digest
-from httpdyno.study.uses import uses_of
+from httpdyno.study.uses import Use, uses_of
+
+
+def runs_as() -> tuple[tuple[str, str], str]:
+    """Return the heading: as whom all of it would run."""
+    user = os.geteuid()
+    try:
+        name = pwd.getpwuid(user).pw_name
+    except KeyError:
+        name = f"user {user}"
+    return (f"runs as {name}", "bold"), ", all that a run would start or touch"
+
+
+def uses_table(uses: Sequence[Use]) -> Table:
+    """Return them a line each, with whose they are where there are several servers."""
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, show_header=False)
+    has_several = len({each.of for each in uses if each.of}) > 1
+    if has_several:
+        table.add_column(style="cyan")
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for each in uses:
+        # A line break of the study's is not to begin what looks like another line.
+        text = Text(visible(each.text.replace("\n", "\\n").replace("\t", "\\t")))
+        table.add_row(*([each.of] if has_several else []), each.what, text)
+    return table
+
 
 _ANSWERED = "HTTPDYNO_TRUSTED"
 """Set once it was answered: this command may be run anew in a user namespace."""

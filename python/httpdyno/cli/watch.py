@@ -1,35 +1,208 @@
 """`httpdyno watch`: a server that runs, seen once a second, without touching it."""
 
 import math
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from httpdyno.cli.console import results
+from httpdyno.cli.live_display import LiveLooks
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.option import ForceOption
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.run_named import run_named
-from httpdyno.cli.statsd_status import STATSD, statsd_status_of
-from httpdyno.cli.status_page import status_page
-from httpdyno.cli.watching import ENDED, Watching
-from httpdyno.errors import AdapterError, TargetError, UsageError
+from httpdyno.cli.standard_streams import tell
+from httpdyno.errors import AdapterError, StoreError, TargetError, UsageError
+from httpdyno.inspection.statsd import STATSD, statsd_status_of
+from httpdyno.inspection.status import status_page
+from httpdyno.model import Behind
 from httpdyno.registry import site_adapters
+from httpdyno.report.shared.bottleneck import behind_text
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import oxford
+from httpdyno.report.study.finding import headline
 from httpdyno.report.watch.json import watch_json
+from httpdyno.report.watch.line import watch_line
+from httpdyno.report.watch.phrase import beside_text
+from httpdyno.report.watch.run import RunLook, RunView, run_json, run_line
+from httpdyno.report.watch.view import View
 from httpdyno.servers.discover.error_log import error_logs
 from httpdyno.servers.discover.find import Found, find, running
 from httpdyno.servers.discover.inspection import behind, looked_at
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts
-from httpdyno.servers.discover.source import Source
+from httpdyno.servers.discover.source import Source, run_named
 from httpdyno.telemetry.account import whole_group
 from httpdyno.telemetry.status import Status
-from httpdyno.telemetry.watched import Watcher
+from httpdyno.telemetry.watched import Follower, Watched, Watcher, first_look, next_look
 from httpdyno.telemetry.worker import EACH_SECOND_S
-from httpdyno.units import duration_s
+from httpdyno.units import duration_s, format_guess
+
+if TYPE_CHECKING:
+    from httpdyno.store import Store
+
+ENDED = "the server has ended"
+
+
+class Watching(LiveLooks[Watched]):
+    """What is watched, and how often."""
+
+    def __init__(  # noqa: PLR0913 - what a view is made of
+        self,
+        *,
+        watcher: Watcher,
+        title: str,
+        every_s: float,
+        kind: str = "",
+        behind: Sequence[Behind] = (),
+        beside: Sequence[ProcessFacts] = (),
+    ) -> None:
+        super().__init__(every_s)
+        self.title = title
+        self.kind = kind
+        self.behind = tuple(behind)
+        """Servers whose CPU time is in no figure."""
+        self.beside = tuple(beside)
+        """Processes of its unit that are in no figure."""
+        self._watcher = watcher
+
+    def look(self, before: Watched | None) -> Watched | None:
+        """Return what is known with one look more; None when the server has ended."""
+        look = self._watcher.look(is_last=self.is_last)
+        if look is None:
+            return None
+        return next_look(before, look) if before else first_look(look)
+
+    def has_rates(self, seen: Watched) -> bool:
+        """Whether it is not the first look."""
+        return seen.change is not None
+
+    def line(self, seen: Watched) -> str:
+        """Return a look in a line."""
+        return watch_line(seen, self.every_s)
+
+    def hidden_text(self, seen: Watched) -> str:
+        """Return that reads and writes of the disk may not be seen; empty where they may."""
+        disk = seen.now.disk
+        return text(disk.hidden) if disk and disk.hidden else ""
+
+    def shown(self, seen: Watched, *, n_lines: int | None = None, keys: str = "") -> View:
+        """Return a view of what was seen."""
+        return View(
+            title=self.title,
+            watched=seen,
+            every_s=self.every_s,
+            kind=self.kind,
+            n_lines=n_lines,
+            behind=self.behind,
+            beside=self.beside,
+            keys=keys,
+        )
+
+    def end_text(self) -> str:
+        """Return that the server ended, and how long it was watched."""
+        return f"{ENDED}, after {format_guess(self._last.since_s if self._last else 0.0)}"
+
+    def lines(self, n_looks: int | None) -> None:
+        """Say first what no figure has; then a line for each look."""
+        if misses := behind_text(self.behind):
+            tell(f"CPU time is without {misses}")
+        if self.beside:
+            tell(beside_text(self.beside))
+        super().lines(n_looks)
+
+
+def watch_run(
+    run_id: str, *, every_s: float, n_looks: int | None, is_once: bool, outputs: Outputs
+) -> int:
+    """Follow a run until it ends, or the view is left.
+
+    Raises:
+        StoreError: There is no such run, or nobody is at it.
+        TargetError: It ended between the two looks of `--once`.
+    """
+    from httpdyno.store import Store  # noqa: PLC0415 - not for servers
+
+    with Store.open() as store:
+        following = Following(store, run_id, every_s)
+        console = results()
+        if is_once:
+            _once_of_run(following, outputs)
+        elif console.is_terminal and not console.is_dumb_terminal:
+            following.view(console, n_looks)
+        else:
+            following.lines(n_looks)
+    return 0
+
+
+class Following(LiveLooks[RunLook]):
+    """A run that somebody is at, and its servers where they can be seen."""
+
+    def __init__(self, store: "Store", run_id: str, every_s: float) -> None:
+        super().__init__(every_s)
+        self._store = store
+        self._run_id = run_id
+        self._follower = Follower()
+
+    def look(self, before: RunLook | None) -> RunLook | None:
+        """Return what is known now; None when nobody is at the run any more.
+
+        Raises:
+            StoreError: Nobody was at the first look.
+        """
+        run = self._store.under_way(self._run_id)
+        if run is None:
+            if before is None:
+                raise StoreError(
+                    f"run {self._run_id} does not run now",
+                    hint=f"`httpdyno report {self._run_id}` says what it found",
+                )
+            return None
+        is_here = run.host == socket.gethostname()
+        arms = [arm for start in run.starts for arm in start.arms] if is_here else []
+        return RunLook(
+            run=run,
+            now=datetime.now(UTC),
+            servers=self._follower.look(arm.roots for arm in arms),
+            is_first=before is None,
+        )
+
+    def has_rates(self, seen: RunLook) -> bool:
+        """Whether it is not the first look."""
+        return not seen.is_first
+
+    def line(self, seen: RunLook) -> str:
+        """Return a look in a line."""
+        return run_line(seen)
+
+    def shown(self, seen: RunLook, *, n_lines: int | None = None, keys: str = "") -> RunView:
+        """Return a view of what was seen."""
+        return RunView(look=seen, n_lines=n_lines, keys=keys)
+
+    def end_text(self) -> str:
+        """Return how the run ended, with what it found."""
+        outcome = self._store.outcome(self._run_id)
+        if outcome is None or outcome.status == "running":
+            return (
+                f"the process that was at run {self._run_id} has ended, and the run has not: "
+                f"`httpdyno study run --resume {self._run_id}` goes on with it"
+            )
+        return f"run {self._run_id} has ended: {headline(outcome)}"
+
+
+def _once_of_run(following: Following, outputs: Outputs) -> None:
+    """Look twice and print that."""
+    seen = following.twice()
+    if seen is None:
+        raise TargetError(f"{following.end_text()}, while it was looked at")
+    if outputs.json is not None:
+        outputs.write_json(run_json(seen))
+    if outputs.has_text:
+        results().print(following.shown(seen))
+
 
 EXAMPLE = """Example:
 
@@ -136,8 +309,6 @@ def command(  # noqa: PLR0913 - a parameter for each option
 def _followed(
     run_id: str, every_s: float, n_looks: int | None, outputs: Outputs, *, is_once: bool
 ) -> int:
-    from httpdyno.cli.watch_run import watch_run  # noqa: PLC0415 - the store, not for servers
-
     return watch_run(run_id, every_s=every_s, n_looks=n_looks, is_once=is_once, outputs=outputs)
 
 

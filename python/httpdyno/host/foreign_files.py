@@ -73,8 +73,9 @@ class Held:
         """
         owner = os.fstat(self.folder).st_uid
         if owner and not may_read(self.info(), owner) and is_root_of_the_machine():
-            words = "it is in the folder of a user who may not read it"
-            raise PermissionError(errno.EACCES, words, self.real)
+            raise PermissionError(
+                errno.EACCES, "it is in the folder of a user who may not read it", self.real
+            )
         return self._opened(_READ)
 
     def written(self) -> int:
@@ -166,11 +167,14 @@ def _refuse_others(found: Held) -> None:
     is_ours = folder.st_uid in trusted and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if is_ours or stat.S_ISDIR(info.st_mode):
         return
-    what = "another user's file" if info.st_uid not in trusted else ""
-    what = what or ("a file with other names" if info.st_nlink > 1 else "")
-    if what:
-        words = f"it is {what} in a folder that others may write to; remove it or name another one"
-        raise PermissionError(errno.EPERM, words, found.real)
+    is_theirs = info.st_uid not in trusted
+    if is_theirs or info.st_nlink > 1:
+        raise PermissionError(
+            errno.EPERM,
+            ("it is another user's file" if is_theirs else "it is a file with other names")
+            + " in a folder that others may write to; remove it or name another one",
+            found.real,
+        )
 
 
 def real_path(path: str) -> str:
@@ -298,8 +302,11 @@ class Walk:
             part = left.pop()
             if isinstance(part, int):  # here a link of that user's leads to
                 if os.fstat(self.handles[-1]).st_uid != part:
-                    words = "another user's link leads there, to what is not that user's"
-                    raise PermissionError(errno.EPERM, words, f"/{'/'.join(self.names)}")
+                    raise PermissionError(
+                        errno.EPERM,
+                        "another user's link leads there, to what is not that user's",
+                        f"/{'/'.join(self.names)}",
+                    )
             elif part == "..":
                 self._back_to(max(1, len(self.handles) - 1))
             elif part not in {"", "."}:

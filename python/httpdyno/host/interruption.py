@@ -83,3 +83,20 @@ def _on_signal(_number: int, _frame: FrameType | None) -> None:
 def _end() -> None:
     _State.is_ending = True
     raise KeyboardInterrupt
+
+
+@contextmanager
+def interruptions() -> Iterator[list[int]]:
+    """Collect the signals that ask for an end, so that none falls between two statements.
+
+    Raised as an exception, one that comes while the engine starts would lose the run's handle. What
+    is ignored, as under `nohup`, stays ignored.
+    """
+    seen: list[int] = []
+    heard = [each for each in ENDS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda each, _: seen.append(each)) for number in heard}
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

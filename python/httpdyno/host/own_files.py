@@ -99,7 +99,7 @@ def locked(
             if waited_s > patience_s:
                 raise HeldError(f"{holders(path)} holds `{path}` for {patience_s:.0f} s")
             if waited_s > _SILENT_S and not is_said:
-                logger.warning("waiting for %s, which holds `%s`", holders(path), path)
+                logger.warning("%s holds `%s`: waiting", holders(path), path)
                 is_said = True
             time.sleep(_POLL_S)
         yield

@@ -22,7 +22,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _STATES = {
     b"R": "running",
     b"S": "sleeping",
-    b"D": "waiting for a disk",
+    b"D": "disk sleep",
     b"T": "stopped",
     b"t": "traced",
     b"Z": "zombie",
@@ -108,7 +108,7 @@ class ProcessStat:
         self.fields = text[text.rindex(b")") + 2 :].split(None, 22)
         """From the third on, the state."""
         self.state = _STATES.get(self.fields[0], "unknown")
-        """`running`, `sleeping`, `waiting for a disk`, `zombie` and so on."""
+        """`running`, `sleeping`, `disk sleep`, `zombie` and so on."""
         self.started_ticks = int(self.fields[19])
         """Clock ticks from boot to its start: with the pid it names one process."""
 

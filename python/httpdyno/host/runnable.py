@@ -58,7 +58,7 @@ _LISTED_WHOLE = frozenset({"files", "compat", "systemd"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Held:
+class HeldFile:
     """What stands at the end of a path, held open."""
 
     handle: int
@@ -69,7 +69,7 @@ class Held:
 
 
 @contextmanager
-def held(path: str) -> Iterator[Held]:
+def held(path: str) -> Iterator[HeldFile]:
     """Walk to what stands at a path, following each link by hand.
 
     Raises:
@@ -77,7 +77,7 @@ def held(path: str) -> Iterator[Held]:
     """
     with _Way(path) as way:
         way.go()
-        yield Held(handle=way.handle, info=way.info(), writers=way.writers)
+        yield HeldFile(handle=way.handle, info=way.info(), writers=way.writers)
 
 
 def writers_at(path: str) -> dict[int, str]:
@@ -129,8 +129,11 @@ class _Scan:
             OSError: It cannot be opened, is too deep, or holds too much.
         """
         if depth > _DEEPEST:
-            words = f"more than {_DEEPEST} folders are inside each other there"
-            raise OSError(errno.ENAMETOOLONG, words, path)
+            raise OSError(
+                errno.ENAMETOOLONG,
+                f"more than {_DEEPEST} folders are inside each other there",
+                path,
+            )
         try:
             handle = os.open(name, _LIST, dir_fd=above)
         except PermissionError as error:
@@ -147,8 +150,11 @@ class _Scan:
                 for entry in entries:
                     self._left -= 1
                     if self._left < 0:
-                        words = f"more than {self._most:,} files are there and in what is beside it"
-                        raise OSError(errno.EFBIG, words, path)
+                        raise OSError(
+                            errno.EFBIG,
+                            f"more than {self._most:,} files are there and in what is beside it",
+                            path,
+                        )
                     self._entry(entry, handle, f"{path}/{entry.name}", depth)
         finally:
             os.close(handle)
@@ -378,7 +384,7 @@ class NotOursError(AdapterError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class ProgramOutput:
     """What a program answered."""
 
     exit_code: int
@@ -395,7 +401,7 @@ def said_by(  # noqa: PLR0913 - what there is to say of a program
     timeout_s: float = 10.0,
     given: bytes = b"",
     at_most: str = "",
-) -> Said:
+) -> ProgramOutput:
     """Run a program to its end as whom it may be run as, and return what it said.
 
     Args:
@@ -439,7 +445,7 @@ def said_by(  # noqa: PLR0913 - what there is to say of a program
         except OSError as error:
             raise AdapterError(f"`{command[0]}` cannot be run: {reason(error)}") from error
         has_ended = _awaited(process, timeout_s)
-        said = Said(
+        said = ProgramOutput(
             exit_code=process.returncode,
             output=os.pread(output, _SAID_BYTES, 0).decode(errors="replace"),
             errors=os.pread(errors, _SAID_BYTES, 0).decode(errors="replace"),
@@ -585,7 +591,7 @@ def _opened(path: str, environment: Mapping[str, str]) -> Iterator[_Opened]:
         yield _Opened(handle=program.handle, writers=writers, is_script=is_script)
 
 
-def _interpreter(program: Held, path: str, environment: Mapping[str, str]) -> str:
+def _interpreter(program: HeldFile, path: str, environment: Mapping[str, str]) -> str:
     """Return the program that runs a script; empty for what runs by itself.
 
     Raises:

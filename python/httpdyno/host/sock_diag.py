@@ -41,7 +41,7 @@ _TRIES = 3
 _NUMBERS = count(1)
 
 
-class Message(NamedTuple):
+class NetlinkMessage(NamedTuple):
     """One of an answer."""
 
     kind: int
@@ -79,7 +79,7 @@ def answers(asking: socket.socket, kind: int, body: bytes) -> list[bytes]:
     raise _error(errno.EBUSY)
 
 
-def messages(answer: bytes) -> Iterator[Message]:
+def messages(answer: bytes) -> Iterator[NetlinkMessage]:
     """Yield what one datagram holds.
 
     Raises:
@@ -90,7 +90,7 @@ def messages(answer: bytes) -> Iterator[Message]:
         length, kind, flags, number, _ = _HEADER.unpack_from(answer, at)
         if not _HEADER.size <= length <= len(answer) - at:
             raise _error(errno.EBADMSG)
-        yield Message(kind, flags, number, answer[at + _HEADER.size : at + length])
+        yield NetlinkMessage(kind, flags, number, answer[at + _HEADER.size : at + length])
         at += (length + 3) & ~3
 
 

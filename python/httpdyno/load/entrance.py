@@ -1,6 +1,7 @@
-"""What the users' first steps came to, such as their logins, in words. Pure."""
+"""What the users' first steps came to, such as their logins. Pure."""
 
 from httpdyno.model import Measurement, RequestSpec, Workload
+from httpdyno.reason import Reason, because
 
 
 def n_entered(entrance: Measurement, workload: Workload) -> int:
@@ -9,23 +10,20 @@ def n_entered(entrance: Measurement, workload: Workload) -> int:
     return parts[-1][1] if parts else 0
 
 
-def entrance_trouble(entrance: Measurement, workload: Workload) -> str:
-    """Return in words who did not get through the first steps, and why; empty where all did.
-
-    `6 of 6 users did not get through the first steps: POST /login was answered 200, where 302 is
-    expected`.
-    """
+def entrance_trouble(entrance: Measurement, workload: Workload) -> Reason | None:
+    """Return who did not get through the first steps, and why; None where all did."""
     n_users = workload.connections
     n_out = n_users - n_entered(entrance, workload)
     if not n_out:
-        return ""
-    words = [
-        f"{request.method} {request.path} {_ended(request, entrance, workload)}"
+        return None
+    steps = [
+        _ended(request, entrance, workload)
         for request, _, n_failed in _parts(entrance, workload)
         if n_failed
     ]
-    why = f": {'; '.join(words)}" if words else ""
-    return f"{n_out:,} of {n_users:,} users did not get through the first steps{why}"
+    return because(
+        "load.not_entered_at" if steps else "load.not_entered", n=n_out, of=n_users, steps=steps
+    )
 
 
 def _parts(entrance: Measurement, workload: Workload) -> list[tuple[RequestSpec, int, int]]:
@@ -37,22 +35,29 @@ def _parts(entrance: Measurement, workload: Workload) -> list[tuple[RequestSpec,
     ]
 
 
-def _ended(request: RequestSpec, entrance: Measurement, workload: Workload) -> str:
+def _ended(request: RequestSpec, entrance: Measurement, workload: Workload) -> Reason:
     """Return how the step ended that failed: `was answered 200, where 302 is expected`."""
     portions = entrance.by_request[len(workload.requests) :]
     errors = portions[workload.first.index(request)].errors
     kinds = [kind.replace("_", " ") for kind, n in errors.items() if n and kind != "wrong_status"]
     if not errors.get("wrong_status"):
-        return f"failed ({', '.join(kinds)})"
+        return because("load.step_failed", method=request.method, path=request.path, kinds=kinds)
     # Statuses are counted over all steps: what is right for one of them tells nothing of another.
     wrong = [
         status
         for status, n in entrance.statuses.items()
         if n and not any(_is_right(status, each.expect_status) for each in workload.first)
     ]
-    wanted = "2xx or 3xx" if request.expect_status is None else str(request.expect_status)
-    text = f"was answered {' or '.join(wrong)}" if wrong else "got another status"
-    return f"{text}, where {wanted} is expected" + (f" ({', '.join(kinds)} too)" if kinds else "")
+    why = because(
+        "load.step_answered" if wrong else "load.step_answered_otherwise",
+        method=request.method,
+        path=request.path,
+        statuses=wrong,
+        wanted=because("load.any_success")
+        if request.expect_status is None
+        else str(request.expect_status),
+    )
+    return because("load.step_and", why=why, kinds=kinds) if kinds else why
 
 
 def _is_right(status: str, wanted: int | None) -> bool:

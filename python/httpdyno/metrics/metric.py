@@ -22,164 +22,142 @@ from msgspec import structs
 
 from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import RatioInterval, StartRecord
-from httpdyno.units import Format, format_duration, format_number
+from httpdyno.reason import Reason, because
+from httpdyno.units import Format
 
-Figure = Callable[[ArmTotals], float]
-ZeroRule = Callable[[Figure, Sequence[StartRecord], Sequence[int], Sequence[str]], str]
-"""Returns why starts make no ratio of a figure; empty where they do.
 
-It is given the figure, starts of all these arms, the arms that are to have it, and what people call
-these arms, in their order; empty where nobody is to be named.
-"""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A figure of some arms over some starts."""
+
+    metric: str
+    """By its name."""
+    figure: Callable[[ArmTotals], float]
+    starts: Sequence[StartRecord]
+    """Of all these arms; (n_starts,)."""
+    arms: Sequence[int]
+    """That are to have the figure."""
+    names: Sequence[str] = ()
+    """What people call these arms, in their order; empty where nobody is to be named."""
+
+    def of(self, start: StartRecord, arm: int) -> float | None:
+        """Return an arm's figure in a start; None where there is none."""
+        complete = start.statuses[arm] == "complete"
+        value = self.figure(arm_totals(start, arm)) if complete else math.nan
+        return None if math.isnan(value) else value
+
+
+ZeroRule = Callable[[Asked], Reason | None]
+"""Returns why starts make no ratio of a figure; None where they do."""
 
 _PAIR = 2
-_FEW = 0.1
-"""Below, two digits are told, wherever they stand."""
 LEAST_READY_S = 0.1
 """Servers that are ready sooner are not compared by that: looks are 5 ms apart in the mean, at
 random, so that starts show what they miss; of less than this it is more than a twentieth."""
 
 
-def left_out(
-    _figure: Figure, _starts: Sequence[StartRecord], _arms: Sequence[int], _names: Sequence[str]
-) -> str:
+def left_out(_asked: Asked) -> None:
     """Return nothing: a start in which an arm has no figure is left out of the interval."""
-    return ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ZeroWords:
-    """How one kind of count is spoken of where it is 0."""
-
-    none: str
-    """That no arm has any in any start."""
-    some: str
-    """That some have none, where they are not two."""
-    figure: Callable[[str, float], str]
-    """What an arm of this name has in the mean."""
-    what: str
-    """Follows the figures of two arms: what they are of."""
-    one_none: str = "one of them none"
-    """That in so many starts one of the two has none."""
-
-
-Beside = Callable[[StartRecord, int], tuple[int, str] | None]
-"""Returns over how many answers something was counted of an arm in a start, and why not; None where
-nobody counts."""
+Found = tuple[int, Sequence[str | Reason]] | None
+"""Over how many answers something was counted of an arm in a start, and why not; None where nobody
+counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counted:
     """Where an arm has none in some start there is no ratio, whatever its other starts found."""
 
-    words: Callable[[Sequence[StartRecord]], ZeroWords]
-    uncounted: Callable[[Sequence[StartRecord], Sequence[int]], str] = lambda _starts, _arms: ""
-    """Returns that an arm has no count in any start, and why; empty where all have."""
+    uncounted: ZeroRule = left_out
+    """Returns that an arm has no count in any start, and why; None where all have."""
 
-    def __call__(
-        self,
-        figure: Figure,
-        starts: Sequence[StartRecord],
-        arms: Sequence[int],
-        names: Sequence[str],
-    ) -> str:
-        """Return why these starts make no ratio; empty where they do."""
-        figures = [[_of_complete(figure, start, arm) for start in starts] for arm in arms]
-        return self.uncounted(starts, arms) or zero_words(figures, names, self.words(starts))
+    def __call__(self, asked: Asked) -> Reason | None:
+        """Return why these starts make no ratio; None where they do."""
+        figures = [[asked.of(start, arm) for start in asked.starts] for arm in asked.arms]
+        return self.uncounted(asked) or zero_reason(figures, asked.metric, asked.names)
 
 
-def zero_words(
-    figures: Sequence[Sequence[float | None]], names: Sequence[str], words: ZeroWords
-) -> str:
-    """Return why counts make no ratio; empty where they do.
+def zero_reason(
+    figures: Sequence[Sequence[float | None]], metric: str, names: Sequence[str]
+) -> Reason | None:
+    """Return why counts make no ratio; None where they do.
 
     Args:
         figures: Those of each arm, None where it is not known; (n_arms, n_starts).
+        metric: Its name.
         names: Of the arms; (n_arms,), or empty where nobody is to be named.
-        words: For them.
     """
     known = [[each for each in of_arm if each is not None] for of_arm in figures]
     every = [each for of_arm in known for each in of_arm]
     if all(every):
-        return ""
+        return None
     if not any(every):
-        return f"{words.none}, so there is no ratio of them"
-    named = [*zip(names, known, strict=True)] if names else []
-    if len(named) != _PAIR:
-        without = ", ".join(name for name, each in named if not all(each))
-        those = f" (those with {without})" if without else ""
-        return f"{words.some}{those}, so there is no ratio to them"
-    means = [words.figure(name, math.fsum(each) / len(each)) for name, each in named if each]
+        return because("metrics.zero_everywhere", metric=metric)
+    if len(names) != _PAIR or not all(known):
+        without = [name for name, each in zip(names, known, strict=False) if not all(each)]
+        return because("metrics.zero_of" if without else "metrics.zero", metric=metric, of=without)
+    means = [math.fsum(each) / len(each) for each in known]
     in_starts = [*zip(*figures, strict=True)]
-    n_none = sum(any(each == 0 for each in start) for start in in_starts)
-    return (
-        f"{' and '.join(means)} {words.what}, and in {n_none} of {len(in_starts)} starts "
-        f"{words.one_none}, so there is no ratio of them"
+    return because(
+        "metrics.zero_of_two",
+        metric=metric,
+        n_zero=sum(any(each == 0 for each in start) for start in in_starts),
+        n_starts=len(in_starts),
+        a=names[0],
+        b=names[1],
+        of_a=means[0],
+        of_b=means[1],
     )
 
 
-def _of_complete(figure: Figure, start: StartRecord, arm: int) -> float | None:
-    value = figure(arm_totals(start, arm)) if start.statuses[arm] == "complete" else math.nan
-    return None if math.isnan(value) else value
-
-
-def taken(what: str) -> Callable[[Sequence[StartRecord]], ZeroWords]:
-    """Return the words for what an answer takes: `system calls`."""
-    words = ZeroWords(
-        none=f"no answer takes any {what}",
-        some=f"some answers take no {what}",
-        figure=lambda name, mean: f"{name} takes {_number(mean)}",
-        what=f"{what} for an answer",
-    )
-    return lambda _starts: words
-
-
-def _number(mean: float) -> str:
-    return format_number(mean, 1 - math.floor(math.log10(mean)) if 0 < mean < _FEW else 2)
-
-
-def nobody_counted(
-    found: Beside, words: str
-) -> Callable[[Sequence[StartRecord], Sequence[int]], str]:
+def nobody_counted(found: Callable[[StartRecord, int], Found]) -> ZeroRule:
     """Return what tells that an arm has no count in any start, and why.
 
     Args:
         found: The count of an arm in a start.
-        words: With `{n}` for the starts and `{why}`.
     """
 
-    def told(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
-        for arm in arms:
-            seen = [found(start, arm) for start in starts if start.statuses[arm] == "complete"]
+    def told(asked: Asked) -> Reason | None:
+        for arm in asked.arms:
+            seen = [found(start, arm) for start in asked.starts if _is_complete(start, arm)]
             known = [each for each in seen if each is not None]
             if seen and not any(n_answers for n_answers, _ in known):
-                why = next((why for _, why in reversed(known) if why), "nobody did")
-                return words.format(n=len(seen), why=why)
-        return ""
+                why = next((why for _, why in reversed(known) if why), ())
+                return uncounted(asked.metric, len(seen), why)
+        return None
 
     return told
 
 
-def too_soon(
-    _figure: Figure, starts: Sequence[StartRecord], arms: Sequence[int], _names: Sequence[str]
-) -> str:
-    """Return that an arm is ready too soon, or that it is not told; empty where all are slower."""
-    for arm in arms:
+def uncounted(metric: str, n_starts: int, why: Sequence[str | Reason] = ()) -> Reason:
+    """Return that nobody counted something in so many starts, and why where that is known."""
+    return because(
+        "metrics.uncounted_because" if why else "metrics.uncounted",
+        metric=metric,
+        n=n_starts,
+        why=why,
+    )
+
+
+def _is_complete(start: StartRecord, arm: int) -> bool:
+    return start.statuses[arm] == "complete"
+
+
+def too_soon(asked: Asked) -> Reason | None:
+    """Return that an arm is ready too soon, or that it is not told; None where all are slower."""
+    for arm in asked.arms:
         told = [
             start.came_up_s[arm] if start.came_up_s else None
-            for start in starts
-            if start.statuses[arm] == "complete"
+            for start in asked.starts
+            if _is_complete(start, arm)
         ]
         known = [each for each in told if each is not None]
         if told and not known:
-            return f"in {len(told)} starts nobody told when the server was ready"
+            return because("metrics.ready_unknown", n=len(told))
         if known and min(known) < LEAST_READY_S:
-            return (
-                f"a server is ready within {format_duration(min(known))}: of less than "
-                f"{format_duration(LEAST_READY_S)} nothing is claimed, for whether it is ready is "
-                "looked for some 5 ms apart"
-            )
-    return ""
+            return because("metrics.too_soon", ready_s=min(known), least_s=LEAST_READY_S)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,26 +166,18 @@ class Unanswered:
 
     users: str
 
-    def __call__(
-        self,
-        _figure: Figure,
-        starts: Sequence[StartRecord],
-        arms: Sequence[int],
-        _names: Sequence[str],
-    ) -> str:
-        """Return that they got none; empty where they did."""
+    def __call__(self, asked: Asked) -> Reason | None:
+        """Return that they got none; None where they did."""
+        starts, arms = asked.starts, asked.arms
         n_none = sum(any(self._is_of(start, arm) for arm in arms) for start in starts)
         if not n_none:
-            return ""
-        return (
-            f"in {n_none} of {len(starts)} starts one of them gave the {self.users} users no right "
-            "answer, so there is no ratio of their throughput; a longer `method.window` has more"
-        )
+            return None
+        return because("metrics.unanswered", n=n_none, of=len(starts), users=self.users)
 
     def _is_of(self, start: StartRecord, arm: int) -> bool:
         told = (window.measurement.by_population for window in start.windows if window.arm == arm)
         parts = [each for each in told if each]
-        is_told = bool(parts) and start.statuses[arm] == "complete"
+        is_told = bool(parts) and _is_complete(start, arm)
         return is_told and not any(
             each[self.users].completed for each in parts if self.users in each
         )
@@ -261,8 +231,8 @@ class Metric:
     needs: Needs = ""
     resolution_s: float = 0.0
     """Between two looks at what it times; 0 where nobody looks for it."""
-    silence: str = ""
-    """Why no start has any figure, with `{n}` for the starts; empty: no answer came in time."""
+    silence: Callable[[int], Reason] | None = None
+    """Why none of so many starts has any figure; None: no answer came in time."""
     doc: str = ""
     """What it is, for the reference of study files; empty where the general words name it."""
 
@@ -278,15 +248,17 @@ class Metric:
         starts: Sequence[StartRecord],
         arms: Sequence[int] = (0, 1),
         names: Sequence[str] = (),
-    ) -> str:
-        """Return why its zero rule makes no ratio of these starts; empty where it may.
+    ) -> Reason | None:
+        """Return why its zero rule makes no ratio of these starts; None where it may.
 
         Args:
             starts: Of all these arms.
             arms: That are to have the figure.
             names: Of these arms, in their order; empty where nobody is to be named.
         """
-        return self.zero(self.of_totals, starts, arms, names)
+        return self.zero(
+            Asked(metric=self.name, figure=self.of_totals, starts=starts, arms=arms, names=names)
+        )
 
     @property
     def is_counted(self) -> bool:
@@ -294,22 +266,23 @@ class Metric:
         return isinstance(self.zero, Counted)
 
 
-_NO_WIDTH = "; the ratio is the same in all {n} starts, so its interval has no width"
 _ALIKE = 1e-12
 """Standard deviations of a log ratio below this are the arithmetic's."""
 _MOST_LOST = 0.5
 """Of what is over so soon nothing is claimed."""
 
 
-def width_words(metric: Metric, spread: float, n: int) -> str:
-    """Return what a reason is to add where its interval has no width; empty where it has one.
+def no_width(metric: Metric, spread: float, n: int) -> tuple[Reason, ...]:
+    """Return what a verdict is to add whose interval has no width; nothing where it has one.
 
     Args:
         metric: Any; only those that are counted are spoken of.
         spread: Standard deviation of the starts' log ratios.
         n: How many they are.
     """
-    return _NO_WIDTH.format(n=n) if metric.is_counted and spread < _ALIKE else ""
+    if not metric.is_counted or spread >= _ALIKE:
+        return ()
+    return (because("metrics.no_width", n=n),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -326,14 +299,11 @@ class Lost:
         return -math.log1p(-max(self.of_a, self.of_b))
 
     @property
-    def words(self) -> str:
-        """What a reason is to add; empty where nothing is lost."""
+    def notes(self) -> tuple[Reason, ...]:
+        """What a verdict is to add; empty where nothing is lost."""
         if self.log <= 0:
-            return ""
-        return (
-            f"; whether it is ready is looked for every {format_duration(self.resolution_s)}, and "
-            "its starts differ by less: the interval has that in it"
-        )
+            return ()
+        return (because("metrics.lost_between_looks", every_s=self.resolution_s),)
 
     def in_interval(self, seen: RatioInterval) -> RatioInterval:
         """Return an interval of b over a that has it in it."""

@@ -10,20 +10,22 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from httpdyno.metrics.metric import (
+    Asked,
     Counted,
+    Found,
     Metric,
     Needs,
     Source,
     Unanswered,
-    ZeroWords,
     nobody_counted,
-    taken,
     too_soon,
+    uncounted,
 )
 from httpdyno.metrics.totals import QUANTILES, ArmTotals
 from httpdyno.model import StartRecord
 from httpdyno.model.header_words import is_word
 from httpdyno.model.measurement import times_of_request
+from httpdyno.reason import Reason, because
 from httpdyno.units import (
     format_bytes,
     format_count,
@@ -36,12 +38,15 @@ from httpdyno.units import (
 CALL_METRIC = "cpu_s_per_call"
 """What decides between bodies of code: wall time is also others' who have the core."""
 
-_NO_CPU = (
-    "the CPU time of a start is too short to be read in {n} starts; a longer `method.window` has "
-    "more"
-)
-_NO_MEMORY = "the memory of an arm could not be read in {n} starts"
 _OF = " of "
+
+
+def _no_cpu(n_starts: int) -> Reason:
+    return because("metrics.no_cpu", n=n_starts)
+
+
+def _no_memory(n_starts: int) -> Reason:
+    return because("metrics.no_memory", n=n_starts)
 
 
 # Latencies, and what else is a time.
@@ -49,9 +54,9 @@ _OF = " of "
 
 def _percentiles(
     distribution: str,
-    label: str,
     names: Sequence[str] = ("p50", "p90", "p95", "p99"),
     *,
+    label: str,
     always: Collection[str] = (),
     needs: Needs = "",
 ) -> tuple[Metric, ...]:
@@ -96,12 +101,12 @@ def _latency_of_request(metric: Metric, request: str) -> Metric:
 # System calls.
 
 
-def _calls_counted(start: StartRecord, arm: int) -> tuple[int, str] | None:
+def _calls_counted(start: StartRecord, arm: int) -> Found:
     found = start.system_calls[arm] if start.system_calls else None
-    return None if found is None else (found.n_answers, found.untraced)
+    return None if found is None else (found.n_answers, [found.untraced] if found.untraced else [])
 
 
-def _system_calls(what: str, kind: str) -> Metric:
+def _system_calls(kind: str) -> Metric:
     def figure(totals: ArmTotals) -> float:
         return math.nan if totals.system_calls is None else totals.system_calls.of(kind)
 
@@ -112,13 +117,7 @@ def _system_calls(what: str, kind: str) -> Metric:
         short="calls",
         write=format_count,
         figure=figure,
-        zero=Counted(
-            words=taken(what),
-            uncounted=nobody_counted(
-                _calls_counted,
-                "the system calls of an answer could not be counted in {n} starts: {why}",
-            ),
-        ),
+        zero=Counted(uncounted=nobody_counted(_calls_counted)),
         of=kind,
         is_on_demand=True,
         source="system calls",
@@ -131,7 +130,7 @@ def _system_calls(what: str, kind: str) -> Metric:
 
 
 def _calls_of_kind(kind: str) -> Metric:
-    whole = _system_calls(f"`{kind}` calls", kind)
+    whole = _system_calls(kind)
     name = f"{whole.name}{_OF}{kind}"
     return replace(
         whole, name=name, ratio=name, label=f"{whole.label}{_OF}{kind}", short=f"{kind} calls"
@@ -141,29 +140,21 @@ def _calls_of_kind(kind: str) -> Metric:
 # Names looked up.
 
 
-def _untold_lookups(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
-    windows = [window for start in starts for window in start.windows if window.arm in arms]
+def _untold_lookups(asked: Asked) -> Reason | None:
+    windows = [
+        window for each in asked.starts for window in each.windows if window.arm in asked.arms
+    ]
     if windows and all(window.telemetry.lookups is None for window in windows):
-        return f"in {len(starts)} starts nobody told how many names the server looked up"
-    return ""
+        return uncounted(asked.metric, len(asked.starts))
+    return None
 
 
 # Answers by the first word of a header.
 
 
-def _words_counted(start: StartRecord, arm: int) -> tuple[int, str] | None:
+def _words_counted(start: StartRecord, arm: int) -> Found:
     found = start.header_words[arm] if start.header_words else None
     return None if found is None else (found.n_answers, found.uncounted)
-
-
-def _header(starts: Sequence[StartRecord]) -> str:
-    name = next((w.name for start in starts for w in start.header_words if w is not None), "")
-    return f"`{name}`" if name else "a header"
-
-
-def _answers_uncounted(starts: Sequence[StartRecord], arms: Sequence[int]) -> str:
-    words = f"what answers say in {_header(starts)} was not counted in {{n}} starts: {{why}}"
-    return nobody_counted(_words_counted, words)(starts, arms)
 
 
 def _answers_with(word: str) -> Metric:
@@ -178,16 +169,6 @@ def _answers_with(word: str) -> Metric:
         share = None if words is None else words.ratio_of(word)
         return math.nan if share is None else share
 
-    def zero_words(starts: Sequence[StartRecord]) -> ZeroWords:
-        says = f"`{word}` in {_header(starts)}"
-        return ZeroWords(
-            none=f"no answer has {says}",
-            some=f"in some starts no answer has {says}",
-            figure=lambda name, mean: f"{format_percent(mean)} of {name}'s",
-            what=f"answers have {says}",
-            one_none="one of them has none of those",
-        )
-
     return Metric(
         name=f"answers_ratio{_OF}{word}",
         ratio=f"answers_ratio{_OF}{word}",
@@ -196,7 +177,7 @@ def _answers_with(word: str) -> Metric:
         write=format_percent,
         figure=figure,
         is_more_better=word.lower().endswith("hit"),
-        zero=Counted(words=zero_words, uncounted=_answers_uncounted),
+        zero=Counted(uncounted=nobody_counted(_words_counted)),
         of=word,
         is_on_demand=True,
         source="header words",
@@ -207,18 +188,12 @@ def _answers_with(word: str) -> Metric:
 # Processes that end.
 
 
-def _exits_counted(start: StartRecord, arm: int) -> tuple[int, str] | None:
+def _exits_counted(start: StartRecord, arm: int) -> Found:
     of_arms = start.counts.get("exits_per_request", ())
     found = of_arms[arm] if of_arms else None
-    return None if found is None else (0 if found.uncounted else found.n_answers, found.uncounted)
-
-
-_EXITS = ZeroWords(
-    none="no process ended",
-    some="in some starts no process ended",
-    figure=lambda name, mean: f"{name} has {format_per_thousand(mean)}",
-    what="process exits per 1,000 requests",
-)
+    if found is None:
+        return None
+    return (found.n_answers, []) if found.uncounted is None else (0, [found.uncounted])
 
 
 METRICS: tuple[Metric, ...] = (
@@ -265,7 +240,7 @@ METRICS: tuple[Metric, ...] = (
         short="CPU",
         write=format_duration,
         figure=lambda totals: totals.each(totals.cpu_s),
-        silence=_NO_CPU,
+        silence=_no_cpu,
     ),
     Metric(
         name="pss_bytes",
@@ -274,7 +249,7 @@ METRICS: tuple[Metric, ...] = (
         short="memory",
         write=format_bytes,
         figure=lambda totals: totals.pss_bytes,
-        silence=_NO_MEMORY,
+        silence=_no_memory,
     ),
     Metric(
         name="uss_bytes_per_process",
@@ -283,7 +258,7 @@ METRICS: tuple[Metric, ...] = (
         short="private",
         write=format_bytes,
         figure=lambda totals: totals.uss_bytes_per_process,
-        silence=_NO_MEMORY,
+        silence=_no_memory,
     ),
     Metric(
         name="bytes_per_request",
@@ -293,7 +268,7 @@ METRICS: tuple[Metric, ...] = (
         write=format_bytes,
         figure=lambda totals: totals.each(totals.bytes_received),
     ),
-    _system_calls("system calls", ""),
+    _system_calls(""),
     Metric(
         name="handshakes_full_per_request",
         ratio="handshakes_full_per_request",
@@ -301,7 +276,7 @@ METRICS: tuple[Metric, ...] = (
         short="handshakes",
         write=format_percent,
         figure=lambda totals: totals.each(totals.handshakes_full),
-        zero=Counted(words=taken("full TLS handshakes")),
+        zero=Counted(),
         is_on_demand=True,
         needs="TLS",
         doc="`handshakes_full_per_request` is for how many of the answers a server that speaks TLS "
@@ -314,7 +289,7 @@ METRICS: tuple[Metric, ...] = (
         short="lookups",
         write=format_count,
         figure=lambda totals: totals.lookups / totals.looked_up if totals.looked_up else math.nan,
-        zero=Counted(words=taken("lookups of names"), uncounted=_untold_lookups),
+        zero=Counted(uncounted=_untold_lookups),
         is_on_demand=True,
         is_tile=True,
         needs="resolver",
@@ -327,12 +302,7 @@ METRICS: tuple[Metric, ...] = (
         short="exits per 1,000",
         write=format_per_thousand,
         figure=lambda totals: totals.count_of("exits_per_request"),
-        zero=Counted(
-            words=lambda _starts: _EXITS,
-            uncounted=nobody_counted(
-                _exits_counted, "ends of processes could not be counted in {n} starts: {why}"
-            ),
-        ),
+        zero=Counted(uncounted=nobody_counted(_exits_counted)),
         is_on_demand=True,
         is_tile=True,
         source="watch",
@@ -354,11 +324,13 @@ METRICS: tuple[Metric, ...] = (
         doc="`ready_s` is the time from a server's spawning until it answers: they come up one "
         "after the other then, and less than 0.1 s is not compared.",
     ),
-    *_percentiles("latency", "{} latency", tuple(QUANTILES), always=("p50", "p90", "p99", "p999")),
-    *_percentiles("first_byte", "{} time to the first byte"),
-    *_percentiles("page", "{} page time", needs="pages"),
-    *_percentiles("usual", "{} latency of the usual users", needs="usual users"),
-    *_percentiles("slow", "{} latency of the slow users", needs="slow users"),
+    *_percentiles(
+        "latency", tuple(QUANTILES), label="{} latency", always=("p50", "p90", "p99", "p999")
+    ),
+    *_percentiles("first_byte", label="{} time to the first byte"),
+    *_percentiles("page", label="{} page time", needs="pages"),
+    *_percentiles("usual", label="{} latency of the usual users", needs="usual users"),
+    *_percentiles("slow", label="{} latency of the slow users", needs="slow users"),
     Metric(
         name=CALL_METRIC,
         ratio="cpu_per_call",
@@ -367,7 +339,7 @@ METRICS: tuple[Metric, ...] = (
         write=format_duration,
         figure=lambda totals: totals.call_figures.cpu_s if totals.call_figures else math.nan,
         is_of_code=True,
-        silence=_NO_CPU,
+        silence=_no_cpu,
     ),
     Metric(
         name="wall_s_per_call",
@@ -488,12 +460,6 @@ def of_request(request: str) -> tuple[str, ...]:
 def calls_of_kind(kind: str) -> str:
     """Return the metric of system calls of a kind."""
     return f"calls_per_request{_OF}{kind}"
-
-
-def percentile_of(distribution: str, name: str) -> str:
-    """Return the key of the ratio of a distribution's percentile."""
-    whole, of, request = distribution.partition(_OF)
-    return f"{whole}_{name}{of}{request}"
 
 
 def sources(names: Iterable[str]) -> frozenset[Source]:

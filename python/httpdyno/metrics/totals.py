@@ -27,9 +27,9 @@ from httpdyno.model.count import counts_together
 from httpdyno.model.header_words import words_together
 from httpdyno.model.measurement import NO_VALUES, times_of_request
 from httpdyno.model.system_calls import calls_together
+from httpdyno.reason import Reason, because
 from httpdyno.stats.histogram import count, merge, quantile_s
 from httpdyno.stats.sequence import is_clear
-from httpdyno.units import format_number
 
 SAID_APART = 0.1
 """The program's own account of its CPU time may differ by this from the kernel's."""
@@ -137,10 +137,10 @@ def is_above_floor(
     return True
 
 
-def floor_doubt(
+def not_above_floor(
     starts: Sequence[StartRecord], figures_of: Callable[[StartRecord, int], CallFigures | None]
-) -> str:
-    """Return why no ratio may be made of one of two bodies, in words; empty where it may.
+) -> Reason | None:
+    """Return why no ratio may be made of one of two bodies; None where it may.
 
     Args:
         starts: Of both.
@@ -151,18 +151,14 @@ def floor_doubt(
         values = [each.cpu_s for each in seen]
         if not values or is_clear(values, [each.empty_cpu_s for each in seen]):
             continue
-        spread = f", and differs by {_ns(stdev(values))} from process to process"
-        return (
-            f"{name} is not clearly above the empty body: it takes {_ns(fmean(values))} more for "
-            f"a call than the {_ns(fmean(each.empty_cpu_s for each in seen))} of that"
-            f"{spread if len(values) > 1 else ''}, so nothing is claimed of its ratio; a body that "
-            "does more would be, or one that is measured in more `blocks_per_start`"
+        return because(
+            "metrics.not_above_floor" if len(values) > 1 else "metrics.not_above_floor_once",
+            name=name,
+            cpu_s=fmean(values),
+            empty_cpu_s=fmean(each.empty_cpu_s for each in seen),
+            spread_s=stdev(values) if len(values) > 1 else 0.0,
         )
-    return ""
-
-
-def _ns(seconds: float) -> str:
-    return f"{format_number(seconds * 1e9, 1)} ns"
+    return None
 
 
 def said_apart(windows: Sequence[WindowRecord]) -> float | None:

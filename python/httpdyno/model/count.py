@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from httpdyno.model.base import Record
+from httpdyno.reason import Reason
 
 
 class Count(Record, frozen=True, omit_defaults=True):
@@ -11,13 +12,13 @@ class Count(Record, frozen=True, omit_defaults=True):
     n: int = 0
     n_answers: int = 0
     """Right ones to that load; 0 where nothing was counted."""
-    uncounted: str = ""
-    """Why not, in words."""
+    uncounted: Reason | None = None
+    """Why not."""
 
     @property
     def per_request(self) -> float | None:
         """Over answers; None where nothing was counted."""
-        return self.n / self.n_answers if self.n_answers > 0 and not self.uncounted else None
+        return self.n / self.n_answers if self.n_answers > 0 and self.uncounted is None else None
 
 
 def counts_together(parts: Iterable[Count | None]) -> Count | None:

@@ -1,6 +1,7 @@
 """What a pool takes by the number of its workers, and what the length of their lives costs."""
 
 from httpdyno.model.base import Record
+from httpdyno.reason import Reason
 
 
 class PoolLine(Record, frozen=True):
@@ -42,5 +43,5 @@ class PoolCurve(Record, frozen=True):
     """Of a sweep over their lives."""
     n_levels: int = 0
     """That it rests on."""
-    reason: str = ""
-    """Why nothing follows, in a sentence; empty where one of both does."""
+    reason: Reason | None = None
+    """Why nothing follows; None where one of both does."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.reason import Reason, because
 
 FIRST_WORD = re.compile(r"[^\s,;]+")
 LONGEST_WORD = 32
@@ -33,8 +34,8 @@ class HeaderWords(Record, frozen=True, omit_defaults=True):
     """Answers that had no such header."""
     beside: dict[str, "HeaderWords"] = msgspec.field(default_factory=dict)
     """The same of the phases that do not decide, by their names."""
-    uncounted: str = ""
-    """Why nothing was counted, or in how many of several starts and why, in words."""
+    uncounted: tuple[Reason, ...] = ()
+    """Why nothing was counted, or in how many of several starts and why."""
 
     @property
     def n_answers(self) -> int:
@@ -68,10 +69,16 @@ def words_together(parts: Iterable[HeaderWords | None]) -> HeaderWords | None:
 _SEVERAL = 2
 
 
-def _uncounted(starts: Sequence[HeaderWords]) -> str:
+def _uncounted(starts: Sequence[HeaderWords]) -> tuple[Reason, ...]:
     """Return `in 2 of 6 starts: no answer came`; empty where all have counts."""
     missing = [each for each in starts if not each.n_answers]
     if not missing:
-        return ""
-    why = "; ".join(dict.fromkeys(each.uncounted for each in missing if each.uncounted))
-    return f"in {len(missing)} of {len(starts)} starts: {why or 'nobody says why'}"
+        return ()
+    why = list(dict.fromkeys(reason for each in missing for reason in each.uncounted))
+    told = because(
+        "experiment.uncounted_because" if why else "experiment.uncounted",
+        n=len(missing),
+        of=len(starts),
+        why=why,
+    )
+    return (told,)

@@ -1,13 +1,14 @@
 """Knobs and configurations."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from httpdyno.errors import UsageError
 from httpdyno.model.base import Level, Record
 from httpdyno.model.workload import Workload, slow_users
+from httpdyno.model.written import DERIVED
 from httpdyno.units import size_bytes
 
 PoolRole = Literal["", "workers", "requests", "connections"]
@@ -48,47 +49,72 @@ class KnobInfo(Record, frozen=True):
         """Return what a knob of any server has, without what the rows of one server add to it."""
         return KnobInfo(**{name: getattr(self, name) for name in KnobInfo.__struct_fields__})
 
-    def complaint(self, value: Level) -> str:
-        """Return what is wrong with the value, as `expected …`; empty when nothing is."""
-        if self.kind == "boolean":
-            return "" if isinstance(value, bool) else "expected true or false"
-        if self.kind in {"choice", "text"}:
-            if not isinstance(value, str):
-                return "expected text"
-            if self.choices and value not in self.choices:
-                return f"expected one of {', '.join(self.choices)}"
-            return ""
-        return self._number_complaint(value)
+    def check(self, value: Level) -> None:
+        """Refuse a value that it cannot have.
 
-    def _number_complaint(self, value: Level) -> str:
+        Raises:
+            ValueError: With what was expected: `at least 1`.
+        """
+        if self.kind in {"integer", "number"}:
+            self._check_number(value)
+        elif self.kind == "boolean":
+            if not isinstance(value, bool):
+                raise ValueError("true or false")
+        elif not isinstance(value, str):
+            raise ValueError("text")
+        elif self.choices and value not in self.choices:
+            raise ValueError(f"one of {', '.join(self.choices)}")
+
+    def takes(self, value: Level) -> bool:
+        """Whether it can have a value."""
+        try:
+            self.check(value)
+        except ValueError:
+            return False
+        return True
+
+    def _check_number(self, value: Level) -> None:
         accepted = (int,) if self.kind == "integer" else (int, float)
         if isinstance(value, bool) or not isinstance(value, accepted):
-            return "expected a whole number" if self.kind == "integer" else "expected a number"
+            expected = "a whole number" if self.kind == "integer" else "a number"
+            raise ValueError(expected)  # noqa: TRY004 - no wrong call, but a wrong level
         if self.minimum is not None and value < self.minimum:
-            return f"expected at least {self.minimum:g}"
+            raise ValueError(f"at least {self.minimum:g}")
         if self.maximum is not None and value > self.maximum:
-            return f"expected at most {self.maximum:g}"
-        return ""
+            raise ValueError(f"at most {self.maximum:g}")
+
+
+AS_FOUND = "as found"
+"""The start of a site's knob that is what its files, or its server, say."""
 
 
 class Knob(Record, frozen=True):
-    """One tunable setting of a study: its levels, in the order they are tried."""
+    """`[[knobs]]`: one tunable setting of a study, in ladder order."""
 
     name: str
-    start: Level
-    levels: tuple[Level, ...]
-    """A ladder tries them in this order, from the start on; a sweep takes the start with them."""
+    """A setting that the server knows, or one of the application that templates or variables use.
+    Of a site `MEMBER:NAME[@SCOPE]`; what there is only one of may be left out."""
+    start: Level = AS_FOUND
+    """The value to start from. Of a site it may be left out, or be `as found`."""
+    levels: tuple[Level, ...] = ()
+    """What is tried, in this order. May be empty where a candidate sets the knob, or of the load.
+    """
     title: str = ""
+    """What it does, in a few words; of a setting that the server knows there is one already."""
     unit: str = ""
-    why: str = ""
-    cost: Literal["", "live", "reload", "restart"] = ""
-    """What it takes to apply it to a running server; empty where nobody said."""
+    """Of its numbers, for reports."""
     of: Literal["server", "load"] = "server"
-    """What it sets; a knob of the load is one of `model.load_knob`."""
-    pool: PoolRole = ""
+    """`load`: it sets the workload of its side, and the server never hears of it: `connections`,
+    `path` (of one request), `objects` (how many of those of one page), `requests_per_connection`,
+    `slow` (a line as in `[workload]`, or `none`), `slow_buffer`, `headers.NAME` (empty: none)."""
+    why: str = ""
+    """Why it is worth trying."""
+    cost: Annotated[Literal["", "live", "reload", "restart"], DERIVED] = ""
+    """What it takes to apply it to a running server; empty where nobody said."""
+    pool: Annotated[PoolRole, DERIVED] = ""
     """What it sets of a pool of processes; empty where nobody said."""
     book_ratio: tuple[float | None, ...] = ()
-    """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
+    """A published throughput ratio of each level, to be shown beside what is found."""
 
 
 class Configuration(Record, frozen=True):

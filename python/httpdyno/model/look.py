@@ -60,7 +60,7 @@ class OwnAccount(Record, frozen=True, omit_defaults=True):
     answer_s: float | None = None
     """How long a worker was at an answer, by its own clock: a mean, from when it had the request
     until the answer was written. None where that is not told."""
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Reason, ...] = ()
     """Figures of this kind of server only."""
     requests: OfWorkers | None = None
     """What a worker had answered since it began, at the end of the look; None where the page does
@@ -136,7 +136,7 @@ class Look(Record, frozen=True, omit_defaults=True):
     opens of such a file, `missing`: looks for a file that there is not. Counted by strace over
     `n_traced` answers to one client after the other, when all else was seen; empty without."""
     n_traced: int = 0
-    untraced: str = ""
+    untraced: Reason | None = None
     """Why its calls were not counted, where they were to be."""
     queues: tuple[QueueSeen, ...] = ()
     overflows: int | None = None
@@ -186,7 +186,7 @@ class Look(Record, frozen=True, omit_defaults=True):
     """What was started with it and answers none of the load itself."""
     own: tuple[OwnAccount, ...] = ()
     """What its status pages and its statsd said; empty where its configuration has neither."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason | str, ...] = ()
     """What could not be seen, and why."""
 
 

@@ -19,18 +19,24 @@ from httpdyno.model.start import Effective, TrialStatus
 from httpdyno.model.study import Plan, Step
 from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.telemetry import WorkersSeen
+from httpdyno.reason import Reason
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "not_measured"]
 """`failed`: the candidate was refused, crashed, hung or broke; the arm's status says which.
 `not_measured`: no figure can be had; the reason says why and what to do."""
 
 
-class Caveat(Record, frozen=True):
-    """A typed doubt attached to a result."""
+class ResultWarning(Record, frozen=True):
+    """What a result may be wrong about, or is not about."""
 
-    kind: str
-    """Such as `shared_cores`, `client_limited`, `dropped_starts`."""
-    message: str
+    reason: Reason
+    within: tuple[str, ...] = ()
+    """The parts of the run that have it: `calibration`, labels of steps; empty: all of it."""
+
+    @property
+    def code(self) -> str:
+        """Return the kind of warning, such as `experiment.shared_cores`."""
+        return self.reason.code
 
 
 class PhaseFigures(Record, frozen=True):
@@ -59,7 +65,8 @@ class ArmSummary(Record, frozen=True):
 
     configuration: Configuration
     status: TrialStatus = "complete"
-    detail: str = ""
+    detail: tuple[Reason, ...] = ()
+    """Why it is not complete."""
     n_starts: int = 0
     figures: dict[str, float] = msgspec.field(default_factory=dict)
     """By the names of metrics (`metrics/table.py`): of all that have one. A percentile is there if
@@ -132,8 +139,8 @@ class SecondClaim(Record, frozen=True):
     metric: str
     verdict: Verdict
     """Never `failed`: where the candidate did, there is no such claim."""
-    reason: str
-    """One sentence: why this verdict."""
+    reasons: tuple[Reason, ...]
+    """Why this verdict; what else bears on it."""
 
 
 class Comparison(Record, frozen=True):
@@ -145,8 +152,8 @@ class Comparison(Record, frozen=True):
     b: ArmSummary
     """The candidate."""
     verdict: Verdict
-    reason: str
-    """One sentence: why this verdict."""
+    reasons: tuple[Reason, ...]
+    """Why this verdict; what else bears on it."""
     metric: str
     n_starts: int
     decided_by: str = ""
@@ -167,7 +174,7 @@ class Comparison(Record, frozen=True):
     is_doubted: bool = False
     """Whether its figures contradict each other by more than lets anything be claimed."""
     duration_s: float = 0.0
-    caveats: tuple[Caveat, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
 
 
 class LadderStep(Record, frozen=True):
@@ -249,7 +256,7 @@ class Sweep(Record, frozen=True):
     best: Level
     knee: Level
     """Of levels that are words: the best of them, or the start."""
-    rule: str
+    rule: Reason
     """How that was chosen, in words."""
     metric: str = "throughput_per_s"
     """What the curve is of."""
@@ -276,8 +283,8 @@ class Effect(Record, frozen=True):
     """Of an interaction: whether both together bring more or less than each brings alone."""
     ratio: RatioInterval | None
     """Other level over start; of two knobs a ratio of such ratios. None where nothing is bound."""
-    reason: str = ""
-    """Over which combinations it is, or why there is none: some do not run. Empty where all do."""
+    reasons: tuple[Reason, ...] = ()
+    """Over which combinations it is, or why there is none; what else bears on it."""
     decided_by: str = ""
     """The tie breaker, where it decided; else empty."""
     tie: RatioInterval | None = None
@@ -308,7 +315,7 @@ class Factorial(Record, frozen=True):
     """Of each knob, then of each pair; they and the simple effects hold together."""
     simple: tuple[SimpleEffect, ...]
     """Four of each pair."""
-    doubt: str = ""
+    unclaimed: tuple[Reason, ...] = ()
     """Why nothing is claimed of these figures; empty where something may be."""
     gone: tuple[int, ...] = ()
     """Combinations that do not run, by their number: no effect has them."""
@@ -337,11 +344,12 @@ class Outcome(Record, frozen=True):
     did not bear that out, and as long as the run has not ended."""
     overlay_diff: str = ""
     """Unified diff of the server's files and environment, start against final."""
-    caveats: tuple[Caveat, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
     not_tried: tuple[Step, ...] = ()
     """Steps of the plan for which there was no time."""
     needed_s: float | None = None
     """Time that they would take, estimated; None where all were tried."""
-    withdrawn: str = ""
-    """Why what the steps kept was taken back at the end, in a sentence; empty where it was not."""
-    message: str = ""
+    withdrawn: Reason | None = None
+    """Why what the steps kept was taken back at the end; None where it was not."""
+    ended_by: tuple[Reason, ...] = ()
+    """Why it was interrupted, or failed."""

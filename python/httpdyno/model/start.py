@@ -14,6 +14,7 @@ from httpdyno.model.measurement import Measurement
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.telemetry import Telemetry
+from httpdyno.reason import Reason
 
 TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "unlike", "infeasible"]
 
@@ -60,8 +61,8 @@ class StartRecord(Record, frozen=True):
     """False while it is measured, and where nobody finished it."""
     configurations: tuple[Configuration, ...] = ()
     """What was measured; (n_arms,)."""
-    details: tuple[str, ...] = ()
-    """The server's own words where it did not complete; (n_arms,)."""
+    details: tuple[tuple[Reason, ...], ...] = ()
+    """Why it did not complete; (n_arms,)."""
     ready_s: tuple[float, ...] = ()
     """For how long each was waited for, what is read back then included; (n_arms,)."""
     effective: tuple[Effective, ...] = ()

@@ -118,7 +118,7 @@ class ServerSpec(Record, frozen=True):
         """Which servers there are, for people: their adapters, with companions' names."""
         parts = [self.adapter]
         for side, words in (("front", "in front of it"), ("behind", "behind it")):
-            names = [f"{c.name} ({c.spec.adapter})" for c in self.companions if c.side == side]
+            names = [f"{c.name} ({c.adapter})" for c in self.companions if c.side == side]
             parts += [f"{words} {', '.join(names)}"] if names else []
         if self.network is not None:
             resolver = " with a resolver" if self.network.resolver is not None else ""
@@ -126,20 +126,22 @@ class ServerSpec(Record, frozen=True):
         return "; ".join(parts)
 
 
-class Companion(Record, frozen=True):
-    """A further server of a study, such as a proxy or a database."""
+class Companion(ServerSpec, frozen=True, kw_only=True):
+    """`[[companions]]`: a further server of the study, such as a proxy or a database."""
 
     name: str
-    spec: ServerSpec
+    """A word: what templates of servers that are begun later call it (`peer.NAME.address`), and
+    what its knobs begin with (`NAME:SETTING`)."""
     side: Literal["behind", "front"] = "behind"
-    """Whether it is started before the server, which may name it, or after it, and names it."""
+    """`behind` is begun before the server, which may name it; `front` after it, and may name the
+    server as `peer.server`."""
     when: str = ""
-    """A template that says `true` or `false`: whether it is there; empty is always."""
+    """Whether it is there: a template that says `true` or `false`; empty is always."""
 
 
 def limits_of(server: ServerSpec, site: Site | None) -> tuple[tuple[str, ServerLimits], ...]:
     """Return the limits of each server that has any, by its name: of companions, or members."""
-    of_all = [("server", server.limits), *((c.name, c.spec.limits) for c in server.companions)]
+    of_all = [("server", server.limits), *((c.name, c.limits) for c in server.companions)]
     if site is not None:
         of_all = [(member.name, member.limits) for member in site.members]
     return tuple((name, limits) for name, limits in of_all if limits)
@@ -245,46 +247,70 @@ class Candidate(Record, frozen=True):
 
 
 class Fragments(Record, frozen=True):
-    """Bodies of code that a program repeats inside one process, in place of a server."""
+    """`[fragments]`: code that a program repeats inside one process, in place of `[server]`."""
 
+    command: tuple[str, ...]
+    """Program and arguments, run in a folder of its own for each start; `{run}`, `{python}` and
+    `{knob.NAME}` as in `[server]`. It reads lines `NAME COUNT`, calls that body so many times, and
+    answers each with a line `CPU_NS WALL_NS` of what that took by its own clocks, or `0 0`; any
+    other line is a refusal. It ends with its input."""
     knob: str
-    """The knob whose levels are the names of bodies."""
+    """The knob whose levels are the names of bodies; its start is what all others are compared
+    with."""
     empty: str
-    """The name of the body with nothing in it, whose time is taken off all others."""
+    """The name of the body with nothing in it: what a pass of that takes is taken off every call.
+    """
+    files: tuple[FileEntry, ...] = ()
+    """What is copied into its folder before each start."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the program, by name; `{knob.NAME}` puts a knob in."""
+    perl_modules: str = ""
+    """Perl modules that the bodies need, with spaces between them."""
 
 
-class Study(Record, frozen=True):
-    """A question: a target, its knobs, a workload, an objective, a method, a budget."""
+class Question(Record, frozen=True):
+    """What a study file says and the study has as it stands there."""
 
     name: str
+    """A word, for commands and reports."""
     title: str
+    """What the study is about, in a line."""
+    knobs: tuple[Knob, ...] = ()
+    """What may be changed, in the order in which a ladder tries it. A site may have none yet."""
+    site: Site | None = None
+    """Servers of your own, in place of `server`: private copies of them are measured."""
+    fragments: Fragments | None = None
+    """Code that a program repeats inside one process, in place of `server`."""
+    candidates: tuple[Candidate, ...] = ()
+    """Several knobs at once, each one step of a ladder, or row of a table, with one verdict."""
+    objective: Objective = Objective()
+    """What decides, and what must hold besides."""
+    method: Method = Method()
+    """How the question is answered."""
+    about: str = ""
+    """What a reader should know of it; paragraphs as in Markdown."""
+    book_figure: str = ""
+    """A published result, in words."""
+    book_ratio: float | None = None
+    """A published throughput ratio of final over start, to be shown beside what is found."""
+
+
+class Study(Question, frozen=True, kw_only=True):
+    """A question: a target, its knobs, a workload, an objective, a method, a budget."""
+
     folder: str
     """Where the study's files are."""
     server: ServerSpec
-    knobs: tuple[Knob, ...]
+    """Of a site how requests find it, of code how its program is started."""
     workload: Workload
-    objective: Objective
-    method: Method
     budget_s: float
     """Infinite: without a limit, each comparison goes on until it is decided."""
-    candidates: tuple[Candidate, ...] = ()
-    """A ladder tries them in this order, before the levels of single knobs."""
     may_differ: tuple[str, ...] = ()
     """Patterns of what may differ between bodies that are else compared."""
     counted_header: str = ""
     """A header of answers whose first words are counted beside the windows; empty for none."""
-    site: Site | None = None
-    """A person's own servers, where it is about those; `server` then says how requests find it."""
-    fragments: Fragments | None = None
-    """What is repeated, where it is about code and not about a server; `server` then says how the
-    program is started."""
     file: str = ""
     """The study file's name in its folder."""
-    about: str = ""
-    book_figure: str = ""
-    """The founding documents' figure for the whole, in words."""
-    book_ratio: float | None = None
-    """The founding documents' ratio of final over start."""
 
     @property
     def limits(self) -> tuple[tuple[str, ServerLimits], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.reason import Reason
 
 
 class SystemCalls(Record, frozen=True, omit_defaults=True):
@@ -23,8 +24,8 @@ class SystemCalls(Record, frozen=True, omit_defaults=True):
     counted as what they are, too."""
     n_answers: int = 0
     """Over so many; 0 where they could not be counted."""
-    untraced: str = ""
-    """Why not, in words."""
+    untraced: Reason | None = None
+    """Why not."""
 
     def of(self, kind: str) -> float:
         """Return those of a kind; of all where it is empty."""

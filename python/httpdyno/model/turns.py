@@ -6,8 +6,9 @@ from httpdyno.model.base import Record
 from httpdyno.model.behind import Behind
 from httpdyno.model.host import HostFacts
 from httpdyno.model.ratio import RatioInterval
-from httpdyno.model.result import ArmSummary, Caveat, Verdict
+from httpdyno.model.result import ArmSummary, ResultWarning, Verdict
 from httpdyno.model.workload import Workload
+from httpdyno.reason import Reason
 
 
 class Instance(Record, frozen=True):
@@ -30,8 +31,8 @@ class TurnsClaim(Record, frozen=True):
     candidate: int
     """Index into the instances; the reference is the first one."""
     verdict: Verdict
-    reason: str
-    """One sentence: why this verdict."""
+    reasons: tuple[Reason, ...]
+    """Why this verdict; what else bears on it."""
     n_periods: int
     ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
     """throughput, cpu_per_request, latency_p50 …: candidate over reference. All but that of the
@@ -65,5 +66,5 @@ class TurnsOutcome(Record, frozen=True):
     """The measured part of a turn."""
     seed: int
     threads: int
-    caveats: tuple[Caveat, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
     is_interrupted: bool = False

@@ -1,18 +1,19 @@
-"""The seam between experiments and servers.
+"""What experiments see of a server: where it lives, what was rendered for it, that it runs.
 
-An adapter renders a study's configuration into a private run folder, starts the server there as
-its own foreground child, says what configuration is really in force, and ends it again with
-nothing left behind. What a server refuses or breaks is an outcome (`NotRunning`), not an
+A stack (`servers.stack.stack`) renders a study's configuration into a private place, starts its
+services there as foreground children, says what configuration is really in force, and ends them
+again with nothing left behind. What a server refuses or breaks is an outcome (`NotRunning`), not an
 exception; exceptions are for what stops the study (not installed, no disk, no port).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, TrialStatus
+from httpdyno.model import Effective, SideCommand, TrialStatus
 from httpdyno.servers.limits.limit_group import LimitGroups
+from httpdyno.servers.network.probe import StatusPage
 
 _COPYS = "c"
 """Short: paths of sockets end after 107 bytes."""
@@ -97,7 +98,10 @@ def exited_words(exit_code: int | None, words: str) -> str:
 
 
 class Running(Protocol):
-    """A server that was spawned. Owns its process groups until `stop` returned."""
+    """A server that was spawned. Owns its process groups until `stop` returned.
+
+    What not every server has is said here as missing: whoever has it says otherwise.
+    """
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -154,19 +158,10 @@ class Running(Protocol):
             RevertError: A process could not be ended.
         """
 
-
-@runtime_checkable
-class Prepared(Protocol):
-    """A server that says what the study's own commands before its load took."""
-
     @property
     def prepare_s(self) -> float:
-        """Their time, of all; 0 where there is none."""
-
-
-@runtime_checkable
-class Timed(Protocol):
-    """A server that says how long it took to be ready."""
+        """What the study's own commands before its load took, where that is told apart."""
+        return 0.0
 
     @property
     def ready_s(self) -> float | None:
@@ -174,118 +169,48 @@ class Timed(Protocol):
 
         Without what is read back then. None before, and where it is not known.
         """
-
-
-@runtime_checkable
-class Acting(Protocol):
-    """A server at which a study's own command can be run while it is up."""
-
-    def act(self, command: SideCommand) -> str:
-        """Run it in the server's folder, to its end; return what was wrong with it, in words."""
-
-
-@runtime_checkable
-class Resolving(Protocol):
-    """A server that has a resolver of names for itself."""
-
-    def n_lookups(self) -> int | None:
-        """Return how many questions it was asked so far; None where that is not known."""
-
-
-@runtime_checkable
-class Networked(Protocol):
-    """A server in a network that processes of httpdyno's keep up."""
-
-    def network_trouble(self) -> str:
-        """Return in words which of them ended by themselves; empty where all run.
-
-        While it is not stopped.
-        """
-
-
-def network_trouble(running: Running) -> str:
-    """Return in words why a server's own network is none any more; empty where it is, or none."""
-    return running.network_trouble() if isinstance(running, Networked) else ""
-
-
-def lookups_of(running: Running) -> Callable[[], int | None] | None:
-    """Return what counts the names that a server asks for; None where it has no such resolver."""
-    return running.n_lookups if isinstance(running, Resolving) else None
-
-
-@runtime_checkable
-class Enclosed(Protocol):
-    """A server that is kept from what is outside."""
-
-    def tried(self) -> tuple[str, ...]:
-        """Return what it tried to reach there and could not; while it runs."""
-
-
-def tried_by(running: Running) -> tuple[str, ...]:
-    """Return what a server tried to reach outside of what it is kept in; empty where it is not."""
-    return running.tried() if isinstance(running, Enclosed) else ()
-
-
-@runtime_checkable
-class Logged(Protocol):
-    """A server that says where its errors go."""
-
-    def error_logs(self) -> tuple[Path, ...]:
-        """Return the files that it logs and prints to as long as it runs, as seen from here."""
-
-
-@runtime_checkable
-class Accompanied(Protocol):
-    """A server of several, of which some answer none of the load themselves."""
-
-    def companions(self) -> Mapping[str, Running]:
-        """Return those by their names; all that they have is the server's, too."""
-
-
-@runtime_checkable
-class Limited(Protocol):
-    """A server that may have hard limits."""
+        return None
 
     @property
     def limits(self) -> tuple[LimitGroups, ...]:
-        """What limits each part of it that has limits; while it is not stopped."""
+        """What limits each part of it that has hard limits; while it is not stopped."""
+        return ()
 
     def limit_hit(self) -> str:
         """Return in words how it ran into its memory limit; empty where it did not."""
+        return ""
 
+    def act(self, command: SideCommand) -> str:
+        """Run a study's command in its folder, to its end; return what was wrong with it."""
+        del command
+        return "no command can be run at it"
 
-class ServerAdapter(Protocol):
-    """One kind of server. Stateless: every start gets all it needs."""
+    def n_lookups(self) -> int | None:
+        """Return how many questions its own resolver was asked so far; None where it has none."""
+        return None
 
-    @property
-    def name(self) -> str:
-        """As in study files."""
+    def network_trouble(self) -> str:
+        """Return in words which processes of its own network ended by themselves.
 
-    def knobs(self) -> Mapping[str, KnobInfo]:
-        """Return what can be set, by name. Studies may add knobs of their application."""
-
-    def settings(self) -> Mapping[str, str]:
-        """Return what `[server.settings]` may hold and this adapter reads: name → what it is."""
-
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
-        """Return what is not installed and how to install it, a sentence each; empty is good."""
-
-    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
-        """Return in words what is known to be wrong with the study's files; empty is good."""
-
-    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
-        """Return the version line of the server that a study runs; of the usual one without.
-
-        Raises:
-            AdapterError: It is not installed.
+        Empty where all run, and where it has none. While it is not stopped.
         """
+        return ""
 
-    def render(
-        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
-    ) -> Rendered:
-        """Return the files as they would be written; touches nothing."""
+    def tried(self) -> tuple[str, ...]:
+        """Return what it tried to reach outside of its sandbox and could not; while it runs."""
+        return ()
 
-    def spawn(
-        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
-    ) -> Running | NotRunning:
-        """Write the files and start the server in the foreground; does not wait for readiness."""
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that it logs and prints to as long as it runs, as seen from here."""
+        return ()
+
+    def companions(self) -> Mapping[str, "Running"]:
+        """Return its services that answer none of the load; all that they have is its, too."""
+        return {}
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the status pages of its configuration in force that may be asked from here.
+
+        Whether they answer is not known.
+        """
+        return ()

@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec
 from httpdyno.servers.staging import clean_environment
 
@@ -41,3 +42,13 @@ def python_environment(python: str) -> dict[str, str]:
         # What it compiles it would write beside the sources, and into its virtual environment.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def check_python(python: str) -> None:
+    """Look for a study's interpreter.
+
+    Raises:
+        AdapterError: There is no such program.
+    """
+    if not Path(python).is_file() or not os.access(python, os.X_OK):
+        raise AdapterError(f"server.settings.python names `{python}`, which is no program")

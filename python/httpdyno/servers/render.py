@@ -26,11 +26,11 @@ and `PORT` in the place of what differs from start to start.
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.host.foreign_files import read_regular
@@ -53,6 +53,8 @@ RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
 PORT_PLACEHOLDER = "PORT"
 SHARED_PLACEHOLDER = "SHARED"
+COMMAND_LINE = "command line"
+"""What it is called among the files of a rendered configuration: an argument to a line."""
 LIMITS = "limits of its processes"
 """What they are called among the files of a rendered configuration."""
 
@@ -125,6 +127,11 @@ def peer_placeholder(name: str) -> Peer:
     """Return where a server is in what is rendered for diffs."""
     upper = name.upper()
     return Peer(address=f"{upper}-ADDRESS", run=f"{upper}-RUN", memory=f"{upper}-MEMORY")
+
+
+def run_folder(spec: ServerSpec, study_folder: Path) -> str:
+    """Return where the server runs in place; empty where that is its run folder."""
+    return str((study_folder / spec.folder).resolve()) if spec.folder else ""
 
 
 def is_shared(spec: ServerSpec) -> bool:
@@ -260,7 +267,7 @@ def rendered_limits(spec: ServerSpec, variables: Variables) -> LimitValues:
         for key in CONTROLLERS
     }
     try:
-        return limit_values(replace(spec.limits, **texts))
+        return limit_values(structs.replace(spec.limits, **texts))
     except UsageError as error:
         raise AdapterError(str(error)) from error
 
@@ -283,7 +290,7 @@ def rendered_commands(
     if spec.prepare and when == "prepare" and each == "start":
         commands = (SideCommand(run=spec.prepare_command), *commands)
     return tuple(
-        replace(
+        structs.replace(
             command,
             run=tuple(render_argument(part, variables, source=when) for part in command.run),
         )
@@ -314,3 +321,38 @@ def diff_name(target: PurePosixPath, variables: Variables) -> str:
     """Return how a rendered file is called in diffs: relative to the run folder."""
     home = PurePosixPath(variables.run)
     return str(target.relative_to(home) if target.is_relative_to(home) else target)
+
+
+class _Watched(dict[str, Level]):
+    """Levels that remember which of them were asked for."""
+
+    def __init__(self, levels: Mapping[str, Level]) -> None:
+        super().__init__(levels)
+        self.used: set[str] = set()
+
+    def __getitem__(self, name: str) -> Level:
+        self.used.add(name)
+        return super().__getitem__(name)
+
+
+def rendered_with_use(part: str, variables: Variables, source: str) -> tuple[str, set[str]]:
+    """Return an argument, rendered, and the knobs that it has.
+
+    Raises:
+        AdapterError: It cannot be rendered.
+    """
+    watched = _Watched(variables.knobs)
+    text = render_argument(part, replace(variables, knobs=watched), source=source)
+    return text, watched.used
+
+
+def knobs_of_limits(spec: ServerSpec, variables: Variables) -> frozenset[str]:
+    """Return the knobs that a server's limits have, of which the kernel tells.
+
+    Raises:
+        AdapterError: A limit cannot be rendered.
+    """
+    found: set[str] = set()
+    for key in CONTROLLERS:
+        found |= rendered_with_use(getattr(spec.limits, key), variables, f"limits.{key}")[1]
+    return frozenset(found)

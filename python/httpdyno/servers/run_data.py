@@ -8,7 +8,7 @@ a seat, as all of it does.
 
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.interruption import cleaning
@@ -23,6 +23,10 @@ class Side(Protocol):
     """Where commands of a whole run are run."""
 
     @property
+    def table(self) -> str:
+        """The table of the study that has them: `server`, or `site`."""
+
+    @property
     def variables(self) -> Variables:
         """What they may name; `shared` is the folder that all starts are told."""
 
@@ -33,12 +37,11 @@ class Side(Protocol):
         """Give it up; idempotent. What was made stays."""
 
 
-@runtime_checkable
 class OpensSide(Protocol):
-    """An adapter whose servers' commands are not for httpdyno's own surroundings."""
+    """A stack, which says where such commands run: those of a copy run in a seat."""
 
     def open_side(self, spec: ServerSpec, place: Place) -> Side:
-        """Return where they run instead.
+        """Return where they run.
 
         Raises:
             AdapterError: It cannot be made.
@@ -54,12 +57,12 @@ class RunData:
         root: RunRoot,
         *,
         cpus: tuple[int, ...] = (),
-        adapter: object = None,
+        adapter: OpensSide | None = None,
     ) -> None:
         self._spec = spec
         self._root = root
         self._cpus = cpus
-        self._opens: OpensSide | None = adapter if isinstance(adapter, OpensSide) else None
+        self._stack = adapter
         self._side: Side | None = None
 
     def __enter__(self) -> Self:
@@ -90,10 +93,10 @@ class RunData:
             wrong = side.run(command, "prepare.log")
             if wrong is not None:
                 raise AdapterError(
-                    f"a command of {self._kind}.prepare, which is run once, failed: {wrong.detail}",
+                    f"a command of {side.table}.prepare, which is run once, failed: {wrong.detail}",
                     hint="It is run in a folder of its own, which is empty, with nothing but "
                     "`pass_environment` of yours."
-                    if self._kind == "server"
+                    if side.table == "server"
                     else "It writes in `{shared}`; all else that it writes is gone after it.",
                 )
         return True
@@ -114,22 +117,20 @@ class RunData:
             side.close()
         if said:
             raise AdapterError(
-                f"a command of {self._kind}.finish, which is run once, failed: {said}",
+                f"a command of {side.table}.finish, which is run once, failed: {said}",
                 hint="What it was to clear away may still be there.",
             )
 
-    @property
-    def _kind(self) -> str:
-        return "server" if self._opens is None else "site"
-
     def _opened(self, place: Place) -> Side:
-        if self._opens is None:
-            return _Beside(self._spec, place)
-        return self._opens.open_side(self._spec, place)
+        if self._stack is None:
+            return DataFolder(self._spec, place)
+        return self._stack.open_side(self._spec, place)
 
 
-class _Beside:
-    """In the place itself, with nothing around it."""
+class DataFolder:
+    """The folder itself, with nothing around it."""
+
+    table = "server"
 
     def __init__(self, spec: ServerSpec, place: Place) -> None:
         self._spec = spec
@@ -137,7 +138,8 @@ class _Beside:
 
     @property
     def variables(self) -> Variables:
-        # What a start alone has was refused when the study was read.
+        """What they may name: nothing that a start alone has."""
+        # It was refused when the study was read.
         return Variables(
             knobs={},
             settings=self._spec.settings,
@@ -149,6 +151,7 @@ class _Beside:
         )
 
     def run(self, command: SideCommand, log: str) -> NotRunning | None:
+        """Run one to its end; return what was wrong with it."""
         place = self._place
         home = {"HOME": str(place.folder), "TMPDIR": str(place.memory_folder)}
         own = {**clean_environment(), **home, **passed_environment(self._spec)}

@@ -57,6 +57,14 @@ def environment(
     }
 
 
+def acting_user_name() -> str:
+    """Return the name of who runs httpdyno."""
+    try:
+        return pwd.getpwuid(acting_user()).pw_name
+    except KeyError:
+        return str(acting_user())
+
+
 def passed_environment(spec: ServerSpec) -> dict[str, str]:
     """Return the variables that are handed on, which stand nowhere else.
 

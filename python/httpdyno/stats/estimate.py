@@ -47,6 +47,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from httpdyno.model import Batches, HistogramData
+from httpdyno.reason import Reason, because
 from httpdyno.stats.dependence import STRETCHES_PER_MEMORY, Dependence, Floats
 from httpdyno.stats.estimation import (
     MIN_INTERVALS,
@@ -56,8 +57,9 @@ from httpdyno.stats.estimation import (
     WarmUp,
     n_whole_intervals,
     percentile_name,
-    too_few,
+    too_few_answers,
     too_few_for,
+    too_few_requests,
     too_short,
 )
 from httpdyno.stats.histogram import (
@@ -68,7 +70,6 @@ from httpdyno.stats.histogram import (
     mean_s,
     quantile_s,
 )
-from httpdyno.units import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,40 +182,39 @@ def warm_up(series: IntervalSeries) -> WarmUp:
         return too_short(series.interval_s)
     beginnings = {name: _Beginning(values) for name, values in _looked_at(series).items()}
     if not beginnings:
-        return WarmUp(test="no warm-up found (all intervals are the same)")
+        return WarmUp(test=because("stats.intervals_alike"))
     steps = sorted({max(1, round(_STEP_RATIO * i * n)) for i in range(1, round(1 / _STEP_RATIO))})
     longest = int(MAX_CUT_RATIO * n)
     cuts = [step for step in steps if step <= longest]
     p_values = {name: each.least_p(0, cuts) for name, each in beginnings.items()}
     name = min(p_values, key=lambda each: p_values[each])
-    found = f"{name} of beginnings against the second half: least p = {p_values[name]:.2g}"
+    found = because("stats.tested", of=name, p=p_values[name])
     if p_values[name] >= _FOUND_P:
-        return WarmUp(test=f"no warm-up found ({found})")
-    longest_text = format_duration(longest * series.interval_s)
+        return WarmUp(test=because("stats.no_warm_up", found=found))
+    longest_s = longest * series.interval_s
     ends = [step for step in steps if step <= n - round(REFERENCE_RATIO * n)]
     for cut in cuts:
         if all(each.least_p(cut, ends) > _GONE_P for each in beginnings.values()):
             cut_s = cut * series.interval_s
-            gone = f"gone after {format_duration(cut_s)}"
-            return WarmUp(n_cut=cut, cut_s=cut_s, test=f"warm-up found ({found}), {gone}")
+            gone = because("stats.warm_up_gone", found=found, cut_s=cut_s)
+            return WarmUp(n_cut=cut, cut_s=cut_s, test=gone)
     return WarmUp(
-        test=f"warm-up found ({found}), not gone after {longest_text}",
-        reason=f"{name} was not steady, even without the first {longest_text}: measure longer, or "
-        "let the load run for a while before it is measured",
+        test=because("stats.warm_up_stays", found=found, cut_s=longest_s),
+        reason=because("stats.never_steady", of=name, cut_s=longest_s),
     )
 
 
-def _looked_at(series: IntervalSeries) -> dict[str, Floats]:
+def _looked_at(series: IntervalSeries) -> dict[Reason, Floats]:
     """Return the series that show a warm-up, each with one figure per interval."""
-    found = {"throughput": series.completed}
+    found = {_THROUGHPUT: series.completed}
     ended, totals = series.ended, series.counts.sum(axis=0)
     if totals.sum() > 0:
         # Residuals, not means: intervals with few requests must not weigh as much as the others.
         logs = series.counts @ np.log(series.bounds_ns.astype(float) + 1)
-        found["latency"] = logs - logs.sum() / totals.sum() * ended
+        found[because("stats.latency")] = logs - logs.sum() / totals.sum() * ended
         is_slow = np.cumsum(totals) > (1 - _SLOW_SHARE) * totals.sum()
         slow = series.counts[:, is_slow].sum(axis=1)
-        found["the share of slow requests"] = slow - slow.sum() / totals.sum() * ended
+        found[because("stats.slow_share")] = slow - slow.sum() / totals.sum() * ended
     return {name: values for name, values in found.items() if np.ptp(values) > 0}
 
 
@@ -241,6 +241,8 @@ class _Beginning:
         return self._dependence.p_beyond(deviation, variances)
 
 
+_THROUGHPUT = because("stats.throughput")
+
 MAX_P_SLOW = 0.5
 """Above this it is more likely than not that the run is too short for the server's memory."""
 
@@ -253,11 +255,11 @@ LONGER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class HalfWidth:
     """How far a mean may be off, either way; or why that cannot be told."""
 
     half_width: float = math.nan
-    reason: str = ""
+    reason: Reason | None = None
 
 
 def throughput(series: IntervalSeries, *, confidence: float) -> Estimate:
@@ -266,9 +268,9 @@ def throughput(series: IntervalSeries, *, confidence: float) -> Estimate:
     value = float(series.completed.mean()) / series.interval_s if n else None
     n_completed = int(series.completed.sum())
     if n_completed < MIN_REQUESTS:
-        reason = too_few("throughput", n_completed, "right answers")
+        reason = too_few_answers(n_completed)
         return without_interval(value, series, confidence, reason)
-    spread = spread_of("throughput", series.completed, series.interval_s, confidence)
+    spread = spread_of(_THROUGHPUT, series.completed, series.interval_s, confidence)
     if value is None or spread.reason:
         return without_interval(value, series, confidence, spread.reason)
     # Where answers come evenly, one more or less lies within the run's edges by chance.
@@ -305,21 +307,18 @@ def mean_latency(
     n_requests = int(series.counts.sum())
     value = mean_s(data) if count(data) else None
     if n_requests < MIN_REQUESTS:
-        reason = too_few("the mean latency", n_requests, "requests")
+        reason = too_few_requests(n_requests)
         return without_interval(value, series, confidence, reason)
     mean = float(series.sums_s.sum()) / n_requests
     errors = (series.sums_s - mean * series.ended) * series.n_intervals / n_requests
-    spread = spread_of("the mean latency", errors, series.interval_s, confidence)
+    spread = spread_of(because("stats.mean_latency"), errors, series.interval_s, confidence)
     if value is None or spread.reason:
         return without_interval(value, series, confidence, spread.reason)
     relative = spread.half_width / mean if mean > 0 else 0.0
     if relative >= 1:
         # The width falls with the square root of the run's length.
         needed_s = series.duration_s * relative**2 * LONGER
-        reason = (
-            "the mean latency rests on too few independent bunches of slow requests to bound it: "
-            f"measure for {format_duration(needed_s)} or more"
-        )
+        reason = because("stats.mean_in_bunches", needed_s=needed_s)
         return without_interval(value, series, confidence, reason)
     return Estimate(
         value=value,
@@ -331,42 +330,43 @@ def mean_latency(
 
 
 def without_interval(
-    value: float | None, series: IntervalSeries, confidence: float, reason: str
+    value: float | None, series: IntervalSeries, confidence: float, reason: Reason | None
 ) -> Estimate:
     """Return the bare value, if there is one, with the reason."""
     return Estimate(value=value, confidence=confidence, n_batches=series.n_intervals, reason=reason)
 
 
-def spread_of(name: str, values: Floats, interval_s: float, confidence: float) -> Spread:
+def spread_of(of: Reason, values: Floats, interval_s: float, confidence: float) -> HalfWidth:
     """Return how far the mean of the values may be off, if the run is fit to tell.
 
     Args:
-        name: Of the figure, for the reason.
+        of: The figure, for the reason.
         values: One for each interval; (n_intervals,).
     """
     n = len(values)
     if n < MIN_INTERVALS:
-        return Spread(
-            reason=f"an interval takes {format_duration(MIN_INTERVALS * interval_s)} of a steady "
-            f"run, there were {format_duration(n * interval_s)}"
+        needed_s = MIN_INTERVALS * interval_s
+        return HalfWidth(
+            reason=because("stats.run_too_short", needed_s=needed_s, run_s=n * interval_s)
         )
     dependence = Dependence(values)
     if dependence.is_constant:
-        return Spread(half_width=0.0)
+        return HalfWidth(half_width=0.0)
     if dependence.p_slow > MAX_P_SLOW:
         memory_s = dependence.slow_memory * interval_s
-        return Spread(
-            reason=f"{name} is correlated over about {format_duration(memory_s)}, so that "
-            f"{format_duration(n * interval_s)} hold too few independent intervals: measure for "
-            f"{format_duration(memory_s * STRETCHES_PER_MEMORY * LONGER)} or more"
+        return HalfWidth(
+            reason=because(
+                "stats.correlated",
+                of=of,
+                memory_s=memory_s,
+                run_s=n * interval_s,
+                needed_s=memory_s * STRETCHES_PER_MEMORY * LONGER,
+            )
         )
     if Dependence(values, n_left_out=1).p_of_slowest_wave() < DRIFT_P:
         is_rise = np.mean(values[n // 2 :]) > np.mean(values[: n // 2])
-        return Spread(
-            reason=f"{name} {'rose' if is_rise else 'fell'} throughout the run, so that there is "
-            "no steady level to estimate"
-        )
-    return Spread(half_width=dependence.half_width(confidence))
+        return HalfWidth(reason=because("stats.rose" if is_rise else "stats.fell", of=of))
+    return HalfWidth(half_width=dependence.half_width(confidence))
 
 
 _MEDIAN = 0.5
@@ -393,7 +393,7 @@ def percentile(
     value = quantile_s(data, q)
     n_requests = int(series.counts.sum())
     if n_requests * min(q, 1 - q) < MIN_TAIL_COUNT:
-        reason = f"an interval of {too_few_for(q, n_requests)}"
+        reason = because("stats.interval_too_few", why=too_few_for(q, n_requests))
         return without_interval(value, series, confidence, reason)
     share = _share(series, q, confidence)
     if share.reason:
@@ -402,10 +402,7 @@ def percentile(
     if share.half_width >= room:
         # The width falls with the square root of the run's length.
         needed_s = series.duration_s * (share.half_width / room) ** 2 * LONGER
-        reason = (
-            f"what lies beyond {percentile_name(q)} came in too few independent bunches to bound "
-            f"it: measure for {format_duration(needed_s)} or more"
-        )
+        reason = because("stats.percentile_in_bunches", name=percentile_name(q), needed_s=needed_s)
         return without_interval(value, series, confidence, reason)
     low_s, high_s = _read(data, q, share.half_width, is_coarse=whole is None)
     return Estimate(
@@ -417,7 +414,7 @@ def percentile(
     )
 
 
-def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:
+def _share(series: IntervalSeries, q: float, confidence: float) -> HalfWidth:
     """Return how far the share of requests at most the q-quantile may be from q.
 
     Beyond a high percentile lie few requests and, where they come in bunches, fewer bunches: too
@@ -433,20 +430,22 @@ def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:
         body = _relative(series, _MEDIAN, confidence)
         inner_q = 1 - _TAIL_FACTOR * (1 - q)
         # Its level is an aid of ours: a reader asked for q, so that is what the reason is about.
-        tail = f"the tail that {percentile_name(q)} lies in"
+        tail = because("stats.tail", name=percentile_name(q))
         inner = _relative(series, inner_q, confidence, tail) if inner_q > _MEDIAN else body
         n_bunches = n_requests * (1 - q) * _normal(confidence) ** 2 / size
         say = _TAIL_BUNCHES / (_TAIL_BUNCHES + n_bunches)
         size = max(size, (1 - say) * size + say * inner.half_width**2)
         reasons += [inner.reason, body.reason]
-    reason = next(filter(None, reasons), "")
-    return Spread(math.sqrt(size * q * (1 - q) / n_requests), reason)
+    reason = next(filter(None, reasons), None)
+    return HalfWidth(math.sqrt(size * q * (1 - q) / n_requests), reason)
 
 
-def _relative(series: IntervalSeries, q: float, confidence: float, name: str = "") -> Spread:
+def _relative(
+    series: IntervalSeries, q: float, confidence: float, of: Reason | None = None
+) -> HalfWidth:
     """Return the half-width of one share in standard errors of independent requests.
 
-    A reason is about `name`, or else about that percentile.
+    A reason is about `of`, or else about that percentile.
     It is never smaller than theirs: requests that steady each other are not counted on.
     """
     totals = series.counts.sum(axis=0)
@@ -457,15 +456,20 @@ def _relative(series: IntervalSeries, q: float, confidence: float, name: str = "
     # but not one with everything or nothing on it.
     sides = [i for i in (index - 1, index) if i >= 0 and 0 < at_most[i] < n_requests]
     if not sides:
-        return Spread(_normal(confidence))
+        return HalfWidth(_normal(confidence))
     side = min(sides, key=lambda i: abs(float(at_most[i]) / n_requests - q))
     share = at_most[side] / n_requests
     # More requests at most as slow means a lower percentile: what rises is what is beyond.
     errors = share * series.ended - series.counts[:, : side + 1].sum(axis=1)
     errors *= series.n_intervals / n_requests
-    spread = spread_of(name or percentile_name(q), errors, series.interval_s, confidence)
+    spread = spread_of(
+        of or because("stats.percentile", name=percentile_name(q)),
+        errors,
+        series.interval_s,
+        confidence,
+    )
     relative = spread.half_width / math.sqrt(share * (1 - share) / n_requests)
-    return Spread(max(relative, _normal(confidence)), spread.reason)
+    return HalfWidth(max(relative, _normal(confidence)), spread.reason)
 
 
 def _normal(confidence: float) -> float:
@@ -540,5 +544,5 @@ def from_intervals(
     return rate, estimates, beginning
 
 
-def _unsteady(estimate: Estimate, reason: str) -> Estimate:
+def _unsteady(estimate: Estimate, reason: Reason) -> Estimate:
     return structs.replace(estimate, low=None, high=None, reason=estimate.reason or reason)

@@ -7,8 +7,8 @@ longer to load than such a test takes to run.
 import math
 
 from httpdyno.model import Batches, Record
+from httpdyno.reason import Reason, because
 from httpdyno.stats.histogram import MIN_TAIL_COUNT
-from httpdyno.units import format_duration
 
 MIN_INTERVALS = 40
 """Fewer leave fewer than eight coefficients, which tell nothing of dependence."""
@@ -33,8 +33,8 @@ class Estimate(Record, frozen=True):
     high: float | None = None
     n_batches: int = 0
     """The equal intervals that it rests on."""
-    reason: str = ""
-    """One sentence why there is no interval, or no value; empty where there is."""
+    reason: Reason | None = None
+    """Why there is no interval, or no value; None where there is."""
     is_lower_bound: bool = False
     """Whether the true value may be larger: requests that never ended could move it."""
 
@@ -45,10 +45,10 @@ class WarmUp(Record, frozen=True):
     n_cut: int = 0
     """Intervals."""
     cut_s: float = 0.0
-    test: str = ""
-    """One sentence: what was tested, and what came out."""
-    reason: str = ""
-    """Why no part of the run is steady; empty where one is."""
+    test: Reason | None = None
+    """What was tested, and what came out; None where nothing was."""
+    reason: Reason | None = None
+    """Why no part of the run is steady; None where one is."""
 
 
 def n_whole_intervals(batches: Batches, measured_s: float) -> int:
@@ -61,9 +61,7 @@ def n_whole_intervals(batches: Batches, measured_s: float) -> int:
 def too_short(interval_s: float) -> WarmUp:
     """Return what is said of a run that is too short to have a warm-up found."""
     needed_s = MIN_INTERVALS / REFERENCE_RATIO * interval_s
-    return WarmUp(
-        test=f"a run of less than {format_duration(needed_s)} is too short to look for one"
-    )
+    return WarmUp(test=because("stats.too_short_for_warm_up", needed_s=needed_s))
 
 
 def percentile_name(q: float) -> str:
@@ -71,12 +69,17 @@ def percentile_name(q: float) -> str:
     return f"p{round(100 * q, 6):g}"
 
 
-def too_few(name: str, n: int, what: str) -> str:
-    """Return why a mean of so many has no interval."""
-    return f"an interval of {name} takes {MIN_REQUESTS} {what}, there were {n}"
+def too_few_answers(n: int) -> Reason:
+    """Return why throughput has no interval by so many right answers."""
+    return because("stats.too_few_answers", needed=MIN_REQUESTS, n=n)
 
 
-def too_few_for(q: float, n_requests: int) -> str:
+def too_few_requests(n: int) -> Reason:
+    """Return why the mean latency of so many requests has no interval."""
+    return because("stats.too_few_requests", needed=MIN_REQUESTS, n=n)
+
+
+def too_few_for(q: float, n_requests: int) -> Reason:
     """Return why a percentile of so many requests has no value, or its share no interval."""
     needed = math.ceil(round(MIN_TAIL_COUNT / min(q, 1 - q), 6))
-    return f"{percentile_name(q)} takes {needed:,} requests, there were {n_requests:,}"
+    return because("stats.percentile_too_few", name=percentile_name(q), needed=needed, n=n_requests)

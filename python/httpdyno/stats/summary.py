@@ -4,6 +4,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.model import Batches, HistogramData, Record
+from httpdyno.reason import Reason, because
 from httpdyno.stats.estimation import (
     MIN_INTERVALS,
     MIN_REQUESTS,
@@ -12,8 +13,9 @@ from httpdyno.stats.estimation import (
     WarmUp,
     n_whole_intervals,
     percentile_name,
-    too_few,
+    too_few_answers,
     too_few_for,
+    too_few_requests,
     too_short,
 )
 from httpdyno.stats.histogram import can_show, could_move, count, lower_edge_ns, mean_s, quantile_s
@@ -30,7 +32,7 @@ class Summary(Record, frozen=True):
     warm_up: WarmUp = msgspec.field(default_factory=WarmUp)
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> tuple[Reason, ...]:
         """Why figures have no interval, each reason once."""
         estimates = (self.throughput_per_s, *self.latency_s.values())
         return tuple(dict.fromkeys(each.reason for each in estimates if each.reason))
@@ -81,21 +83,24 @@ def _of_a_handful(
     if n * REFERENCE_RATIO >= MIN_INTERVALS or max(n_completed, n_requests) >= MIN_REQUESTS:
         return None
 
-    def bare(value: float | None, reason: str) -> Estimate:
+    def bare(value: float | None, reason: Reason) -> Estimate:
         return Estimate(value=value, confidence=confidence, n_batches=n, reason=reason)
 
     rate = bare(
         n_completed / n / batches.interval_s if n else None,
-        too_few("throughput", n_completed, "right answers"),
+        too_few_answers(n_completed),
     )
     mean = bare(
         mean_s(latency) if count(latency) else None,
-        too_few("the mean latency", n_requests, "requests"),
+        too_few_requests(n_requests),
     )
     estimates = {"mean": mean}
     for q in QUANTILES:
         estimates[percentile_name(q)] = (
-            bare(quantile_s(latency, q), f"an interval of {too_few_for(q, n_requests)}")
+            bare(
+                quantile_s(latency, q),
+                because("stats.interval_too_few", why=too_few_for(q, n_requests)),
+            )
             if can_show(latency, q)
             else bare(None, too_few_for(q, count(latency)))
         )
@@ -115,7 +120,7 @@ def _with_lower_bounds(
         if can_show(latency, q) and could_move(latency, censored, q):
             least_s[percentile_name(q)] = quantile_s(latency, q)
     youngest_s = min(lower_edge_ns(bound, is_coarse=True) for bound in censored.bounds_ns) / 1e9
-    never_ended = f"{count(censored):,} of {count(latency):,} requests never ended"
+    n, n_requests = count(censored), count(latency)
     changed = {}
     for name, each in estimates.items():
         if name in least_s:
@@ -124,7 +129,7 @@ def _with_lower_bounds(
                 value=least_s[name],
                 low=None,
                 high=None,
-                reason=f"{never_ended}: the figure is at least this",
+                reason=because("stats.at_least", n=n, n_requests=n_requests),
                 is_lower_bound=True,
             )
         elif each.high is not None and each.high >= youngest_s:
@@ -132,6 +137,6 @@ def _with_lower_bounds(
                 each,
                 low=None,
                 high=None,
-                reason=f"{never_ended}: they could move the interval's upper end",
+                reason=because("stats.upper_end_open", n=n, n_requests=n_requests),
             )
     return estimates | changed

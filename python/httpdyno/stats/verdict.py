@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from httpdyno.model import Level, RatioInterval, Verdict
+from httpdyno.reason import Reason, because
 
 
 def verdict(
@@ -65,20 +66,14 @@ def distance_to_border(log_ratio: float, borders: Sequence[float], *, error: flo
     )
 
 
-def knee_rule(*, more_is_better: bool = True) -> str:
-    """Return in words what `knee` does."""
-    return (
-        f"the smallest level that is not proven to be {_worse(more_is_better)} the best (its "
-        "ratio's interval touches 1); fewer workers win ties"
-    )
+def knee_rule(*, more_is_better: bool = True) -> Reason:
+    """Return what `knee` does."""
+    return because("stats.knee_below" if more_is_better else "stats.knee_above")
 
 
-def choice_rule(*, more_is_better: bool = True) -> str:
-    """Return in words what `choice` does."""
-    return (
-        f"the level with the {'most' if more_is_better else 'least'}, or the start where that is "
-        f"not proven to be {_worse(more_is_better)} it (its ratio's interval touches 1)"
-    )
+def choice_rule(*, more_is_better: bool = True) -> Reason:
+    """Return what `choice` does."""
+    return because("stats.choice_most" if more_is_better else "stats.choice_least")
 
 
 def knee(
@@ -124,10 +119,6 @@ def choice(
         more_is_better: As of `knee`.
     """
     return start if _ties(ratios.get(start), more_is_better) else best
-
-
-def _worse(more_is_better: bool) -> str:
-    return "below" if more_is_better else "above"
 
 
 def _ties(to_best: RatioInterval | None, more_is_better: bool) -> bool:

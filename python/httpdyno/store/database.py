@@ -10,7 +10,7 @@ others wait; the kernel drops the lock of a process that dies.
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
@@ -106,20 +106,6 @@ loaded by the server under test can make it seconds."""
 
 _POSTGRESQL_LOCK = 0x68747470
 """The advisory lock's number: `http` in ASCII, the same in every version of this program."""
-
-_ELSEWHERE = "Set `HTTPDYNO_DATA_DIR` to a folder that can be written."
-_HINTS = {
-    "readonly database": ("it cannot be written", _ELSEWHERE),
-    "unable to open database file": ("it cannot be opened or made", _ELSEWHERE),
-    "database or disk is full": ("the disk is full", "Free some space; what is stored is safe."),
-    "disk I/O error": ("the disk reports an error", _ELSEWHERE),
-    "database is locked": (
-        f"another process has kept it locked for {BUSY_TIMEOUT_S:.0f} s",
-        "Wait for the other `httpdyno`, or end it.",
-    ),
-    "file is not a database": ("it is not an SQLite database", "Move the file away."),
-    "malformed": ("it is damaged", "Move the file away; `sqlite3 FILE .recover` saves the rest."),
-}
 
 
 class Database:
@@ -236,10 +222,10 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
 def _configure_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - DB-API's own
     # The driver would begin transactions on its own, and late; `_begin_sqlite` does it instead.
     connection.isolation_level = None
-    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA foreign_keys=ON")
     # In WAL mode, NORMAL outlives any death of this process. A power cut may cost the newest
     # windows, but a sync for each would load the very disk that the server under test writes to.
-    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -366,21 +352,52 @@ def _translated(location: Location) -> Iterator[None]:
     except OSError as error:
         cause = f"`{error.filename}`: {error.strerror}" if error.filename else str(error)
         raise StoreError(
-            f"the store `{name}` cannot be opened: {cause}", hint=_ELSEWHERE
+            f"the store `{name}` cannot be opened: {cause}",
+            hint="Set `HTTPDYNO_DATA_DIR` to a folder that can be written.",
         ) from error
     except (SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
         # The driver's own error holds the password too, and would be shown by a traceback.
         raise _explained(location, error) from None
 
 
+_UNUSABLE: dict[int, Callable[[str], StoreError]] = {
+    sqlite3.SQLITE_READONLY: lambda name: StoreError(
+        f"the store `{name}` cannot be used: it cannot be written",
+        hint="Set `HTTPDYNO_DATA_DIR` to a folder that can be written.",
+    ),
+    sqlite3.SQLITE_CANTOPEN: lambda name: StoreError(
+        f"the store `{name}` cannot be used: it cannot be opened or made",
+        hint="Set `HTTPDYNO_DATA_DIR` to a folder that can be written.",
+    ),
+    sqlite3.SQLITE_FULL: lambda name: StoreError(
+        f"the store `{name}` cannot be used: the disk is full",
+        hint="Free some space; what is stored is safe.",
+    ),
+    sqlite3.SQLITE_IOERR: lambda name: StoreError(
+        f"the store `{name}` cannot be used: the disk reports an error",
+        hint="Set `HTTPDYNO_DATA_DIR` to a folder that can be written.",
+    ),
+    sqlite3.SQLITE_BUSY: lambda name: StoreError(
+        f"the store `{name}` cannot be used: another process has kept it locked for "
+        f"{BUSY_TIMEOUT_S:.0f} s",
+        hint="Wait for the other `httpdyno`, or end it.",
+    ),
+    sqlite3.SQLITE_NOTADB: lambda name: StoreError(
+        f"the store `{name}` cannot be used: it is not an SQLite database",
+        hint="Move the file away.",
+    ),
+    sqlite3.SQLITE_CORRUPT: lambda name: StoreError(
+        f"the store `{name}` cannot be used: it is damaged",
+        hint="Move the file away; `sqlite3 FILE .recover` saves the rest.",
+    ),
+}
+"""What SQLite cannot do, by the code of its error: https://sqlite.org/rescode.html."""
+
+
 def _explained(location: Location, error: Exception) -> StoreError:
-    name = location.name
-    cause = (
-        str(getattr(error, "orig", None) or error).strip() or type(error).__name__
-    ).splitlines()[0]
+    name, error = location.name, getattr(error, "orig", None) or error
+    cause = (str(error).strip() or type(error).__name__).splitlines()[0]
     for password in location.passwords:
         cause = cause.replace(password, "…")
-    for marker, (reason, hint) in _HINTS.items():
-        if marker in cause:
-            return StoreError(f"the store `{name}` cannot be used: {reason}", hint=hint)
-    return StoreError(f"the store `{name}` failed: {cause}")
+    found = _UNUSABLE.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF)
+    return StoreError(f"the store `{name}` failed: {cause}") if found is None else found(name)

@@ -74,9 +74,13 @@ def _unreadable(what: str, error: Exception) -> StoreError:
     )
 
 
-_NO_SUCH_RUN = "`httpdyno history` lists what is stored."
-WHOLE_RUNS = {"load": "a load test", "turns": "a comparison of running servers"}
+WHOLE_RUNS = {"load": "a load test", "turns": "a live comparison"}
 """Commands whose runs have neither starts nor windows, and what such a run is."""
+
+
+def of_run(noun: str, run_id: object) -> str:
+    """Return how a message names a record of a run."""
+    return f"the {noun} of run {run_id}"
 
 
 def key_of(run_id: str) -> int:
@@ -86,7 +90,9 @@ def key_of(run_id: str) -> int:
         StoreError: It is not the id of a run.
     """
     if not (run_id.isascii() and run_id.isdigit() and len(run_id) < 10):  # noqa: PLR2004 - 32 bits
-        raise StoreError(f"`{run_id}` is not the id of a run", hint=_NO_SUCH_RUN)
+        raise StoreError(
+            f"`{run_id}` is not the id of a run", hint="`httpdyno history` lists what is stored."
+        )
     return int(run_id)
 
 
@@ -98,7 +104,9 @@ def found_run(connection: Connection, run_id: str, *columns: sa.Column[Any]) -> 
     """
     row = connection.execute(sa.select(*columns).where(runs.c.id == key_of(run_id))).first()
     if row is None:
-        raise StoreError(f"there is no run {run_id}", hint=_NO_SUCH_RUN)
+        raise StoreError(
+            f"there is no run {run_id}", hint="`httpdyno history` lists what is stored."
+        )
     return row
 
 
@@ -111,7 +119,7 @@ def require_study(row: sa.Row[Any], run_id: str) -> None:
     if row.command in WHOLE_RUNS:
         raise StoreError(
             f"run {run_id} is {WHOLE_RUNS[row.command]} of {row.study}, not one of a study",
-            hint=_NO_SUCH_RUN,
+            hint="`httpdyno history` lists what is stored.",
         )
 
 

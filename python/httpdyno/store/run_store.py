@@ -39,6 +39,7 @@ from httpdyno.store.query import (
     keep_named_windows,
     key_of,
     now,
+    of_run,
     ordered_starts,
     passed_s,
     put_servers,
@@ -72,15 +73,19 @@ def may_be_at_it(owner: ProcessIdentity, *, is_shared: bool = False) -> bool:
     return owner.life() is not Life.GONE
 
 
-def refusal(owner: ProcessIdentity, run_id: str) -> tuple[str, str]:
-    """Return in words that nobody else may go on with a run that has an owner, and the way out."""
+def held_by(owner: ProcessIdentity, run_id: str) -> StoreError:
+    """Return the error that nobody else may go on with a run that has an owner."""
     who = f"process {owner.pid} on {owner.host}"
     if owner.life() is Life.IN_DOUBT:
-        return (
+        return StoreError(
             f"run {run_id} may still be measured by {who}, which cannot be seen from here",
-            "Resume it where that process would be seen: on the host itself, not in a container.",
+            hint="Resume it where that process would be seen: on the host itself, not in a "
+            "container.",
         )
-    return f"run {run_id} is still being measured by {who}", "Wait until it ends, or stop it there."
+    return StoreError(
+        f"run {run_id} is still being measured by {who}",
+        hint="Wait until it ends, or stop it there.",
+    )
 
 
 class StudyStore(Protocol):
@@ -203,8 +208,7 @@ class Store:
                 )
             owner = self._living_owner(row, run_id)
             if owner is not None and owner != self._me:
-                words, hint = refusal(owner, run_id)
-                raise StoreError(words, hint=hint)
+                raise held_by(owner, run_id)
             connection.execute(
                 update_of(run_id).values(
                     status="running", owner=to_text(self._me), n_claims=runs.c.n_claims + 1
@@ -216,7 +220,7 @@ class Store:
         with self._database.reading() as connection:
             row = found_run(connection, run_id, *_WHAT, runs.c.plan)
         require_study(row, run_id)
-        return from_text(row.plan, Plan, f"the plan of run {run_id}")
+        return from_text(row.plan, Plan, of_run("plan", run_id))
 
     def replan(self, run_id: str, plan: Plan) -> None:
         """Store another plan for a run that goes on: with more time, say."""
@@ -229,7 +233,7 @@ class Store:
         """Return the machine that the run was begun on."""
         with self._database.reading() as connection:
             text = found_run(connection, run_id, runs.c.host).host
-        return from_text(text, HostFacts, f"the host of run {run_id}")
+        return from_text(text, HostFacts, of_run("host", run_id))
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Store a window; it is committed when this returns.
@@ -290,9 +294,9 @@ class Store:
             rows = connection.execute(windows_of_starts(key, comparison)).all()
         parts: dict[tuple[int, int], list[WindowRecord]] = {}
         for row in rows:
-            window = from_text(row.payload, WindowRecord, f"a window of run {run_id}")
+            window = from_text(row.payload, WindowRecord, of_run("window", run_id))
             parts.setdefault((window.comparison, window.start), []).append(window)
-        records = [from_text(row.payload, StartRecord, f"a start of run {run_id}") for row in found]
+        records = [from_text(row.payload, StartRecord, of_run("start", run_id)) for row in found]
         return [
             replace(record, windows=tuple(parts.get((record.comparison, record.start), ())))
             for record in records
@@ -343,7 +347,7 @@ class Store:
         Raises:
             StoreError: There is no such run, or it is one of a study.
         """
-        return from_text(self._whole(run_id, "load"), LoadOutcome, f"the load test {run_id}")
+        return from_text(self._whole(run_id, "load"), LoadOutcome, of_run("load test", run_id))
 
     def turns(self, run_id: str) -> TurnsOutcome:
         """Return a comparison of running servers; secrets are left out of it.
@@ -351,13 +355,13 @@ class Store:
         Raises:
             StoreError: There is no such run, or it is another kind of run.
         """
-        return from_text(self._whole(run_id, "turns"), TurnsOutcome, f"the comparison {run_id}")
+        return from_text(self._whole(run_id, "turns"), TurnsOutcome, of_run("comparison", run_id))
 
     def _whole(self, run_id: str, command: str) -> str:
         with self._database.reading() as connection:
             row = found_run(connection, run_id, runs.c.command, runs.c.outcome, runs.c.study)
         if row.command != command:
-            kind = WHOLE_RUNS.get(row.command, "one of the study")
+            kind = WHOLE_RUNS.get(row.command, "of study")
             raise StoreError(
                 f"run {run_id} is {kind} {row.study}, not {WHOLE_RUNS[command]}",
                 hint=f"See it with `httpdyno report {run_id}`.",
@@ -384,7 +388,7 @@ class Store:
             row = found_run(connection, run_id, *_WHAT, runs.c.outcome)
         require_study(row, run_id)
         text = row.outcome
-        return None if text is None else from_text(text, Outcome, f"the outcome of run {run_id}")
+        return None if text is None else from_text(text, Outcome, of_run("outcome", run_id))
 
     def under_way(self, run_id: str) -> RunUnderWay | None:
         """Return what is known so far of a study's run that a process is at; None where none is.
@@ -429,7 +433,7 @@ class Store:
         """Return the process that is at the run now; None when there is none."""
         if row.status != "running" or row.owner is None:
             return None
-        owner = from_text(row.owner, ProcessIdentity, f"the owner of run {run_id}")
+        owner = from_text(row.owner, ProcessIdentity, of_run("owner", run_id))
         return owner if may_be_at_it(owner, is_shared=self._database.is_shared) else None
 
     def _seems_alive(self, row: sa.Row[Any]) -> bool:

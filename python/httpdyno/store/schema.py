@@ -46,7 +46,7 @@ runs = Table(
     Column("host", Text, nullable=False),
     Column("outcome", Text),
     Column("headline", Text),
-    CheckConstraint("status IN ('running', 'complete', 'interrupted', 'failed')", name="status"),
+    CheckConstraint(f"status IN {('running', 'complete', 'interrupted', 'failed')}", name="status"),
     sqlite_strict=True,
     sqlite_autoincrement=True,
 )

@@ -28,13 +28,13 @@ from httpdyno.model import (
 )
 from httpdyno.model.measurement import NO_VALUES
 from httpdyno.stats.histogram import can_show, could_move, count, merge, quantile_s
-from httpdyno.store.query import from_text, key_of, of_same_start, part_from_text, summaries
+from httpdyno.store.query import from_text, key_of, of_run, of_same_start, part_from_text, summaries
 from httpdyno.store.schema import runs, starts, windows
 
 _P50, _P99 = 0.5, 0.99
 
 
-class Place(NamedTuple):
+class ArmPlace(NamedTuple):
     """An arm of a start of a comparison."""
 
     comparison: int
@@ -66,11 +66,11 @@ class _Window(msgspec.Struct, frozen=True):
     telemetry: _Taken
 
 
-def arms_so_far(connection: Connection, key: int) -> dict[Place, SoFar]:
+def arms_so_far(connection: Connection, key: int) -> dict[ArmPlace, SoFar]:
     """Return what is known of each arm of the starts of a run that are open, and have windows."""
-    found: dict[Place, list[_Window]] = {}
+    found: dict[ArmPlace, list[_Window]] = {}
     for row in connection.execute(_windows_of_open(key)):
-        place = Place(row.comparison, row.start, row.arm)
+        place = ArmPlace(row.comparison, row.start, row.arm)
         found.setdefault(place, []).append(_part(row.payload, key))
     return {
         place: SoFar(latency=_latency(seen), memory=_memory(seen, place.start))
@@ -103,7 +103,7 @@ def _windows_of_open(key: int) -> sa.Select[Any]:
 
 
 def _part(payload: str, key: int) -> _Window:
-    return part_from_text(payload, _Window, f"a window of run {key}")
+    return part_from_text(payload, _Window, of_run("window", key))
 
 
 def _latency(seen: list[_Window]) -> LatencySoFar | None:
@@ -175,7 +175,7 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
     n_claims = connection.execute(sa.select(runs.c.n_claims).where(runs.c.id == key)).scalar()
     under_way = []
     for row in found:
-        record = from_text(row.payload, StartRecord, f"a start of run {key}")
+        record = from_text(row.payload, StartRecord, of_run("start", key))
         mine = figures.get((record.comparison, record.start), {})
         # A process that was killed left it, and who goes on with the run is not there yet.
         if mine and all(each.claim < n_claims for each in mine.values()):
@@ -188,12 +188,12 @@ def _starts(connection: Connection, key: int) -> list[StartUnderWay]:
 
 
 def _seen(
-    record: StartRecord, so_far: Mapping[Place, SoFar], before: Mapping[int, PoolMemory]
+    record: StartRecord, so_far: Mapping[ArmPlace, SoFar], before: Mapping[int, PoolMemory]
 ) -> list[SoFar]:
     """Return what is known of each arm of a start; of its memory what was known before."""
     seen = []
     for arm in range(len(record.configurations)):
-        own = so_far.get(Place(record.comparison, record.start, arm), SoFar())
+        own = so_far.get(ArmPlace(record.comparison, record.start, arm), SoFar())
         seen.append(own._replace(memory=own.memory or before.get(arm)))
     return seen
 
@@ -201,7 +201,7 @@ def _seen(
 def _roots(servers: str | None, key: int) -> tuple[tuple[RootProcess, ...], ...]:
     if servers is None:
         return ()
-    return from_text(servers, StartServers, f"the servers of a start of run {key}").roots
+    return from_text(servers, StartServers, of_run("servers", key)).roots
 
 
 def _figures(connection: Connection, key: int) -> dict[tuple[int, int], dict[int, sa.Row[Any]]]:

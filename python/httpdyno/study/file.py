@@ -20,12 +20,12 @@ from httpdyno.metrics.table import CALL_METRIC, is_among
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.site import Site
-from httpdyno.model.study import Method, ServerSpec, Study, limits_of
+from httpdyno.model.study import Method, Question, ServerSpec, Study, limits_of
 from httpdyno.model.workload import Objective, Workload, second_metric_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
-from httpdyno.study.fragments import fragments_from, target_of, with_fragments
+from httpdyno.study.fragments import program_of, target_of, with_fragments
 from httpdyno.study.knob import Settings, check_load_knobs, study_candidates, study_knobs
-from httpdyno.study.objective import metrics_of, metrics_text, server_for, with_also
+from httpdyno.study.objective import check_server_for, metrics_of, metrics_text, with_also
 from httpdyno.study.server import (
     SiteKnobInfos,
     check_network,
@@ -121,11 +121,7 @@ def study_from(
     if (site := typed.site) is not None:
         check_site(site, file.parent, check.wrong)
     code = target_of(typed, file)
-    fragments, server = (
-        (None, check.target(typed))
-        if code is None
-        else fragments_from(code, file.parent, check.wrong)
-    )
+    server = check.target(typed) if code is None else program_of(code, file.parent, check.wrong)
     has_candidates = bool(typed.candidates)
     if site is None:
         settings = Settings(
@@ -143,37 +139,36 @@ def study_from(
         workload = reached(workload, site)
     is_tls = server.tls or workload.tls is not None
     workload = encrypted(workload, typed.workload, check.wrong, is_tls=is_tls)
-    study = Study(
-        name=typed.name,
-        title=typed.title,
-        about=typed.about,
-        book_figure=typed.book_figure,
-        book_ratio=typed.book_ratio,
-        folder=str(file.parent.resolve()),
-        file=file.name,
-        server=server,
-        site=site,
-        fragments=fragments,
-        knobs=knobs,
-        candidates=study_candidates(typed.candidates, knobs, settings, check.wrong),
-        workload=workload,
-        may_differ=check_patterns(typed.workload.may_differ, check.wrong),
-        counted_header=counted_header(typed.workload, workload, check.wrong),
-        objective=check.objective(
+    said = {name: getattr(typed, name) for name in Question.__struct_fields__}
+    resolved: dict[str, Any] = {
+        "knobs": knobs,
+        "candidates": study_candidates(typed.candidates, knobs, settings, check.wrong),
+        "objective": check.objective(
             typed.objective,
             workload,
             metrics=metrics_of(workload) if code is None else (CALL_METRIC,),
         ),
-        method=with_whole_periods(
+        "method": with_whole_periods(
             check.method(typed.method, knobs, typed.objective, _members(site)),
             [limits for _, limits in limits_of(server, site)],
         ),
+    }
+    study = Study(
+        **said | resolved,
+        folder=str(file.parent.resolve()),
+        file=file.name,
+        server=server,
+        workload=workload,
+        may_differ=check_patterns(typed.workload.may_differ, check.wrong),
+        counted_header=counted_header(typed.workload, workload, check.wrong),
         budget_s=typed.budget.time_s,
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     for metric in sorted(study.objective.named):
-        if expected := server_for(metric, study):
-            raise check.wrong("objective.metric", metric, expected)
+        try:
+            check_server_for(metric, study)
+        except ValueError as error:
+            raise check.wrong("objective.metric", metric, f"{error}") from error
     check_phases(study.method, study.workload, check.wrong)
     check_warm_up(study.method, study.workload, check.wrong)
     check_load_knobs(study, check.wrong)

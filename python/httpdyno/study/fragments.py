@@ -6,22 +6,19 @@ from msgspec import structs
 
 from httpdyno.errors import StudyFileError
 from httpdyno.host.foreign_files import is_there
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.setting import WorkloadTable
 from httpdyno.metrics.table import CALL_METRIC
 from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text
 from httpdyno.study.complaint import Wrong
 from httpdyno.study.table import StudyFile
-from httpdyno.study.target_table import FragmentsTable
 
 ADAPTER = "fragments"
 """What stands for the adapter of a server."""
 KIND = "table"
 
 
-def fragments_from(
-    table: FragmentsTable, folder: Path, wrong: Wrong
-) -> tuple[Fragments, ServerSpec]:
-    """Return what is repeated, and how the program is started.
+def program_of(table: Fragments, folder: Path, wrong: Wrong) -> ServerSpec:
+    """Return how the program is started, in a server's words.
 
     Raises:
         StudyFileError: Something in it makes no sense.
@@ -33,14 +30,13 @@ def fragments_from(
     for index, entry in enumerate(table.files):
         if not is_there(folder / entry.source):
             raise wrong(f"fragments.files[{index}].from", entry.source, f"a file in {folder}")
-    server = ServerSpec(
+    return ServerSpec(
         adapter=ADAPTER,
         command=table.command,
         files=table.files,
         environment=table.environment,
         settings={"perl_modules": table.perl_modules} if table.perl_modules else {},
     )
-    return Fragments(knob=table.knob, empty=table.empty), server
 
 
 def with_fragments(study: Study, typed: StudyFile, wrong: Wrong) -> Study:
@@ -88,7 +84,7 @@ def _is_word(text: str) -> bool:
     return bool(text) and text.isprintable() and not any(each.isspace() for each in text)
 
 
-def target_of(typed: StudyFile, file: Path) -> FragmentsTable | None:
+def target_of(typed: StudyFile, file: Path) -> Fragments | None:
     """Return the table of a study about code; None where it is about a server.
 
     Raises:

@@ -3,22 +3,25 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-import msgspec
 from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.load.check import check_workload
 from httpdyno.model import Configuration, Replay, Study, Workload
 from httpdyno.model.base import Level
-from httpdyno.model.knob import HEADER, LOAD_KNOBS, Knob, KnobInfo, level_text, load_knob_info
+from httpdyno.model.knob import (
+    AS_FOUND,
+    HEADER,
+    LOAD_KNOBS,
+    Knob,
+    KnobInfo,
+    level_text,
+    load_knob_info,
+)
 from httpdyno.model.study import Candidate
 from httpdyno.study.complaint import Wrong, nearest
-from httpdyno.study.objective import workload_for
+from httpdyno.study.objective import check_workload_for
 from httpdyno.study.server import whole_name
-from httpdyno.study.table import KnobTable
-
-AS_FOUND = "as found"
-"""The start of a site's knob that is what its files, or its server, say."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,9 +42,7 @@ class Settings:
         return bool(self.members)
 
 
-def study_knobs(
-    tables: tuple[KnobTable, ...], settings: Settings, wrong: Wrong
-) -> tuple[Knob, ...]:
+def study_knobs(tables: tuple[Knob, ...], settings: Settings, wrong: Wrong) -> tuple[Knob, ...]:
     """Return the knobs, each with its whole name and its start.
 
     Raises:
@@ -65,25 +66,20 @@ def study_knobs(
         if table.levels or not (settings.has_candidates or table.of == "load"):
             _check_levels(key, table, start, info, wrong)
         knobs.append(
-            Knob(
+            structs.replace(
+                table,
                 name=name,
                 start=start,
-                levels=table.levels,
                 title=table.title or (info.summary if info else ""),
                 unit=table.unit or (info.unit if info else ""),
-                why=table.why,
                 cost=info.cost if info else "",
-                of=table.of,
                 pool=info.pool if info else "",
-                book_ratio=table.book_ratio,
             )
         )
     return tuple(knobs)
 
 
-def _info(
-    key: str, table: KnobTable, name: str, settings: Settings, wrong: Wrong
-) -> KnobInfo | None:
+def _info(key: str, table: Knob, name: str, settings: Settings, wrong: Wrong) -> KnobInfo | None:
     if table.of == "server":
         return settings.infos.get(name)
     if (info := load_knob_info(name)) is None:
@@ -91,7 +87,7 @@ def _info(
     return info
 
 
-def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
+def _name(key: str, table: Knob, settings: Settings, wrong: Wrong) -> str:
     if not settings.is_site or table.of == "load":
         return table.name
     name = whole_name(table.name, settings.members, settings.infos)
@@ -102,17 +98,12 @@ def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
     return name
 
 
-def _start(
-    key: str, table: KnobTable, info: KnobInfo | None, settings: Settings, wrong: Wrong
-) -> Level:
+def _start(key: str, table: Knob, info: KnobInfo | None, settings: Settings, wrong: Wrong) -> Level:
     if not settings.is_site or table.of == "load":
-        is_text = any(isinstance(level, str) for level in table.levels)
-        if isinstance(table.start, msgspec.UnsetType):
-            raise wrong(f"{key}.start", "", "the value that the server starts with")
-        if table.start == AS_FOUND and not is_text:
+        if table.start == AS_FOUND:
             raise wrong(f"{key}.start", AS_FOUND, "the value that the server starts with")
         return table.start
-    if not isinstance(table.start, msgspec.UnsetType) and table.start != AS_FOUND:
+    if table.start != AS_FOUND:
         return table.start
     if info is None or info.default is None:
         raise wrong(
@@ -121,9 +112,7 @@ def _start(
     return info.default
 
 
-def _check_levels(
-    key: str, table: KnobTable, start: Level, info: KnobInfo | None, wrong: Wrong
-) -> None:
+def _check_levels(key: str, table: Knob, start: Level, info: KnobInfo | None, wrong: Wrong) -> None:
     levels = list(table.levels)
     if not set(levels) - {start} or len(set(levels)) != len(levels):
         raise wrong(
@@ -143,9 +132,11 @@ def check_domain(key: str, value: Level, info: KnobInfo | None, wrong: Wrong) ->
     Raises:
         StudyFileError: With what it takes.
     """
-    complaint = info.complaint(value) if info else ""
-    if complaint:
-        raise wrong(key, value, complaint.removeprefix("expected "))
+    try:
+        if info is not None:
+            info.check(value)
+    except ValueError as error:
+        raise wrong(key, value, f"{error}") from error
 
 
 def is_same_type(value: Level, other: Level) -> bool:
@@ -246,14 +237,16 @@ def check_load_knobs(study: Study, wrong: Wrong) -> None:
         key = f"knobs[{index}] ({knob.name})"
         if isinstance(study.workload.arrival, Replay):
             raise wrong(f"{key}.of", "load", "server: requests of a log are sent as they stand")
-        if expected := _workload_of(knob.name, study.workload, of_load):
-            raise wrong(f"{key}.name", knob.name, expected)
+        try:
+            _check_sets(knob.name, study.workload, of_load)
+        except ValueError as error:
+            raise wrong(f"{key}.name", knob.name, f"{error}") from error
         for level in (knob.start, *knob.levels):
-            if words := _complaint(study, {knob.name: level}):
-                raise wrong(f"{key}.levels", level, words)
+            _check_makes_load(study, {knob.name: level}, f"{key}.levels", level, wrong)
     for index, candidate in enumerate(study.candidates):
-        if of_load & candidate.values.keys() and (words := _complaint(study, candidate.values)):
-            raise wrong(f"candidates[{index}] ({candidate.name}).set", candidate.values, words)
+        if of_load & candidate.values.keys():
+            key = f"candidates[{index}] ({candidate.name}).set"
+            _check_makes_load(study, candidate.values, key, candidate.values, wrong)
 
 
 def check_load(study: Study, configuration: Configuration) -> None:
@@ -267,8 +260,10 @@ def check_load(study: Study, configuration: Configuration) -> None:
         return
     check_workload(load)
     for metric in sorted(study.objective.named):
-        if expected := workload_for(metric, load):
-            raise UsageError(f"it has no {metric}, which takes {expected}")
+        try:
+            check_workload_for(metric, load)
+        except ValueError as error:
+            raise UsageError(f"it has no {metric}, which takes {error}") from error
 
 
 def check_loads(study: Study) -> None:
@@ -295,21 +290,24 @@ def check_loads(study: Study) -> None:
             raise UsageError(f"study {study.name} with {words}: {error}") from error
 
 
-def _workload_of(name: str, workload: Workload, of_load: Set[str]) -> str:
-    """Return in which workload a knob sets something; empty where it does in this one."""
+def _check_sets(name: str, workload: Workload, of_load: Set[str]) -> None:
+    """Refuse a knob that sets nothing in this workload.
+
+    Raises:
+        ValueError: With a workload in which it does.
+    """
     if name == "path" and len(workload.requests) != 1:
-        return "a workload of one request"
+        raise ValueError("a workload of one request")
     if name == "objects" and sum(bool(step.objects) for step in workload.steps) != 1:
-        return "a workload of one page, a request with `objects`"
+        raise ValueError("a workload of one page, a request with `objects`")
     if name == "slow_buffer" and workload.slow is None and "slow" not in of_load:
-        return "a workload in which some are `slow`"
-    return ""
+        raise ValueError("a workload in which some are `slow`")
 
 
-def _complaint(study: Study, values: Mapping[str, Level]) -> str:
-    """Return what is expected of the load that these make; empty where it can be."""
+def _check_makes_load(
+    study: Study, values: Mapping[str, Level], key: str, said: object, wrong: Wrong
+) -> None:
     try:
         check_load(study, study.start_configuration().with_values(values))
     except UsageError as error:
-        return f"a workload that can be: {error}"
-    return ""
+        raise wrong(key, said, f"a workload that can be: {error}") from error

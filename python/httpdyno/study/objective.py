@@ -71,46 +71,68 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
     return structs.replace(objective, also=tuple(also))
 
 
-def workload_for(metric: str, workload: Workload) -> str:
-    """Return which workload has figures of a metric, in words; empty where this one has."""
+def check_workload_for(metric: str, workload: Workload) -> None:
+    """Refuse a workload that has no figures of a metric.
+
+    Raises:
+        ValueError: With which one has.
+    """
     needs = named(metric).needs
     if needs == "pages" and not workload.has_pages:
-        return "a workload with pages: requests with `objects`"
+        raise ValueError("a workload with pages: requests with `objects`")
     if needs in {"usual users", "slow users"}:
-        return _users_for(needs, workload)
+        _check_users(needs, workload)
     if needs == "TLS" and workload.tls is None:
-        return "a workload over TLS: a server with `tls = true`"
+        raise ValueError("a workload over TLS: a server with `tls = true`")
     if needs == "requests" and isinstance(workload.arrival, Replay):
-        return "a workload with requests of its own: those of a log are not sent twice"
-    return ""
+        raise ValueError("a workload with requests of its own: those of a log are not sent twice")
 
 
-def _users_for(needs: Needs, workload: Workload) -> str:
+def _check_users(needs: Needs, workload: Workload) -> None:
     slow, n = workload.slow, workload.connections
     if slow is None:
-        return "a workload in which some are `slow`"
+        raise ValueError("a workload in which some are `slow`")
     if needs == "usual users" and slow.ratio >= 1:
-        return "a workload in which some are not `slow`: without a share all of them are"
+        raise ValueError("a workload in which some are not `slow`: without a share all of them are")
     # As the engine counts users of a closed loop; in an open one it draws for each arrival.
     if needs == "slow users" and not workload.is_open_loop and n * slow.ratio + 1e-9 < 1:
         share = f"{slow.ratio * 100:g} % of {n} connections are none"
-        return f"a workload in which some are `slow`: {share}"
-    return ""
+        raise ValueError(f"a workload in which some are `slow`: {share}")
 
 
-def server_for(metric: str, study: Study) -> str:
-    """Return which servers have figures of a metric, in words; empty where this study's have."""
+def check_server_for(metric: str, study: Study) -> None:
+    """Refuse servers that have no figures of a metric.
+
+    Raises:
+        ValueError: With which ones have.
+    """
     needs, network = named(metric).needs, study.server.network
     if needs == "one server" and (study.site is not None or study.server.companions):
-        return "one server: of a site, or beside companions, nobody tells when it is ready"
+        raise ValueError(
+            "one server: of a site, or beside companions, nobody tells when it is ready"
+        )
     if needs == "resolver" and (network is None or network.resolver is None):
-        return "servers with a resolver of names of their own: `[network.resolver]`"
+        raise ValueError("servers with a resolver of names of their own: `[network.resolver]`")
     if needs == "header" and not study.counted_header:
-        return 'a study that counts a header: `[workload]` with `count_header = "X-Cache"`'
-    return ""
+        raise ValueError(
+            'a study that counts a header: `[workload]` with `count_header = "X-Cache"`'
+        )
 
 
 # Another metric that decides a study, as a command line may ask for it.
+
+
+def check_has(metric: str, study: Study) -> None:
+    """Refuse a metric that a study's load or servers have no figures of.
+
+    Raises:
+        UsageError: With what it takes.
+    """
+    try:
+        check_workload_for(metric, study.workload)
+        check_server_for(metric, study)
+    except ValueError as error:
+        raise UsageError(f"study {study.name} has no {metric}", hint=f"it takes {error}") from error
 
 
 def decided_by(study: Study, name: str) -> Study:
@@ -136,8 +158,7 @@ def decided_by(study: Study, name: str) -> Study:
             f"`{name}` cannot decide study {study.name}",
             hint=f"there are {metrics_text(known)}" if known else f"{objective.metric} decides it",
         )
-    if expected := workload_for(metric, workload) or server_for(metric, study):
-        raise UsageError(f"study {study.name} has no {metric}", hint=f"it takes {expected}")
+    check_has(metric, study)
     second = second_metric_of(metric, "", is_open_loop=workload.is_open_loop)
     also = tuple(each for each in objective.also if each not in {metric, second})
     return structs.replace(

@@ -1,11 +1,13 @@
 """What a study file may say: its keys with their types, defaults and meanings, from the tables.
 
-The text beneath a field of a table in `study/table.py` is its description: in the JSON Schema for
-editors, and in the reference for people (`docs/study.md`). Metrics bring theirs (`metrics.table`).
+The text beneath a field of a table, a record of `model` or `study/table.py`, is its description: in
+the JSON Schema for editors, and in the reference for people (`report/shared/reference.py`). Metrics
+bring theirs (`metrics.table`).
 """
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -79,11 +81,22 @@ def descriptions(table: type[msgspec.Struct]) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(table.__mro__):
         found |= _of_class(base)
+    found |= {f.name: _OTHER.sub(r"`\1`", help_) for f in fields(table) if (help_ := _help(f))}
     return {
         key: found[name].replace("{metrics}", METRICS_TEXT)
         for name, key in names.items()
         if name in found
     }
+
+
+def _help(field: types.Field) -> str:
+    """Return what a field's own declaration says of it; empty where the text beneath it does."""
+    kind = field.type
+    return str((kind.extra or {}).get("help", "")) if isinstance(kind, types.Metadata) else ""
+
+
+_OTHER = re.compile(r"\{([a-z_]+)\}")
+"""Another key, in what a declaration says."""
 
 
 @cache

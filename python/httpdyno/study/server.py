@@ -4,6 +4,7 @@ import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -14,14 +15,13 @@ from httpdyno.model.server import ServerLimits, SideCommand
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import Companion, Method, ServerSpec, Study
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
-from httpdyno.servers.companions.names import SERVER, known_knobs
 from httpdyno.servers.limits.control_group import CONTROLLERS
 from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.servers.own_network.network import network_texts
 from httpdyno.servers.sandbox.evaluator import PatternError, fits
+from httpdyno.servers.stack.names import SERVER, known_knobs
 from httpdyno.study.complaint import Wrong
 from httpdyno.study.table import StudyFile
-from httpdyno.study.target_table import CompanionTable
 from httpdyno.study.workload import NO_NAME
 from httpdyno.units import duration_text
 
@@ -36,6 +36,8 @@ _KNOW_THEIR_COMMAND = frozenset({"apache", "gunicorn", "uvicorn"})
 _IN_ITS_PLACE = "apache"
 _READY = "`GET /path`, `GET /path 200`, `tcp` or `log PATTERN`"
 _STATUS = re.compile(r"[1-5]\d\d")
+
+S = TypeVar("S", bound=ServerSpec)
 
 
 def get_of(table: ServerSpec, wrong: Wrong) -> tuple[str, int | None]:
@@ -374,7 +376,7 @@ def check_network(study: Study) -> None:
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def server_from(table: ServerSpec, folder: Path, wrong: Wrong) -> ServerSpec:
+def server_from(table: S, folder: Path, wrong: Wrong) -> S:
     """Return the server that a table describes, with one way to say when it is ready.
 
     Raises:
@@ -439,20 +441,15 @@ def infos_of(
     server: ServerSpec, of_adapter: Callable[[str], Mapping[str, KnobInfo]]
 ) -> Mapping[str, KnobInfo]:
     """Return what is known of the settings of all servers, under the names that a study has."""
-    others = {each.name: of_adapter(each.spec.adapter) for each in server.companions}
+    others = {each.name: of_adapter(each.adapter) for each in server.companions}
     return known_knobs(of_adapter(server.adapter), others)
 
 
-def _companion(table: CompanionTable, key: str, folder: Path, wrong: Wrong) -> Companion:
+def _companion(table: Companion, key: str, folder: Path, wrong: Wrong) -> Companion:
     def here(name: str, value: object, expected: str) -> StudyFileError:
         return wrong(re.sub(r"^server\b", key, name), value, expected)
 
-    spec = server_from(_server_of(table), folder, here)
-    if any(each.each == "run" for each in (*spec.before, *spec.finish)):
+    found = server_from(table, folder, here)
+    if any(each.each == "run" for each in (*found.before, *found.finish)):
         raise wrong(f"{key}.prepare", "run", "`start`: only [server] has commands of a whole run")
-    return Companion(name=table.name, spec=spec, side=table.side, when=table.when)
-
-
-def _server_of(table: CompanionTable) -> ServerSpec:
-    names = ServerSpec.__struct_fields__
-    return ServerSpec(**{name: getattr(table, name) for name in names})
+    return found

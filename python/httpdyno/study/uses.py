@@ -53,7 +53,7 @@ def uses_of(study: Study) -> tuple[Use, ...]:
     else:
         found += _of_server("server", plain.server, study.server)
         for each, own in zip(plain.server.companions, study.server.companions, strict=True):
-            found += _of_server(each.name, each.spec, own.spec)
+            found += _of_server(each.name, each, own)
             if each.when:
                 found.append(Use(of=each.name, what="only when", text=each.when))
     found += [

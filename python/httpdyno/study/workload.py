@@ -11,7 +11,8 @@ from msgspec import structs
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.host.foreign_files import is_there
 from httpdyno.load.check import PLACEHOLDERS
-from httpdyno.load.traffic import FirstTable, RequestTable, WorkloadTable, workload_from
+from httpdyno.load.setting import FirstTable, RequestTable, WorkloadTable
+from httpdyno.load.traffic import workload_from
 from httpdyno.metrics.table import RATES
 from httpdyno.model.study import Method
 from httpdyno.model.workload import (
@@ -31,7 +32,7 @@ from httpdyno.model.workload import (
 )
 from httpdyno.servers.sandbox.evaluator import PatternError, fits
 from httpdyno.study.complaint import Wrong
-from httpdyno.study.objective import workload_for
+from httpdyno.study.objective import check_workload_for
 from httpdyno.units import duration_text
 
 NO_NAME = "localhost"
@@ -128,9 +129,10 @@ def check_patterns(patterns: tuple[str, ...], wrong: Wrong) -> tuple[str, ...]:
         StudyFileError: One of them is none, or fits everywhere.
     """
     for index, pattern in enumerate(patterns):
-        expected = _pattern_expected(pattern)
-        if expected:
-            raise wrong(f"workload.may_differ[{index}]", pattern, expected)
+        try:
+            _check_pattern(pattern)
+        except ValueError as error:
+            raise wrong(f"workload.may_differ[{index}]", pattern, f"{error}") from error
     return patterns
 
 
@@ -155,15 +157,20 @@ def counted_header(table: WorkloadTable, workload: Workload, wrong: Wrong) -> st
     return name
 
 
-def _pattern_expected(pattern: str) -> str:
-    """Return in words what a pattern should be and is not; empty where it is good."""
+def _check_pattern(pattern: str) -> None:
+    """Refuse what is no pattern, or fits everywhere.
+
+    Raises:
+        ValueError: With what it should be.
+    """
     if len(pattern) > _MOST_CHARACTERS:
-        return f"at most {_MOST_CHARACTERS} characters"
+        raise ValueError(f"at most {_MOST_CHARACTERS} characters")
     try:
         is_empty = fits(pattern, "")
     except PatternError as error:
-        return f"a pattern of Python's `re` ({error})"
-    return "a pattern that does not fit an empty text" if is_empty else ""
+        raise ValueError(f"a pattern of Python's `re` ({error})") from error
+    if is_empty:
+        raise ValueError("a pattern that does not fit an empty text")
 
 
 def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> None:
@@ -172,8 +179,10 @@ def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> 
     Both sides have the rate then that is offered.
     """
     for metric in sorted(objective.named):
-        if expected := workload_for(metric, workload):
-            raise wrong("objective.metric", metric, expected)
+        try:
+            check_workload_for(metric, workload)
+        except ValueError as error:
+            raise wrong("objective.metric", metric, f"{error}") from error
     if not workload.is_open_loop:
         return
     for key, metric in (("metric", objective.metric), ("tie_breaker", objective.tie_breaker)):
@@ -191,10 +200,9 @@ class _Keys:
 
     def name(self, key: str, value: object = None) -> str:
         name = f"workload.{key}"
-        if key == "keep_alive":
-            return f"{name} = false"
-        if key in {"cookies", "poisson"}:
-            return f"{name} = true"
+        usual = getattr(WorkloadTable(), key, None)
+        if isinstance(usual, bool):
+            return f"{name} = {str(not usual).lower()}"
         return name if value is None else f"{name} = {value!r}"
 
     def complaint(self, key: str, value: object, expected: str) -> str:

@@ -39,15 +39,12 @@ Documentation/scheduler/sched-stats.rst (`/proc/PID/task/TID/schedstat`).
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from httpdyno.host.procfs import (
-    DEAD,
     ProcessStat,
-    children_now,
     content,
     group_folders,
     ignores_children,
@@ -55,10 +52,10 @@ from httpdyno.host.procfs import (
     process_clock,
     stat_of,
     thread_ids,
-    walk,
 )
 from httpdyno.telemetry.file_pages import file_bytes
-from httpdyno.telemetry.kernel import counters
+from httpdyno.telemetry.kernel import counters, text_of
+from httpdyno.telemetry.processes import ProcessTable
 from httpdyno.telemetry.worker import Worker, WorkerSampler
 
 _ATTEMPTS = 5
@@ -76,7 +73,7 @@ class Usage:
     reaped."""
 
 
-class Memory(NamedTuple):
+class MemoryTotal(NamedTuple):
     """What processes take together, pages that they share counted once."""
 
     pss_bytes: int
@@ -102,7 +99,9 @@ class ProcessTree:
         """
         self._root = keeper_pid or root_pid
         self._keeper = keeper_pid
+        self._table = ProcessTable([self._root], is_exact=True)
         self._known: dict[int, ProcessStat] = {}
+        """As they were at the last reading."""
         self._used_s: dict[int, float] = {}
         """What each known process and its reaped children had used at the last reading."""
         self._lost_s = 0.0
@@ -111,11 +110,12 @@ class ProcessTree:
     def read(self) -> Usage:
         """Return the tree's CPU time so far; what it was at last when the root is gone."""
         for attempt in range(_ATTEMPTS):
-            processes, is_whole = self._walk()
+            looked = self._table.look()
+            processes = dict(looked.found)
             own_s = {pid: self._own_cpu_s(pid) for pid in processes}
             vanished = [pid for pid, used_s in own_s.items() if used_s is None]
             is_over = self._root not in processes or attempt == _ATTEMPTS - 1
-            if is_over or (is_whole and not vanished):
+            if is_over or (looked.is_whole and not vanished):
                 break
         for pid in vanished:
             del processes[pid]
@@ -137,10 +137,9 @@ class ProcessTree:
 
     def pids(self) -> frozenset[int]:
         """Return the tree's processes."""
-        processes, _ = self._walk()
-        return frozenset(processes) - {self._keeper}
+        return frozenset(self._table.look().found) - {self._keeper}
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what the tree takes of memory; None where it may not be read.
 
         Pages that its processes share count once, whoever else has them too. The kernel walks all
@@ -155,42 +154,13 @@ class ProcessTree:
     def _own_cpu_s(self, pid: int) -> float | None:
         return 0.0 if pid == self._keeper else _own_cpu_s(pid)
 
-    def _walk(self) -> tuple[dict[int, ProcessStat], bool]:
-        """Return the processes by pid, and whether none was reaped while they were looked for."""
-        children_of = children_now()
-        found: dict[int, ProcessStat] = {}
-
-        def below(pid: int) -> list[int]:
-            # If it began threads since, what those forked is seen at the next reading.
-            known = self._known.get(pid)
-            children = children_of(pid, has_one_thread=known is not None and known.n_threads == 1)
-            process = stat_of(pid)
-            # One that is being reaped is listed, but its parent's reaped time may have it already.
-            if process is None or process.state == DEAD:
-                return []
-            found[pid] = process
-            return children
-
-        met = walk(self._tops(found), below)
-        return found, len(found) == len(met)
-
-    def _tops(self, found: dict[int, ProcessStat]) -> Iterator[int]:
-        """Yield those below which the tree is; what was found by then grows meanwhile."""
-        yield self._root
-        # Those whose parent died are no longer below the root.
-        for pid, before in self._known.items():
-            if pid not in found:
-                now = stat_of(pid)
-                if now is not None and now.started_ticks == before.started_ticks:
-                    yield pid
-
     def _keep_orphans_time(self, processes: dict[int, ProcessStat]) -> None:
         for pid, before in self._known.items():
             if pid not in processes and pid != self._root and before.parent not in self._known:
                 self._lost_s += self._used_s[pid]
 
 
-def memory_of(pids: Iterable[int]) -> Memory | None:
+def memory_of(pids: Iterable[int]) -> MemoryTotal | None:
     """Return what some processes take together; None where that may not be read.
 
     What none of them shares with anybody but each other is the sum of their shares. Of files, which
@@ -215,7 +185,7 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     ]
     of_files = file_bytes(pids) if len(own) == len(known) else None
     by_shares = sum(each.pss_bytes for each in known)
-    return Memory(
+    return MemoryTotal(
         max(by_shares, sum(own) + (of_files or 0)),
         sum(each.swap_bytes for each in known),
         sum(each.uss_bytes for each in known),
@@ -251,7 +221,7 @@ class Account(Protocol):
     def read(self) -> Usage:
         """Return what was used so far; of a server that is gone what it was at last."""
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what its processes take together, which is slow; None where nothing is told."""
 
     def own_cpu_s(self) -> dict[int, float]:
@@ -264,7 +234,7 @@ class Account(Protocol):
         """Return the control groups that it is in: its own, or those that it shares."""
 
 
-class Started(Protocol):
+class StartedServer(Protocol):
     """A server that was started here: what of an adapter's `Running` an account is opened by."""
 
     @property
@@ -280,7 +250,7 @@ class Started(Protocol):
         """The control groups that hold the server and nothing else; empty where there are none."""
 
 
-def account_of(server: Started) -> Account:
+def account_of(server: StartedServer) -> Account:
     """Open the account of a server that was started here."""
     # A group without a figure would tell none for the whole server.
     if server.groups and all(group_cpu_s(group) is not None for group in server.groups):
@@ -318,7 +288,7 @@ class GroupAccount:
             major_faults=faults_of(pids),
         )
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what all members take; None where it may not be read."""
         return memory_of(self._pids())
 
@@ -356,7 +326,7 @@ class TreeAccount:
             major_faults=sum(each.major_faults for each in readings),
         )
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryTotal | None:
         """Return what all trees take; None where it may not be read."""
         return memory_of(pid for tree in self._trees for pid in tree.pids())
 
@@ -408,16 +378,10 @@ def group_cpu_s(group: str | Path) -> float | None:
 
 def _group_of(pid: int) -> str | None:
     """Return the control group that a process is in, whoever else is; None where there is none."""
-    mounts = _text("/proc/self/mountinfo")
+    mounts = text_of("/proc/self/mountinfo")
     # No controller has an empty name: only groups of version 2 are found, the process's own first.
-    found = group_folders(mounts, _text(f"/proc/{pid}/cgroup"), "")
+    found = group_folders(mounts, text_of(f"/proc/{pid}/cgroup"), "")
     return next((folder for folder, _ in found), None)
-
-
-def _text(path: str) -> str:
-    with suppress(OSError):
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    return ""
 
 
 class WholeGroup:
@@ -455,11 +419,8 @@ def whole_group(path: str, root_pids: Sequence[int]) -> WholeGroup:
         root_pids: The processes that it began as, in it or in one below it: the same path may be
             in several hierarchies.
     """
-    folders: list[str] = []
-    with suppress(OSError):
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-        groups = Path(f"/proc/{root_pids[0]}/cgroup").read_text(encoding="utf-8", errors="replace")
-        folders = list(folders_of_path(path, mounts, groups))
+    mounts, groups = text_of("/proc/self/mountinfo"), text_of(f"/proc/{root_pids[0]}/cgroup")
+    folders = folders_of_path(path, mounts, groups)
     return WholeGroup(Path(folders[0]) if folders else None, root_pids)
 
 

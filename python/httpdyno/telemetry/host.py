@@ -37,7 +37,7 @@ from httpdyno.host.foreign_text import reason
 from httpdyno.host.own_files import data_folder
 from httpdyno.host.process_identity import boot_id
 from httpdyno.model import HostFacts, MachineCard, Record
-from httpdyno.telemetry.kernel import others_s
+from httpdyno.telemetry.kernel import others_s, text_of
 
 
 def host_facts(server_version: str = "") -> HostFacts:
@@ -50,7 +50,7 @@ def host_facts(server_version: str = "") -> HostFacts:
         httpdyno=httpdyno.__version__,
         python=platform.python_version(),
         kernel=f"{platform.system()} {platform.release()}",
-        cpu=cpu_name(_text("/proc/cpuinfo")) or platform.machine(),
+        cpu=cpu_name(text_of("/proc/cpuinfo")) or platform.machine(),
         n_cpus=len(os.sched_getaffinity(0)),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         limits=_limits(),
@@ -74,20 +74,13 @@ def _limits() -> dict[str, int]:
         "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "processes": resource.getrlimit(resource.RLIMIT_NPROC)[0],
     }
-    ports = _text("/proc/sys/net/ipv4/ip_local_port_range").split()
+    ports = text_of("/proc/sys/net/ipv4/ip_local_port_range").split()
     if len(ports) == 2:  # noqa: PLR2004 - first and last
         limits["local_ports"] = int(ports[1]) - int(ports[0]) + 1
-    somaxconn = _text("/proc/sys/net/core/somaxconn").strip()
+    somaxconn = text_of("/proc/sys/net/core/somaxconn").strip()
     if somaxconn:
         limits["somaxconn"] = int(somaxconn)
     return limits
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # not every system, and not every container, shows it
 
 
 _RUNS = 5
@@ -280,7 +273,7 @@ def fresh_card(requests_per_s: RequestsPerS) -> KeptCard:
         beside.replace(path)
     except OSError as error:
         # The next run takes one again: a second is lost, and no result.
-        logger.info("the machine's card is not kept in `%s`: %s", path, reason(error))
+        logger.info("cannot keep `%s`: %s", path, reason(error))
     return fresh
 
 

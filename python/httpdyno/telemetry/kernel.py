@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.host.procfs import content, group_folders
+from httpdyno.reason import Reason
 
 _TCP_EXTENSIONS = "TcpExt:"
 
@@ -123,7 +124,7 @@ def others_s() -> float:
 def cpu_ticks_of(cpus: Collection[int]) -> tuple[int, int] | None:
     """Return the same of some CPUs alone; None where one of them is not told, as in a container."""
     told: dict[int, list[int]] = {}
-    for line in _text("/proc/stat").splitlines():
+    for line in text_of("/proc/stat").splitlines():
         name, *fields = line.split()
         if not name.startswith("cpu"):
             break
@@ -137,7 +138,7 @@ def cpu_ticks_of(cpus: Collection[int]) -> tuple[int, int] | None:
 
 def forks() -> int | None:
     """Return how many processes and threads were begun since this host started; None: not told."""
-    for line in _text("/proc/stat").splitlines():
+    for line in text_of("/proc/stat").splitlines():
         if line.startswith("processes "):
             return int(line.split()[1])
     return None
@@ -197,16 +198,16 @@ class Sockets:
     in there."""
     drops: int | None = None
     """Connections that were dropped while they were set up, for whatever reason; the same."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason, ...] = ()
 
 
 def host_memory() -> HostMemory:
     """Return the machine's memory now."""
-    told = {name: pressure(_text(f"{_PROC}/pressure/{name}")) for name in _RESOURCES}
-    available_kib = counters(_text(f"{_PROC}/meminfo")).get("MemAvailable")
+    told = {name: pressure(text_of(f"{_PROC}/pressure/{name}")) for name in _RESOURCES}
+    available_kib = counters(text_of(f"{_PROC}/meminfo")).get("MemAvailable")
     return HostMemory(
         available_bytes=None if available_kib is None else available_kib * 1024,
-        swap_ins=counters(_text(f"{_PROC}/vmstat")).get("pswpin", 0),
+        swap_ins=counters(text_of(f"{_PROC}/vmstat")).get("pswpin", 0),
         pressure={name: each for name, each in told.items() if each is not None},
         run_queue=run_queue(),
         n_cpus=cpu_count(),
@@ -234,10 +235,10 @@ def memory_limit_bytes(pid: int, own_bytes: int) -> int | None:
         pid: One of its processes.
         own_bytes: What it holds itself, without pages of files.
     """
-    files = limit_files(_text(f"{_PROC}/self/mountinfo"), _text(f"{_PROC}/{pid}/cgroup"))
-    limits = {file: int(text) for file in files if (text := _text(file).strip()).isdigit()}
+    files = limit_files(text_of(f"{_PROC}/self/mountinfo"), text_of(f"{_PROC}/{pid}/cgroup"))
+    limits = {file: int(text) for file in files if (text := text_of(file).strip()).isdigit()}
     left = (
-        limit - max(0, held_bytes(_text(f"{file.rpartition('/')[0]}/memory.stat")) - own_bytes)
+        limit - max(0, held_bytes(text_of(f"{file.rpartition('/')[0]}/memory.stat")) - own_bytes)
         for file, limit in limits.items()
         # Without a limit version 2 says `max`, version 1 the most pages that fit into a number.
         if limit < _NO_LIMIT_BYTES
@@ -255,19 +256,20 @@ def listen_overflows(networks: Iterable[str]) -> dict[str, int]:
     found = {}
     for network in networks:
         held = _NETWORK.fullmatch(network or f"{_PROC}/self/ns/net")
-        told = tcp_extensions(_text(f"{held[1]}/net/netstat")) if held else {}
+        told = tcp_extensions(text_of(f"{held[1]}/net/netstat")) if held else {}
         if "ListenOverflows" in told:
             found[network] = told["ListenOverflows"]
     return found
 
 
-def _text(path: str) -> str:
+def text_of(path: str) -> str:
+    """Return a file of the kernel's as text; empty where it may not be read."""
     with suppress(OSError):  # not every kernel and not every container shows it
         return Path(path).read_text(encoding="utf-8", errors="replace")
     return ""
 
 
-class Machine:
+class MachineCounters:
     """Counters of the machine at one moment."""
 
     def __init__(self, roots: Sequence[int], networks: Iterable[str]) -> None:
@@ -278,17 +280,17 @@ class Machine:
         self._hits = limit_hits(roots)
         self._overflows = listen_overflows(networks)
 
-    def overflows_since(self, before: "Machine") -> int | None:
+    def overflows_since(self, before: "MachineCounters") -> int | None:
         """Return the growth in all network namespaces; None where nothing is told."""
         return _growth(before._overflows, self._overflows, sum)
 
-    def forks_since(self, before: "Machine") -> int | None:
+    def forks_since(self, before: "MachineCounters") -> int | None:
         """Return how many were begun; None where it is not told."""
         if self._forks is None or before._forks is None:
             return None
         return self._forks - before._forks
 
-    def hits_since(self, before: "Machine") -> int | None:
+    def hits_since(self, before: "MachineCounters") -> int | None:
         """Return the growth of the group that has most; None where nothing is told."""
         return _growth(before._hits, self._hits, max)
 
@@ -356,9 +358,9 @@ def quotas(folders: Iterable[tuple[str, int]]) -> list[float]:
     found = []
     for folder, version in folders:
         if version == 1:
-            words = [_text(f"{folder}/cpu.cfs_quota_us"), _text(f"{folder}/cpu.cfs_period_us")]
+            words = [text_of(f"{folder}/cpu.cfs_quota_us"), text_of(f"{folder}/cpu.cfs_period_us")]
         else:
-            words = _text(f"{folder}/cpu.max").split()
+            words = text_of(f"{folder}/cpu.max").split()
         # Without one version 1 says −1 and version 2 `max`.
         if len(words) == 2 and all(each.strip().isdigit() for each in words):  # noqa: PLR2004
             quota, period = map(int, words)
@@ -382,13 +384,13 @@ def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
         if version == 1:
             # Where memory and swap together may not be more than memory alone, that is met first.
             names = ("memory.failcnt", "memory.memsw.failcnt")
-            told = [_text(f"{folder}/{name}").strip() for name in names]
+            told = [text_of(f"{folder}/{name}").strip() for name in names]
             if told[0].isdigit():
                 found[folder] = sum(int(each) for each in told if each.isdigit())
         else:
             # The other file counts what groups below met of limits of their own, too.
-            own = _text(f"{folder}/memory.events.local")
-            events = counters(own or _text(f"{folder}/memory.events"))
+            own = text_of(f"{folder}/memory.events.local")
+            events = counters(own or text_of(f"{folder}/memory.events"))
             if "max" in events:
                 found[folder] = events["max"]
     return found
@@ -396,6 +398,6 @@ def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 def groups_of(pids: Collection[int], controller: str) -> list[list[tuple[str, int]]]:
     """Return the folders of each of their groups with those above it."""
-    mounts = _text("/proc/self/mountinfo")
-    groups = {_text(f"/proc/{pid}/cgroup") for pid in pids}
+    mounts = text_of("/proc/self/mountinfo")
+    groups = {text_of(f"/proc/{pid}/cgroup") for pid in pids}
     return [list(group_folders(mounts, text, controller)) for text in groups]

@@ -12,8 +12,10 @@ import statistics
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from httpdyno.host.procfs import content
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.kernel import (
     HostMemory,
@@ -24,12 +26,10 @@ from httpdyno.telemetry.kernel import (
     run_queue,
 )
 from httpdyno.telemetry.pool import MemoryBound, Pool, memory_bound, pool
-from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, descriptors_to_keep
+from httpdyno.telemetry.processes import BESIDE_A_LOAD, descriptors_to_keep
 from httpdyno.telemetry.profile.counters import Disk, DiskTransfers
 from httpdyno.telemetry.server_sockets import ServerSockets
 from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler, statm_bytes
-
-_NO_ROOM = "room for workers is not known where the kernel does not tell"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,25 +49,21 @@ class Observed:
     """Process → its virtual size less its pages of files and shared memory."""
 
     @property
-    def hidden(self) -> tuple[str, ...]:
+    def hidden(self) -> tuple[Reason, ...]:
         """What of it may not be seen, with the reason, each once."""
-        beside = [*([self.no_bound] if self.no_bound else []), *self._hidden_sockets]
+        beside = [*filter(None, [self.no_bound]), *(self.sockets.hidden if self.sockets else ())]
         return tuple(dict.fromkeys([*(w for each in self.workers for w in each.hidden), *beside]))
 
     @property
-    def no_bound(self) -> str:
-        """Why it is not known how many workers fit, where their own memory is; else empty."""
+    def no_bound(self) -> Reason | None:
+        """Why it is not known how many workers fit, where their own memory is; else None."""
         if self.bound is not None or not self.pool.n_workers or self.pool.pss_bytes is None:
-            return ""
+            return None
         if self.host.available_bytes is None:
-            return f"{_NO_ROOM}: MemAvailable of /proc/meminfo, since Linux 3.14"
+            return because("telemetry.room", why=because("telemetry.room_without_available"))
         if self.pool.file_pss_bytes is None:
-            return f"{_NO_ROOM}: which pages are of files, since Linux 5.4"
-        return ""
-
-    @property
-    def _hidden_sockets(self) -> tuple[str, ...]:
-        return self.sockets.hidden if self.sockets else ()
+            return because("telemetry.room", why=because("telemetry.room_without_files"))
+        return None
 
 
 def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed | None:
@@ -107,14 +103,14 @@ def _statm_bytes(workers: Iterable[Worker]) -> Mapping[int, int]:
 EVERY_S = 0.25
 FIRST_S, FIRST_EVERY_S = 2.0, 0.05
 """At first more often."""
-BY_STATUS = "the server's status page"
-BY_CPU = "answers shared out by CPU time"
-BY_ONE = "answers, all of one worker"
+Counter: TypeAlias = Literal["status page", "CPU time", "one worker"]
+"""By what requests of a worker are counted: its server's status page; answers, shared out by the
+CPU time of workers; answers, all of one worker."""
 _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class WorkerReading:
     """A worker once."""
 
     pid: int
@@ -152,16 +148,15 @@ class PoolReading:
 class UnderLoad:
     """What was seen of a pool while it was loaded."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[WorkerReading, ...]
     """By time."""
     pool: tuple[PoolReading, ...]
-    counted_by: str
-    """`BY_STATUS`, `BY_CPU` or `BY_ONE`."""
+    counted_by: Counter
     looks_cost_s: float
     """CPU time of all looks together."""
     n_born: int
     """Workers that came after the first look."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason, ...] = ()
     cpu_s: float | None = None
     """CPU time from the first look to the last whole one, of those too that ended; None without."""
     misses_cpu: bool = False
@@ -175,9 +170,9 @@ class UnderLoad:
     zombies: tuple[str, ...] = ()
     """`name (pid)` of those that had ended and were not asked how, at the look that saw most."""
 
-    def of_workers(self) -> dict[tuple[int, int], list[Reading]]:
+    def of_workers(self) -> dict[tuple[int, int], list[WorkerReading]]:
         """Return the readings of each worker, by time."""
-        found: dict[tuple[int, int], list[Reading]] = {}
+        found: dict[tuple[int, int], list[WorkerReading]] = {}
         for each in self.readings:
             found.setdefault(each.identity, []).append(each)
         return found
@@ -194,9 +189,9 @@ class _Served:
 
 @dataclass(slots=True)
 class _Seen:
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[WorkerReading] = field(default_factory=list)
     pool: list[PoolReading] = field(default_factory=list)
-    hidden: dict[str, None] = field(default_factory=dict)
+    hidden: dict[Reason, None] = field(default_factory=dict)
     most_workers: int = 0
     is_told: bool = False
     zombies: tuple[str, ...] = ()
@@ -212,7 +207,7 @@ class LoadedPool:
             root_pids: The processes whose trees are the server.
         """
         self._roots = tuple(root_pids)
-        self._bounded = WorkerSampler(
+        self._sampler = WorkerSampler(
             root_pids, most_s=EACH_SECOND_S * EVERY_S, keeps=descriptors_to_keep(BESIDE_A_LOAD)
         )
         self._served: dict[tuple[int, int], _Served] = {}
@@ -251,8 +246,7 @@ class LoadedPool:
             self._misses_cpu = self._account.misses_children()
         elif (waiting := run_queue()) is not None:
             self._run_queues.append(waiting)
-        sampler = WorkerSampler(self._roots) if is_first or is_whole else self._bounded
-        sample = sampler.read()
+        sample = self._sampler.read(is_whole=is_first or is_whole)
         if self._began_s is None:
             self._began_s = sample.at_s
         if is_first or is_whole:
@@ -269,11 +263,11 @@ class LoadedPool:
     def seen(self) -> UnderLoad:
         """Return all looks."""
         seen = self._seen
-        by = BY_STATUS if seen.is_told else BY_ONE if seen.most_workers == 1 else BY_CPU
+        by: Counter = "one worker" if seen.most_workers == 1 else "CPU time"
         return UnderLoad(
             readings=tuple(seen.readings),
             pool=tuple(seen.pool),
-            counted_by=by,
+            counted_by="status page" if seen.is_told else by,
             looks_cost_s=self._cost_s,
             n_born=len(self._served.keys() - self._first),
             hidden=tuple(seen.hidden),
@@ -335,7 +329,7 @@ class LoadedPool:
             if self._seen.is_told and served.told is None:  # not on the page yet
                 continue
             self._seen.readings.append(
-                Reading(
+                WorkerReading(
                     pid=each.pid,
                     started_ticks=each.started_ticks,
                     at_s=at_s,

@@ -34,7 +34,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from httpdyno.model import OfWorkers, WorkersSeen
 from httpdyno.telemetry.worker import Memory, Sample, Worker
@@ -389,8 +389,9 @@ def _parent_s(sample: Sample) -> float | None:
     return sum(roots) if len(roots) == len(sample.root_pids) else None
 
 
-AVAILABLE = "MemAvailable and what it has"
-CONTROL_GROUP = "the limit of its control group, less what others in it hold"
+Bound: TypeAlias = Literal["available", "control group"]
+"""What bounds a server's memory: MemAvailable and what it has; the limit of its control group, less
+what others in it hold."""
 RESERVE_RATIO = 0.1
 """Of what is available: workers grow, and not all of them have met their largest page yet."""
 _KERNEL_BESIDES_BYTES = 80 * 1024
@@ -406,8 +407,7 @@ class MemoryBound:
 
     available_bytes: int
     """All that this server may have, what it has already included."""
-    limited_by: str
-    """`AVAILABLE` or `CONTROL_GROUP`."""
+    limited_by: Bound
     reserve_bytes: int
     """Of it not given out."""
     once_bytes: int
@@ -452,9 +452,9 @@ def memory_bound(
         return None
     # Pages of files are available already, although the pool has them.
     available_bytes += pool.pss_bytes - pool.file_pss_bytes
-    limited_by = AVAILABLE
+    limited_by: Bound = "available"
     if limit_bytes is not None and limit_bytes < available_bytes:
-        available_bytes, limited_by = limit_bytes, CONTROL_GROUP
+        available_bytes, limited_by = limit_bytes, "control group"
     reserve_bytes = round(available_bytes * RESERVE_RATIO)
     room = available_bytes - reserve_bytes
     once_bytes, each_bytes = pool.pss_bytes - pool.workers_uss_bytes, child.uss_bytes

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from httpdyno.errors import AdapterError
 from httpdyno.host.procfs import content
 from httpdyno.host.sock_diag import Diagnosis
+from httpdyno.reason import because
 from httpdyno.telemetry.kernel import ListenQueue, Sockets, tcp_extensions
 from httpdyno.telemetry.worker import not_visible
 
@@ -60,9 +61,17 @@ class ServerSockets:
             if at_tcp and time.monotonic() >= self._due_s:
                 self._read(asked, {int(address.rpartition(":")[2]) for address in at_tcp})
         except OSError:
-            return Sockets(overflows=overflows, drops=drops, hidden=(f"queues {not_visible()}",))
+            return Sockets(
+                overflows=overflows,
+                drops=drops,
+                hidden=(because("telemetry.queues", why=not_visible()),),
+            )
         except AdapterError as error:
-            return Sockets(overflows=overflows, drops=drops, hidden=(f"queues: {error}",))
+            return Sockets(
+                overflows=overflows,
+                drops=drops,
+                hidden=(because("telemetry.queues_failed", error=str(error)),),
+            )
         return Sockets(
             queues=tuple(
                 ListenQueue(address=each.address, waiting=each.waiting, backlog=each.backlog)

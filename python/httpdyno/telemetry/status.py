@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from httpdyno.reason import Reason, because
+
 APACHE = "Apache"
 NGINX = "nginx"
 PHP_FPM = "php-fpm"
 GUNICORN = "gunicorn"
-PAGES = "Apache's `server-status`, nginx's stub_status, or php-fpm's status page"
-"""All that is understood, for messages."""
 
 _SCOREBOARD = {
     "_": "_ waiting",
@@ -31,7 +31,7 @@ _SCOREBOARD = {
     "R": "R reading",
     "W": "W answering",
     "K": "K keep-alive",
-    "D": "D looking up names",
+    "D": "D DNS lookup",
     "C": "C closing",
     "L": "L logging",
     "G": "G ending gracefully",
@@ -41,7 +41,7 @@ _SCOREBOARD = {
 IDLE, KEPT = _SCOREBOARD["_"], _SCOREBOARD["K"]
 _BOARD = re.compile(r"<pre>([_SRWKDCLGI.\s]+)</pre>")
 _STUB = re.compile(
-    r"Active connections: *(?P<active>\d+)\s+server accepts handled requests[^\n]*\s+"
+    r"Active connections: *(?P<active>\d+)\s+server\saccepts\shandled\srequests[^\n]*\s+"
     r"\d+ +\d+ +(?P<requests>\d+)[^\n]*\s+"
     r"Reading: *(?P<reading>\d+) +Writing: *(?P<writing>\d+) +Waiting: *(?P<waiting>\d+)"
 )
@@ -72,7 +72,7 @@ class Status:
     answer_s: float | None = None
     """What an answer took of a worker since the status before, in the mean; None where it is not
     told."""
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Reason, ...] = ()
     """Figures of this kind of server only."""
     served: Mapping[int, int] = field(default_factory=dict)
     """Requests by process since it began; empty where the page does not tell each of them."""
@@ -123,7 +123,7 @@ def _apache(fields: Mapping[str, str]) -> Status:
         answering=_SCOREBOARD["W"],
         n_requests=_whole(fields.get("Total Accesses")),
         uptime_s=_whole(fields.get("ServerUptimeSeconds", fields.get("Uptime"))),
-        remarks=(f"{seen['.']} places free",) if seen["."] else (),
+        remarks=(because("telemetry.places_free", n=seen["."]),) if seen["."] else (),
     )
 
 
@@ -149,23 +149,26 @@ def _nginx(found: re.Match[str]) -> Status:
 
 
 def _php_fpm(fields: Mapping[str, Any]) -> Status | None:
-    active, idle = _whole(fields.get("active processes")), _whole(fields.get("idle processes"))
+    told = {name.replace(" ", "_"): _whole(value) for name, value in fields.items()}
+    active, idle = told.get("active_processes"), told.get("idle_processes")
     if active is None or idle is None:
         return None
-    told = (
-        ("waiting in its queue", "listen queue"),
-        ("times all children were busy", "max children reached"),
-        ("slow requests", "slow requests"),
+    waiting, n_busy, n_slow = map(
+        told.get, ("listen_queue", "max_children_reached", "slow_requests")
     )
-    counts = [(words, _whole(fields.get(key))) for words, key in told]
+    remarks = (
+        None if waiting is None else because("telemetry.in_queue", n=waiting),
+        None if n_busy is None else because("telemetry.all_busy", n=n_busy),
+        None if n_slow is None else because("telemetry.slow_requests", n=n_slow),
+    )
     return Status(
         server=PHP_FPM,
         of="processes",
         states={"active": active, "idle": idle},
         answering="active",
-        n_requests=_whole(fields.get("accepted conn")),
-        uptime_s=_whole(fields.get("start since")),
-        remarks=tuple(f"{n:,} {words}" for words, n in counts if n is not None),
+        n_requests=told.get("accepted_conn"),
+        uptime_s=told.get("start_since"),
+        remarks=tuple(filter(None, remarks)),
     )
 
 
@@ -192,7 +195,7 @@ def _whole(value: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
-_HTML_TITLE = "Apache Server Status"
+_HTML_TITLE = "<title>Apache"
 _HTML_ACCESSES = re.compile(r"<dt>Total accesses: (\d+)")
 _MOST_DIGITS = 20
 """Of a counter of 64 bits."""
@@ -252,7 +255,7 @@ _LOGGED = ("critical", "exception", "error", "warning")
 
 
 @dataclass(kw_only=True, slots=True)
-class Told:
+class StatsdTotals:
     """All that came so far."""
 
     n_answers: int = 0
@@ -281,9 +284,9 @@ class Told:
         elif name.startswith(_LOG):
             self.logged[name.removeprefix(_LOG)] += int(value)
 
-    def __add__(self, other: "Told") -> "Told":
+    def __add__(self, other: "StatsdTotals") -> "StatsdTotals":
         """Return what both came to."""
-        return Told(
+        return StatsdTotals(
             n_answers=self.n_answers + other.n_answers,
             n_timed=self.n_timed + other.n_timed,
             timed_s=self.timed_s + other.timed_s,
@@ -292,7 +295,7 @@ class Told:
         )
 
 
-def statsd_status(before: Told, now: Told, n_lost: int) -> Status:
+def statsd_status(before: StatsdTotals, now: StatsdTotals, n_lost: int) -> Status:
     """Return what was told, as a server's status.
 
     Args:
@@ -301,9 +304,12 @@ def statsd_status(before: Told, now: Told, n_lost: int) -> Status:
         n_lost: Packets that came too fast to be taken in.
     """
     n_timed = now.n_timed - before.n_timed
-    failed = {f"answers of {digit}xx": now.classes[digit] for digit in "45"}
-    logged = {f"lines of {level} in its log": now.logged[level] for level in _LOGGED}
-    lost = {"packets that came too fast and are in no figure": n_lost}
+    classes, logged = now.classes, now.logged
+    remarks = [
+        *(because("telemetry.answers_of_class", digit=d, n=classes[d]) for d in "45" if classes[d]),
+        *(because("telemetry.log_lines", level=x, n=logged[x]) for x in _LOGGED if logged[x]),
+        *([because("telemetry.packets_lost", n=n_lost)] if n_lost else []),
+    ]
     return Status(
         server=GUNICORN,
         of="workers",
@@ -313,5 +319,5 @@ def statsd_status(before: Told, now: Told, n_lost: int) -> Status:
         uptime_s=None,
         counts_itself=False,
         answer_s=(now.timed_s - before.timed_s) / n_timed if n_timed else None,
-        remarks=tuple(f"{words}: {n:,}" for words, n in (failed | logged | lost).items() if n),
+        remarks=tuple(remarks),
     )

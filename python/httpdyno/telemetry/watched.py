@@ -33,7 +33,7 @@ from httpdyno.telemetry.account import WholeGroup, account_found, lone_group
 from httpdyno.telemetry.kernel import HostMemory, Sockets, host_memory
 from httpdyno.telemetry.log import LogTail, continued
 from httpdyno.telemetry.pool import Pool, PoolChange, Turnover, change, pool, turned, turnover
-from httpdyno.telemetry.proc_file import descriptors_to_keep
+from httpdyno.telemetry.processes import descriptors_to_keep
 from httpdyno.telemetry.profile.counters import EACH_SECOND_RATIO as DISK_RATIO
 from httpdyno.telemetry.profile.counters import Disk, DiskTransfers
 from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
@@ -92,7 +92,7 @@ class DiskRequests:
 
 
 _AT_ANSWERS = {
-    APACHE: ("W answering", "D looking up names", "L logging"),
+    APACHE: ("W answering", "D DNS lookup", "L logging"),
     # Also while it waits for what is behind it.
     NGINX: ("writing",),
     PHP_FPM: ("active",),
@@ -102,7 +102,7 @@ _SIGHTINGS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerTime:
+class TimeAtAnswers:
     """What an answer takes of a worker, in the mean."""
 
     seconds: float
@@ -124,7 +124,7 @@ class StatusTally:
     n_seen: int
 
     @property
-    def answer_time(self) -> AnswerTime | None:
+    def answer_time(self) -> TimeAtAnswers | None:
         """What an answer took; None where too little was seen or the page does not tell it."""
         first, last = self.first.n_requests, self.last.n_requests
         seconds = self.last_at_s - self.first_at_s
@@ -135,7 +135,7 @@ class StatusTally:
         if n_answers <= 0:
             return None
         per_s = n_answers / seconds
-        return AnswerTime(
+        return TimeAtAnswers(
             seconds=self.n_seen / self.n_looks / per_s, n_looks=self.n_looks, n_seen=self.n_seen
         )
 
@@ -178,7 +178,7 @@ _LOG_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Look:
+class ServerSample:
     """A server at one moment."""
 
     sample: Sample
@@ -211,7 +211,7 @@ class Look:
 class Watched:
     """The last look, and what happened between it and those before."""
 
-    now: Look
+    now: ServerSample
     n_looks: int = 1
     since_s: float = 0.0
     """How long ago the first look was."""
@@ -252,7 +252,7 @@ class Watched:
     """Mean of all looks, of threads of the machine that ran or were ready; None: not told."""
 
     @property
-    def answer_time(self) -> AnswerTime | None:
+    def answer_time(self) -> TimeAtAnswers | None:
         """How long an answer holds a worker, by its status page; None where that does not tell."""
         return self.tally.answer_time if self.tally else None
 
@@ -263,7 +263,7 @@ class Watched:
         return {name: n / total for name, n in self.status_counts.items()} if total else {}
 
 
-def first_look(look: Look) -> Watched:
+def first_look(look: ServerSample) -> Watched:
     """Return what one look tells."""
     overflows = look.sockets.overflows
     return _with_status(
@@ -278,7 +278,7 @@ def first_look(look: Look) -> Watched:
     )
 
 
-def next_look(before: Watched, look: Look) -> Watched:
+def next_look(before: Watched, look: ServerSample) -> Watched:
     """Return what is known with one look more."""
     happened = change(before.now.sample, look.sample)
     overflows = look.sockets.overflows
@@ -327,14 +327,16 @@ def next_look(before: Watched, look: Look) -> Watched:
     )
 
 
-def _cpu(before: Look, now: Look, happened: PoolChange, cost: Turnover) -> tuple[float, bool]:
+def _cpu(
+    before: ServerSample, now: ServerSample, happened: PoolChange, cost: Turnover
+) -> tuple[float, bool]:
     """Return CPU seconds per second, and whether a control group tells them."""
     if before.group_cpu_s is None or now.group_cpu_s is None:
         return happened.pool_cpu_ratio + cost.ended_ratio, False
     return max(0.0, now.group_cpu_s - before.group_cpu_s) / happened.elapsed_s, True
 
 
-def _disk_at_s(look: Look) -> float | None:
+def _disk_at_s(look: ServerSample) -> float | None:
     return look.disk.at_s if look.disk else None
 
 
@@ -400,7 +402,7 @@ class Watcher:
             whole = WholeGroup(own)
         self._group = whole
 
-    def look(self, *, is_last: bool = False) -> Look | None:
+    def look(self, *, is_last: bool = False) -> ServerSample | None:
         """Return the server now; None when it has ended.
 
         Args:
@@ -415,7 +417,7 @@ class Watcher:
         # Its first process may be gone before the last of its workers.
         told = self._sockets.look(living[0].pid)
         new_lines = self._tail.lines if is_last else self._tail.next_lines
-        return Look(
+        return ServerSample(
             sample=sample,
             pool=pool(sample),
             host=host_memory(),

@@ -14,22 +14,19 @@ Source: proc_pid_smaps(5), proc_pid_statm(5).
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from httpdyno.host.procfs import (
-    DEAD,
     ZOMBIE,
     ProcessStat,
-    children_now,
     context_switches,
     ignores_children,
     page_table_bytes,
     readable,
-    stat_of,
-    walk,
 )
-from httpdyno.telemetry.proc_file import KeptFiles
+from httpdyno.reason import Reason, because
+from httpdyno.telemetry.processes import KeptFiles, ProcessTable
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -40,15 +37,19 @@ EACH_SECOND_S = 0.012
 """CPU time of a sampler that reads each second for long; who makes something of it takes more."""
 _LEAST_MEMORY = 0.2
 """Of a bound, for memory: however many workers there are, all of it is read some time."""
-NOT_TOLD = "not told by this kernel"
+NOT_TOLD = because("telemetry.not_told")
 """/proc/PID/smaps_rollup came with Linux 4.14."""
 
 
-def not_visible() -> str:
-    """Return why something may not be seen, as this user is told."""
-    if os.geteuid() == 0:
-        return "not visible: this root may not look into other users' processes"
-    return "not visible without root"
+def not_visible() -> Reason:
+    """Return why something may not be seen by this user."""
+    is_root = os.geteuid() == 0
+    return because("telemetry.not_visible_to_this_root" if is_root else "telemetry.not_visible")
+
+
+def is_of_memory(hidden: Reason) -> bool:
+    """Whether it is memory that may not be seen."""
+    return hidden.code == "telemetry.memory"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +82,7 @@ class Worker:
     name: str
     """As the kernel calls it: 15 bytes at most."""
     state: str
-    """`running`, `sleeping`, `waiting for a disk`, `zombie` and so on."""
+    """`running`, `sleeping`, `disk sleep`, `zombie` and so on."""
     started_ticks: int
     """With the pid, what tells it from others that have or had the same pid."""
     age_s: float
@@ -109,7 +110,7 @@ class Worker:
     """None where it may not be seen or was not read yet, and of zombies."""
     memory_age_s: float | None = None
     """How long ago that was read; None: not yet."""
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Reason, ...] = ()
     """What may not be seen, with the reason."""
 
     @property
@@ -122,7 +123,7 @@ class Worker:
         """Whether it has memory that is not known: a sum without it would be too little."""
         if self.memory is not None or self.is_zombie:
             return False
-        return self.memory_age_s is None or any(each.startswith("memory") for each in self.hidden)
+        return self.memory_age_s is None or any(map(is_of_memory, self.hidden))
 
     @property
     def cpu_s(self) -> float:
@@ -149,7 +150,7 @@ class Sample:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     memory: Memory | None
-    hidden: str
+    hidden: Reason | None
     at_s: float
 
 
@@ -174,63 +175,30 @@ class WorkerSampler:
             others: Says at each sample who is of the server wherever its parent is.
         """
         self._roots = tuple(root_pids)
-        self._root_ticks: dict[int, int] = {}
-        self._others = others
         self._most_s = most_s
         self._files = KeptFiles(keeps)
+        self._table = ProcessTable(root_pids, others=others, read=self._files.content)
         self._rest_s = 0.0
         """What all but memory took in the sample before."""
-        self._known: dict[int, ProcessStat] = {}
         self._memory: dict[tuple[int, int], _Seen] = {}
 
-    def read(self) -> Sample:
-        """Return all processes now; none where the roots are gone and nobody is left."""
+    def read(self, *, is_whole: bool = False) -> Sample:
+        """Return all processes now; none where the roots are gone and nobody is left.
+
+        Args:
+            is_whole: Whether all memory is read, whatever that takes.
+        """
         at_s = time.monotonic()
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         began_s = time.thread_time()
-        self._known = self._walk()
+        self._table.look()
         self._files.keep_only(self._known)
-        memory_s = self._read_memory(at_s)
+        memory_s = self._read_memory(at_s, math.inf if is_whole else self._most_s)
         workers = tuple(self._worker(pid, at_s, boot_s) for pid in self._known)
         self._rest_s = time.thread_time() - began_s - memory_s
         return Sample(at_s=at_s, root_pids=self._roots, workers=workers)
 
-    def _walk(self) -> dict[int, ProcessStat]:
-        found: dict[int, ProcessStat] = {}
-        children_of = children_now()
-
-        def below(pid: int) -> list[int]:
-            now = self._stat(pid)
-            if now is None or now.state == DEAD:
-                return []
-            found[pid] = now
-            return children_of(pid, has_one_thread=now.n_threads == 1, read=self._files.content)
-
-        walk(self._tops(found), below)
-        return found
-
-    def _tops(self, found: dict[int, ProcessStat]) -> Iterator[int]:
-        """Yield those below which the server is; what was found by then grows meanwhile."""
-        yield from (pid for pid in self._roots if self._is_the_root(pid))
-        yield from self._others()
-        # Those whose parent died are no longer below the root.
-        for pid, before in self._known.items():
-            if pid not in found:
-                now = self._stat(pid)
-                if now is not None and now.started_ticks == before.started_ticks:
-                    yield pid
-
-    def _is_the_root(self, pid: int) -> bool:
-        """Whether the number of a root has not gone to another program since."""
-        now = self._stat(pid)
-        if now is None:
-            return False
-        return self._root_ticks.setdefault(pid, now.started_ticks) == now.started_ticks
-
-    def _stat(self, pid: int) -> ProcessStat | None:
-        return stat_of(pid, self._files.content)
-
-    def _read_memory(self, at_s: float) -> float:
+    def _read_memory(self, at_s: float, bound_s: float) -> float:
         """Read memory in turn: who was never read first, then who was read longest ago.
 
         Returns:
@@ -239,7 +207,7 @@ class WorkerSampler:
         alive = {(pid, each.started_ticks) for pid, each in self._known.items()}
         self._memory = {key: seen for key, seen in self._memory.items() if key in alive}
         turn = sorted(alive, key=self._read_at)
-        most_s = max(self._most_s - self._rest_s, _LEAST_MEMORY * self._most_s)
+        most_s = max(bound_s - self._rest_s, _LEAST_MEMORY * bound_s)
         began_s, took_s = time.thread_time(), 0.0
         for pid, started_ticks in turn:
             seen = self._memory[pid, started_ticks] = _memory(pid, at_s)
@@ -250,10 +218,14 @@ class WorkerSampler:
                 break
         return took_s
 
+    @property
+    def _known(self) -> dict[int, ProcessStat]:
+        return self._table.known
+
     def _look_again(self, pid: int) -> None:
         """Take note of one that has ended since it was listed."""
-        now = self._stat(pid)
-        if now is None or now.state == DEAD:
+        now = self._table.stat(pid)
+        if now is None:
             del self._known[pid]
         else:
             self._known[pid] = now
@@ -269,7 +241,7 @@ class WorkerSampler:
         switches = context_switches(status)
         n_descriptors, hidden = _descriptors(pid)
         if seen is not None and seen.hidden:
-            hidden = (f"memory {seen.hidden}", *hidden)
+            hidden = (because("telemetry.memory", why=seen.hidden), *hidden)
         return Worker(
             pid=pid,
             parent=each.parent,
@@ -333,14 +305,14 @@ def _memory(pid: int, at_s: float) -> _Seen:
     if not _KERNEL_SUMS_UP:
         return _Seen(None, NOT_TOLD, at_s)
     try:
-        return _Seen(memory(readable(b"/proc/%d/smaps_rollup" % pid)), "", at_s)
+        return _Seen(memory(readable(b"/proc/%d/smaps_rollup" % pid)), None, at_s)
     except PermissionError:
         return _Seen(None, not_visible(), at_s)
     except OSError:  # it ended meanwhile
-        return _Seen(None, "", at_s)
+        return _Seen(None, None, at_s)
 
 
-def _descriptors(pid: int) -> tuple[int | None, tuple[str, ...]]:
+def _descriptors(pid: int) -> tuple[int | None, tuple[Reason, ...]]:
     """Return how many it has open: since Linux 6.2 the size of the folder says it.
 
     That has the one, too, that who waits in accept() has set aside for the next connection.
@@ -349,6 +321,6 @@ def _descriptors(pid: int) -> tuple[int | None, tuple[str, ...]]:
     try:
         return os.stat(folder).st_size or len(os.listdir(folder)), ()  # noqa: PTH116, PTH208 - hot
     except PermissionError:
-        return None, (f"descriptors {not_visible()}",)
+        return None, (because("telemetry.descriptors", why=not_visible()),)
     except OSError:
         return None, ()

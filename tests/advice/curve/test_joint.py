@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.advice.curve import (
     MOST_LOST_RATIO,
@@ -22,7 +23,7 @@ MIB = 1 << 20
 DEAR = Respawn(serve_s=0.001, spawn_s=0.25)
 
 
-@pytest.mark.parametrize("spawn_s", [1e-5, 0.002, 0.25, 3.0])
+@each_row("spawn_s", [1e-5, 0.002, 0.25, 3.0])
 def test_the_shortest_life_costs_as_much_as_it_may_and_hardly_less(spawn_s):
     cost = Respawn(serve_s=0.001, spawn_s=spawn_s)
     n = shortest_life(cost)
@@ -34,7 +35,7 @@ def row(n, workers, kept):
     return LifeRow(n_requests=n, each_bytes=float(MIB), n_workers=workers, kept_ratio=kept)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rows", "n"),
     [
         pytest.param([row(100, 90, 0.8), row(400, 70, 0.95), row(None, 50, 1.0)], 400, id="most"),
@@ -51,7 +52,7 @@ def test_the_most_workers_of_lives_that_cost_little_or_a_longer_one_with_as_many
     assert found.n_requests == n
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rows", [[], [row(400, 50, None)], [row(400, 0, 1.0)], [row(25, 90, 0.5), row(None, None, 1.0)]]
 )
 def test_without_a_cost_or_without_room_there_is_no_answer(rows):

@@ -1,6 +1,6 @@
 """What settings say of the lives of workers."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.curve import configured_lives
 from httpdyno.model import Reading, Survey
@@ -13,7 +13,7 @@ def lives(*readings: tuple[str, str, str]) -> list[tuple[str, int | None, str]]:
     return [(each.setting, each.n, each.unit) for each in configured_lives(survey)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("readings", "told"),
     [
         (

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.curve import ConfiguredLife, PrivateCurve
 from httpdyno.advice.curve_fit import life_table, pool_line, respawn_line
@@ -30,7 +31,7 @@ def test_two_pools_are_a_line_without_an_interval():
     assert line.each_low_bytes is None
 
 
-@pytest.mark.parametrize(("n", "pss"), [([4, 4], [1e6, 2e6]), ([4, 8], [2e6, 1e6]), ([], [])])
+@each_row(("n", "pss"), [([4, 4], [1e6, 2e6]), ([4, 8], [2e6, 1e6]), ([], [])])
 def test_what_is_no_line_is_refused(n, pss):
     with pytest.raises(UsageError):
         pool_line(n, pss)

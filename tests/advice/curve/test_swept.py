@@ -1,6 +1,8 @@
 """Lines through the levels of a sweep; what is none is told with the reason."""
 
 import pytest
+from tests.rows import each_row
+from tests.words import words as message
 
 from httpdyno.advice.curve_fit import swept_pool
 from httpdyno.model import ArmSummary, Configuration, Knob, SweepPoint, Workload
@@ -38,7 +40,7 @@ def test_levels_on_a_line_say_what_is_there_once_and_what_each_adds():
     assert line.once_low_bytes < 38 * MB < line.once_high_bytes
     assert line.each_low_bytes < 4 * MB < line.each_high_bytes
     assert line.each_high_bytes / line.each_low_bytes < 1.05
-    assert (found.n_levels, found.reason) == (4, "")
+    assert (found.n_levels, found.reason) == (4, None)
 
 
 def test_levels_with_other_processes_than_they_say_are_left_out():
@@ -54,7 +56,7 @@ def test_some_that_are_just_being_replaced_do_not_matter():
     assert swept("workers", fluid).n_levels == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "words"),
     [
         (
@@ -75,7 +77,7 @@ def test_some_that_are_just_being_replaced_do_not_matter():
 def test_what_is_no_line_is_told_with_the_reason(levels, words):
     found = swept("workers", levels)
     assert (found.memory, found.births) == (None, None)
-    assert words in found.reason
+    assert words in message(found.reason)
 
 
 def lives(rates):
@@ -98,7 +100,7 @@ def test_what_a_birth_costs_is_the_slope_over_births_for_each_request(unit):
     assert found.n_levels == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rates", "words"),
     [
         ({5: 800, 0: 1000}, "what a birth costs cannot be told: there are rates of 2 levels"),
@@ -112,12 +114,12 @@ def test_what_a_birth_costs_is_the_slope_over_births_for_each_request(unit):
 def test_where_no_cost_follows_it_is_said_why(rates, words):
     found = swept("requests", lives(rates))
     assert (found.memory, found.births) == (None, None)
-    assert words in found.reason
+    assert words in message(found.reason)
 
 
 def test_connections_that_carry_many_requests_say_nothing_of_a_request():
     cost = lives(rates(0.001, 0.0024))
-    assert "with keep-alive each" in swept("connections", cost, is_keep_alive=True).reason
+    assert "with keep-alive each" in message(swept("connections", cost, is_keep_alive=True).reason)
     assert swept("requests", cost, is_keep_alive=True).births is not None
 
 

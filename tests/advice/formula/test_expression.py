@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.advice.formula.expression import (
     DIMENSIONS,
@@ -24,7 +25,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "kind"),
     [
         ("size / link", 4.0, "duration"),
@@ -43,7 +44,7 @@ def test_an_expression_is_worked_out_with_its_dimension(text, value, kind):
     assert found.dimension == DIMENSIONS[kind]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "size - 1",

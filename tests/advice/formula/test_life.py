@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.advice.curve import PrivateCurve, joint_life
 from httpdyno.advice.curve_fit import life_table
@@ -139,7 +140,7 @@ def test_without_a_start_a_child_is_whole_from_its_first_request():
     assert found["first_workers"] == found["last_workers"] == (450e6 - 25e6) // 20.3e6
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "words"),
     [
         ({"start": "21MB"}, "`--start` makes no sense: a child that begins with 21 MB"),

@@ -3,12 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.advice.formula.expression import read, write
 from httpdyno.errors import UsageError
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "kind", "text"),
     [
         (500e6, "size", "500 MB"),
@@ -40,14 +41,12 @@ def test_a_quantity_is_written_as_people_read_it(value, kind, text):
     assert write(value, kind) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(16384, "16 KiB"), (5 * 2**30, "5 GiB"), (1000, "1,000 B")]
-)
+@each_row(("value", "text"), [(16384, "16 KiB"), (5 * 2**30, "5 GiB"), (1000, "1,000 B")])
 def test_sizes_are_binary_where_they_were_typed_so(value, text):
     assert write(value, "size", binary=True) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind"),
     [
         ("9" * 400, "number"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
@@ -63,7 +64,7 @@ def test_two_pairs_give_no_interval_and_say_so():
     assert any("no interval" in each for each in found.caveats)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "words"),
     [
         ("", "`--seen` is missing"),
@@ -179,7 +180,7 @@ def test_two_pools_make_a_line_without_an_interval():
     assert "two pairs give a line and no interval" in found.caveats
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "words"),
     [
         ("4=54MB", "at two numbers of workers"),

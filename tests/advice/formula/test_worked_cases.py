@@ -9,6 +9,7 @@ Apache::ASP (1999), "memo" the one on mod_cache (March 2006).
 from dataclasses import dataclass, field
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.advice.formula import formulas
 from httpdyno.advice.formula.evaluate import work_out
@@ -192,7 +193,7 @@ def figures(formula, typed):
     return {each.name: each.value for each in work_out(formulas()[formula], typed).figures}
 
 
-@pytest.mark.parametrize("row", CASES, ids=str)
+@each_row("row", CASES, ids=str)
 def test_a_worked_case_comes_out_right(row):
     found = figures(row.formula, row.typed)[row.figure]
     assert found == pytest.approx(row.right, rel=1e-4)
@@ -200,7 +201,7 @@ def test_a_worked_case_comes_out_right(row):
         assert row.agrees == (found == pytest.approx(row.printed, rel=0.01))
 
 
-@pytest.mark.parametrize("row", GAINS, ids=lambda row: row[0])
+@each_row("row", GAINS, ids=lambda row: row[0])
 def test_a_gain_in_percent_comes_out_right(row):
     _, before, after, right, printed, agrees = row
     found = 100 * figures("gain", {"before": before, "after": after})["gain"]
@@ -208,7 +209,7 @@ def test_a_gain_in_percent_comes_out_right(row):
     assert agrees == (round(found) == printed)
 
 
-@pytest.mark.parametrize("row", FACTORS, ids=lambda row: row[0])
+@each_row("row", FACTORS, ids=lambda row: row[0])
 def test_a_factor_comes_out_right(row):
     _, before, after, right, printed, agrees = row
     found = figures("gain", {"before": before, "after": after})["times"]
@@ -237,7 +238,7 @@ def test_the_misprint_of_max_clients_has_no_dimension():
 BARE = {"link": "28.8kbit", "service": "500ms", "buffer": "0B", "linger": "0s"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "hold_s", "lost", "times"),
     [
         ("10kB", 2.7778, 5.5556, 6.5556),
@@ -255,7 +256,7 @@ def test_a_slow_client_without_buffer_holds_what_the_handout_wanted_to_say(
     assert found["times"] == pytest.approx(times, rel=1e-4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "buffer", "linger", "blocked_s", "lingering_s"),
     [
         ("3600B", "16KiB", "2s", 0, 1.0),  # the client has it all before the time is up
@@ -277,7 +278,7 @@ def test_a_slow_client_holds_in_write_and_in_lingering_close(
     assert found["hold"] == pytest.approx(blocked_s + lingering_s)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("formula", "typed", "printed", "text"),
     [
         ("max-clients", memory("4MB"), "With these numbers it gives 81", "second form"),

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.advice.rules.told import apache, evidence, named, said
+from tests.rows import each_row
 
 HOST = "<VirtualHost *:80>\nServerName shop.example\nDocumentRoot /srv/shop\n{}\n</VirtualHost>\n"
 
@@ -228,12 +229,12 @@ SILENT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "text", "modules", "words"), FIRES)
+@each_row(("name", "text", "modules", "words"), FIRES)
 def test_what_costs_more_than_it_gives_is_told(name, text, modules, words):
     assert named(apache(text, *modules), name) == [words]
 
 
-@pytest.mark.parametrize(("name", "text", "modules"), SILENT)
+@each_row(("name", "text", "modules"), SILENT)
 def test_what_is_well_and_what_is_not_known_is_not(name, text, modules):
     assert named(apache(text, *modules), name) == []
 
@@ -266,7 +267,7 @@ def test_hosts_with_the_same_mistake_are_one_finding():
     assert len(named(apache(text), "overrides")) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "flag"),
     [
         (("-X",), "-X"),

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.advice.rules.told import apache, evidence, named, said
+from tests.rows import each_row
 
 from httpdyno.advice.rules.apache_perl import linked_folders
 from httpdyno.advice.rules.facts import PerlFacts, PoolFacts, WorkerSize
@@ -54,13 +55,13 @@ def test_a_limit_that_ends_healthy_processes_is_bad(kb, pairs, end):
     assert end in what
 
 
-@pytest.mark.parametrize("kb", ["40_000", "1_000", "$limit"])
+@each_row("kb", ["40_000", "1_000", "$limit"])
 def test_a_limit_that_neither_count_or_both_are_over_is_not(kb):
     facts = limited(SECTION.format(kb), pool=sized((1, 29), (2, 30)))
     assert [each[1] for each in said(facts) if each[0] == RULE] == ["doubtful"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "PerlModule Apache2::SizeLimit",
@@ -95,7 +96,7 @@ def test_whether_the_module_is_there_may_be_unknown():
             assert found[1] == severity
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [
         limited(LIMITED, perl=PerlFacts(has_smaps=True)),
@@ -156,7 +157,7 @@ def test_state_in_memory_and_where_it_is_not_known_is_not_told(kind):
         assert named(apache(text, "perl", filesystems=known), STATE) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "modules"),
     [
         (ASP.format("PerlSetVar StateDir /srv/state"), ()),
@@ -185,7 +186,7 @@ def test_a_state_folder_counts_before_that_of_the_application():
     assert folders_of(apache(text, "perl")) == ("/dev/shm/asp",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "severity", "words"),
     [
         ("Debug -1", "doubtful", "writes all that it does into the error log"),
@@ -201,7 +202,7 @@ def test_switches_for_development_of_asp_are_told(line, severity, words):
     assert words in what
 
 
-@pytest.mark.parametrize("line", ["Debug 0", "Debug 1", "StatINC 0", "StatScripts 1"])
+@each_row("line", ["Debug 0", "Debug 1", "StatINC 0", "StatScripts 1"])
 def test_those_that_are_off_and_of_others_are_not(line):
     assert named(apache(ASP.format(f"PerlSetVar {line}"), "perl"), "asp-debugging") == []
     assert named(apache("PerlSetVar Debug 2", "perl"), "asp-debugging") == []
@@ -222,7 +223,7 @@ def test_one_folder_that_a_link_gives_two_names_is_told():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "known"),
     [
         (KEPT, {}),

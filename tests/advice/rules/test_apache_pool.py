@@ -1,11 +1,11 @@
 """What is said of the numbers of Apache's pool, and of connections that it keeps."""
 
-import pytest
 from msgspec import structs
 from tests.advice.rules.told import apache, evidence, findings, named, said
+from tests.rows import each_row
 
 from httpdyno.model import Reading
-from httpdyno.servers.apache_site.setting import WRITTEN
+from httpdyno.servers.apache.knob import WRITTEN
 
 FIRES = [
     (
@@ -92,12 +92,12 @@ SILENT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "mpm", "text", "words"), FIRES)
+@each_row(("name", "mpm", "text", "words"), FIRES)
 def test_numbers_that_contradict_each_other_are_told(name, mpm, text, words):
     assert named(apache(text, mpm=mpm), name) == [words]
 
 
-@pytest.mark.parametrize(("name", "mpm", "text"), SILENT)
+@each_row(("name", "mpm", "text"), SILENT)
 def test_numbers_that_agree_and_those_not_known_are_not(name, mpm, text):
     assert named(apache(text, mpm=mpm), name) == []
 
@@ -148,7 +148,7 @@ def test_tls_without_kept_connections_is_told():
     assert evidence(facts, "closed-tls").endswith(":1; TLS at 0.0.0.0:443")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         TLS.format(""),

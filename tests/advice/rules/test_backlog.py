@@ -1,7 +1,7 @@
 """A listen queue that is full is told where the kernel would give a longer one."""
 
-import pytest
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
+from tests.rows import each_row
 
 from httpdyno.advice.rules.facts import Queue
 
@@ -21,7 +21,7 @@ def test_connections_beyond_it_are_dropped_though_the_kernel_gives_more():
     assert evidence(facts, RULE) == "512 of 511 waiting at 0.0.0.0:80; net.core.somaxconn 4,096"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [
         apache("Listen 80", queues=queued(510), somaxconn=4096),

@@ -1,7 +1,7 @@
 """What rules say of an Apache whose requests were seen in a census."""
 
-import pytest
 from tests.advice.rules.told import apache, evidence, named
+from tests.rows import each_row
 
 from httpdyno.advice.rules.facts import CallFacts
 
@@ -14,7 +14,7 @@ def folder(line):
     return f"<Directory />\n{line}\n</Directory>\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "text", "calls", "words"),
     [
         (
@@ -61,7 +61,7 @@ def test_what_was_seen_needs_no_reading_of_the_configuration():
     assert named(apache("Listen 80", calls=CallFacts(url=URL)), "overrides") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "calls",
     [
         None,

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.advice.rules.told import apache, evidence, named, nginx, said
+from tests.rows import each_row
 
 HOST = "<VirtualHost *:80>\nServerName shop.example\nDocumentRoot /srv/shop\n{}\n</VirtualHost>\n"
 TEXT, VARY = "uncompressed-text", "no-vary"
@@ -10,7 +11,7 @@ REWRITTEN = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "modules", "why"),
     [
         (HOST.format(""), (), "neither mod_deflate nor mod_brotli is loaded"),
@@ -34,7 +35,7 @@ def test_html_that_nothing_compresses_is_a_hint(text, modules, why):
     assert evidence(facts, TEXT).startswith(f"{why}; DocumentRoot /srv/shop in shop.example")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "modules"),
     [
         (HOST.format("AddOutputFilterByType DEFLATE text/html"), ("deflate",)),
@@ -63,7 +64,7 @@ CHOSEN = (
 DEFLATED = "AddOutputFilterByType DEFLATE text/html\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         (REWRITTEN, CHOSEN),
@@ -80,7 +81,7 @@ def test_compression_by_hand_without_vary_is_told(text, words):
     assert [each for each in said(facts) if each[0] == VARY] == [(VARY, "doubtful", words)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         DEFLATED,
@@ -120,7 +121,7 @@ def test_nginx_without_gzip_is_a_hint(text, where):
     assert evidence(facts, "nginx-uncompressed") == where
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "build"),
     [
         ("gzip on;\nserver { listen 80; }", ()),

@@ -2,15 +2,18 @@
 
 from typing import Any
 
-import pytest
 from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules.facts import PoolFacts
+from httpdyno.reason import because
 
 MIB = 1 << 20
 RULE = "workers-over-memory"
-FLAT = Growth(verdict="flat", reason="", n_workers=4, n_requests=3000.0)
+FLAT = Growth(
+    verdict="flat", reason=because("advice.few_late_figures"), n_workers=4, n_requests=3000.0
+)
 
 
 def pool(n_workers=10, n_fit=50, *, name="apache2"):
@@ -45,7 +48,7 @@ AGED: dict[str, Any] = {
 ENDLESS: dict[str, Any] = {"growth": FLAT, "lives": (row(25, 50), row(None, 12))}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "knob"),
     [
         (
@@ -93,7 +96,7 @@ def test_workers_of_gunicorn_are_told_though_its_configuration_does_not_say_how_
     assert evidence(facts, RULE) == "9 run below its first process"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [
         apache("MaxRequestWorkers 12", pool=pool(), **ENDLESS),

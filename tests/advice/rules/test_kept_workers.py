@@ -2,6 +2,7 @@
 
 import pytest
 from tests.advice.rules.told import apache, evidence, findings, named
+from tests.rows import each_row
 
 from httpdyno.advice.rules.facts import KeptWorkers, PoolFacts
 
@@ -73,7 +74,7 @@ def test_a_host_that_keeps_them_is_named():
     assert proposed(facts) == [("KeepAlive@shop.example", False)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [
         apache("KeepAlive Off", pool=pool(), kept=HELD),

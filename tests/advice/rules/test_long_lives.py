@@ -1,10 +1,11 @@
 """A worker that leaks and lives too long is told where load has proven the leak, and only there."""
 
-import pytest
 from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import PoolFacts
+from httpdyno.reason import because
 
 KIB, MIB = 1 << 10, 1 << 20
 RULE = "long-lives"
@@ -13,7 +14,7 @@ RULE = "long-lives"
 def growth(low=900, high=1100, verdict="leak"):
     return Growth(
         verdict=verdict,
-        reason="each request leaves 1,000 B",
+        reason=because("advice.few_late_figures"),
         n_workers=4,
         n_requests=3000.0,
         late_bytes=(low + high) / 2,
@@ -57,7 +58,7 @@ def test_workers_that_never_end_are_told_with_the_requests_that_fill_their_room(
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "life"),
     [
         (leaking("MaxRequestWorkers 10"), "for good"),
@@ -81,7 +82,7 @@ def test_a_life_that_is_too_long_is_told_of_each_kind(facts, life):
     assert f"which lives {life}:" in words
 
 
-@pytest.mark.parametrize(
+@each_row(
     "facts",
     [
         # Its end comes before its room is full, by the lower end of what a request leaves.

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.advice.rules.told import evidence, named, nginx
+from tests.rows import each_row
 
 WHOLE = (
     "worker_processes {};\nworker_rlimit_nofile {};\n"
@@ -120,12 +121,12 @@ SILENT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "known", "words"), FIRES)
+@each_row(("name", "text", "known", "words"), FIRES)
 def test_what_costs_more_than_it_gives_is_told(name, text, known, words):
     assert named(nginx(text, **known), name) == [words]
 
 
-@pytest.mark.parametrize(("name", "text", "known"), SILENT)
+@each_row(("name", "text", "known"), SILENT)
 def test_what_is_well_and_what_is_not_known_is_not(name, text, known):
     assert named(nginx(text, **known), name) == []
 

@@ -1,7 +1,7 @@
 """How short a worker's life may be is what a birth costs, where that was measured."""
 
-import pytest
 from tests.advice.rules.told import apache, evidence, findings, gunicorn, named, php_fpm
+from tests.rows import each_row
 
 from httpdyno.model import Respawn
 
@@ -32,7 +32,7 @@ def found(name, facts):
     return one
 
 
-@pytest.mark.parametrize(("name", "facts", "knob"), servers(1000, DEAR))
+@each_row(("name", "facts", "knob"), servers(1000, DEAR))
 def test_a_long_life_is_too_short_where_a_birth_was_measured_to_be_dear(name, facts, knob):
     one = found(name, facts)
     assert one.what.endswith(", and births take 20 % of the rate")
@@ -43,17 +43,17 @@ def test_a_long_life_is_too_short_where_a_birth_was_measured_to_be_dear(name, fa
     assert [(each.knob, each.value) for each in one.proposes] == [(knob, 4800)]
 
 
-@pytest.mark.parametrize(("name", "facts", "knob"), servers(100, DEAR))
+@each_row(("name", "facts", "knob"), servers(100, DEAR))
 def test_it_is_bad_where_births_take_most_of_the_rate(name, facts, knob):
     assert found(name, facts).severity == "bad"
 
 
-@pytest.mark.parametrize(("name", "facts", "knob"), servers(100, CHEAP))
+@each_row(("name", "facts", "knob"), servers(100, CHEAP))
 def test_a_short_life_is_well_where_a_birth_was_measured_to_be_cheap(name, facts, knob):
     assert named(facts, name) == []
 
 
-@pytest.mark.parametrize(("name", "facts", "knob"), servers(100, None))
+@each_row(("name", "facts", "knob"), servers(100, None))
 def test_without_a_measured_cost_the_constant_is_said_to_be_one(name, facts, knob):
     assert (
         "what a birth costs is not known here (`--respawn`): less than 200 is taken for few"

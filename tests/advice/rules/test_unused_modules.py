@@ -1,7 +1,7 @@
 """Which modules of Apache are said to be used by nothing, and where they are loaded."""
 
-import pytest
 from tests.advice.rules.told import APACHE, apache, evidence, named
+from tests.rows import each_row
 
 from httpdyno.advice.rules.apache_module import USES
 from httpdyno.model import LoadedModule
@@ -55,12 +55,12 @@ UNNAMED = [
 ]
 
 
-@pytest.mark.parametrize(("module", "text"), USED)
+@each_row(("module", "text"), USED)
 def test_what_something_names_is_used(module, text):
     assert named(apache(text, module), RULE) == []
 
 
-@pytest.mark.parametrize(("module", "text"), UNNAMED)
+@each_row(("module", "text"), UNNAMED)
 def test_what_nothing_names_is_told_with_its_line(module, text):
     facts = apache(text, module)
     assert named(facts, RULE) == [f"{UNUSED}{module}_module"]
@@ -69,7 +69,7 @@ def test_what_nothing_names_is_told_with_its_line(module, text):
     assert evidence(facts, RULE) == at
 
 
-@pytest.mark.parametrize(
+@each_row(
     "module",
     [
         "mime",
@@ -87,7 +87,7 @@ def test_what_acts_unasked_or_guards_is_never_told(module):
     assert named(apache("Listen 80", module), RULE) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("modules", "told"),
     [
         # `a2dismod` refuses to take out what another one needs, or Apache would not start.

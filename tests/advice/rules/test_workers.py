@@ -1,6 +1,5 @@
 """What is said of php-fpm, gunicorn, uvicorn and node, and of pools beside their memory."""
 
-import pytest
 from tests.advice.rules.told import (
     apache,
     evidence,
@@ -11,6 +10,7 @@ from tests.advice.rules.told import (
     said,
     uvicorn,
 )
+from tests.rows import each_row
 
 from httpdyno.advice.rules.facts import Facts, Front, PoolFacts, Queue
 from httpdyno.advice.rules.programs import folders_of
@@ -152,7 +152,7 @@ PHP_SILENT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "facts", "words"), PHP_FIRES)
+@each_row(("name", "facts", "words"), PHP_FIRES)
 def test_what_costs_more_than_it_gives_is_told_of_php(name, facts, words):
     assert named(facts, name) == [words]
 
@@ -161,7 +161,7 @@ def test_the_folder_of_mod_phps_sessions_is_asked_for():
     assert folders_of(apache('php_admin_value session.save_path "2;/srv/s"', "php")) == ("/srv/s",)
 
 
-@pytest.mark.parametrize(("name", "facts"), PHP_SILENT)
+@each_row(("name", "facts"), PHP_SILENT)
 def test_what_is_well_and_what_is_not_known_is_not_told_of_php(name, facts):
     assert named(facts, name) == []
 
@@ -324,12 +324,12 @@ PYTHON_SILENT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "facts", "words"), PYTHON_FIRES)
+@each_row(("name", "facts", "words"), PYTHON_FIRES)
 def test_what_costs_more_than_it_gives_is_told_of_python(name, facts, words):
     assert named(facts, name) == [words]
 
 
-@pytest.mark.parametrize(("name", "facts"), PYTHON_SILENT)
+@each_row(("name", "facts"), PYTHON_SILENT)
 def test_what_is_well_and_what_is_not_known_is_not_told_of_python(name, facts):
     assert named(facts, name) == []
 
@@ -355,7 +355,7 @@ def test_a_longer_time_is_named_beside_who_closes_later():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "command", "is_running", "n"),
     [
         (("PATH", "HOME"), ("node", "a.js"), True, 1),

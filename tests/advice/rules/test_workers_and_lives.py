@@ -1,14 +1,17 @@
 """How many workers there are and how long they live is proposed as one pair."""
 
-import pytest
 from tests.advice.rules.told import apache, findings, gunicorn, php_fpm
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules.facts import PoolFacts
+from httpdyno.reason import because
 
 MIB = 1 << 20
 RULE = "workers-and-lives"
-GROWTH = Growth(verdict="leak", reason="", n_workers=4, n_requests=3000.0)
+GROWTH = Growth(
+    verdict="leak", reason=because("advice.few_late_figures"), n_workers=4, n_requests=3000.0
+)
 
 
 def row(n, workers, kept, *configured, each_mib=10):
@@ -65,7 +68,7 @@ def test_of_threads_a_process_has_as_many_as_it_has():
     assert proposed(facts) == [("MaxRequestWorkers", 500), ("MaxConnectionsPerChild", 1000)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "pair"),
     [
         # Memory would hold 20: only its births are too dear.

@@ -10,16 +10,15 @@ from httpdyno.advice.rules.declaration import Proposed, Severity, findings_of
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.model import Member, Survey
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, facts_of
-from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.apache import Apache
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected
-from httpdyno.servers.gunicorn.site import GunicornSite
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.gunicorn import Gunicorn
+from httpdyno.servers.nginx.conf import build_of, conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.php_fpm.survey import survey_of_files
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.uvicorn.site import UvicornSite
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.uvicorn import Uvicorn
 
 APACHE = "/etc/apache2/apache2.conf"
 NGINX = "/etc/nginx/nginx.conf"
@@ -42,7 +41,7 @@ def apache(text: str, *modules: str, mpm: str = "prefork", **known: Any) -> Fact
     member = Member(name="apache", kind="apache", main=APACHE)
     end = "\n" + "\n".join(loads) + "\n"
     files = MemberFiles(texts={APACHE: (text.strip() + end).encode()})
-    survey = ApacheSite().survey(member, files, None)
+    survey = Apache().survey(member, files, None)
     assert isinstance(survey, Survey)
     return _facts(member, survey, **known)
 
@@ -81,7 +80,7 @@ def gunicorn(config: str, *arguments: str, **known: Any) -> Facts:
     command = ("/srv/shop/venv/bin/gunicorn", "-c", GUNICORN, *arguments, "shop.wsgi")
     member = Member(name="shop", kind="gunicorn", command=command, folder="/srv/shop")
     files = MemberFiles(texts={GUNICORN: config.encode()})
-    survey = GunicornSite().survey(member, files, None)
+    survey = Gunicorn().survey(member, files, None)
     assert isinstance(survey, Survey)
     return _facts(member, survey, **known)
 
@@ -89,7 +88,7 @@ def gunicorn(config: str, *arguments: str, **known: Any) -> Facts:
 def uvicorn(*arguments: str, **known: Any) -> Facts:
     """Return a uvicorn with those arguments."""
     member = Member(name="api", kind="uvicorn", command=("uvicorn", "api:app", *arguments))
-    survey = UvicornSite().survey(member, MemberFiles(texts={}), None)
+    survey = Uvicorn().survey(member, MemberFiles(texts={}), None)
     assert isinstance(survey, Survey)
     return _facts(member, survey, **known)
 

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 from tests.report.sample_figures import latency_data
 
-from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
+from httpdyno.cli.load.progress import LoadProgress, watch
 from httpdyno.errors import EngineError
+from httpdyno.host.interruption import interruptions
 from httpdyno.model import HistogramData, LiveLoad, Measurement
 
 WHAT = "loading http://h/ over 50 connections"

@@ -4,10 +4,16 @@ import gzip
 import zlib
 
 import pytest
+from tests.rows import each_row
 
-from httpdyno.experiment.answer import coding
-from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.coding import UndecodableError, UnknownCodingError, decoded
+from httpdyno.experiment.answer import ask as coding
+from httpdyno.experiment.answer.ask import (
+    Answer,
+    Question,
+    UndecodableError,
+    UnknownCodingError,
+    decoded,
+)
 from httpdyno.model import RequestSpec
 
 TEXT = b"a page of words " * 200
@@ -15,7 +21,7 @@ RAW = zlib.compressobj(wbits=-zlib.MAX_WBITS)
 BROTLI = bytes.fromhex("8b0280") + b"a page" + b"\x03"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "name"),
     [
         (TEXT, ""),
@@ -62,7 +68,7 @@ def test_a_coding_of_nobody_is_no_fault_of_the_body():
         decoded(TEXT, "zstd")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "coding", "is_right"),
     [
         (TEXT, "", True),

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.experiment.answer.ask import Answer, Question
 from httpdyno.experiment.answer.likeness import Likeness
@@ -25,7 +26,7 @@ def likeness(*found):
     return known
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("other", "words"),
     [
         (read(), ""),
@@ -49,7 +50,7 @@ def test_what_is_another_answer_is_named(other, words):
 PAGE = b"<p>of 27 Nov 2026, visit 17: ten things, each of them as it was</p>"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("other", "words"),
     [
         (PAGE, ""),
@@ -67,7 +68,7 @@ def test_a_later_day_may_have_other_numbers_and_dates_and_nothing_else(other, wo
     assert bool(words) == bool(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("known", "other", "words"),
     [
         (read(b"v1\n"), read(b"v2\n"), "`v2·` in place of `v1·`"),
@@ -85,7 +86,7 @@ def test_what_is_nothing_but_numbers_and_what_kind_it_is_do_not_change_by_themse
     assert bool(words) == bool(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("n_bytes", "is_loaded", "words"),
     [
         (600, False, ""),
@@ -156,7 +157,7 @@ def test_what_changes_under_load_is_only_left_out_then():
 GZIP = gzip.compress(b"a page")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("coded", "words"),
     [
         ({"coding": "gzip", "vary": "Cookie, accept-encoding"}, ""),

@@ -3,8 +3,8 @@
 import pytest
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.answer import mask
-from httpdyno.experiment.answer.mask import masked_spans
+from httpdyno.experiment.answer import reading as mask
+from httpdyno.experiment.answer.reading import masked_spans
 
 
 def test_spans_are_of_bytes_ascending_and_apart():

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.experiment.answer.piece import Text, differing
+from httpdyno.experiment.answer.reading import Text, differing
 
 
 @given(st.binary(max_size=200))

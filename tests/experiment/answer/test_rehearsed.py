@@ -4,17 +4,18 @@ import gzip
 
 import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.errors import StudyFileError
 from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.reading import readings
-from httpdyno.experiment.answer.rehearsed import (
+from httpdyno.experiment.answer.likeness import (
     ANSWERS,
     Asked,
     difference_from_own,
     not_rehearsed,
     rehearsed_of,
 )
+from httpdyno.experiment.answer.reading import readings
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Door,
@@ -148,7 +149,7 @@ def test_without_a_rehearsal_there_is_nothing_to_compare_with(study, tmp_path):
     assert (rehearsed_of(study), not_rehearsed(study)) == (None, "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("copy", "own", "words"),
     [
         ([answered()] * 2, [answered()] * 2, ""),

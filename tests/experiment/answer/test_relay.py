@@ -5,10 +5,10 @@ import socket
 from contextlib import closing
 from threading import Thread
 
-import pytest
+from tests.rows import each_row
 
-from httpdyno.experiment.answer import relay as relay_module
-from httpdyno.experiment.answer.relay import Relay, first_word, head_in
+from httpdyno.experiment.trial import header_count as relay_module
+from httpdyno.experiment.trial.header_count import Relay, first_word, head_in
 
 HEAD = b"HTTP/1.1 200 OK\r\nServer: x\r\nX-Cache: HIT from a.example\r\nX-Cache: MISS"
 
@@ -20,7 +20,7 @@ def test_a_head_ends_before_the_body_and_one_that_only_announces_is_passed_over(
     assert head_in(b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"\r\n\r\n") == HEAD
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "word"),
     [
         (HEAD, "HIT"),

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from httpdyno.experiment.answer.ask import Answer, Question
-from httpdyno.experiment.answer.rehearsed import Asked, UnlikeRehearsalError
-from httpdyno.experiment.answer.sameness import Sameness
-from httpdyno.experiment.start_arm import Arm
+from httpdyno.experiment.answer.likeness import Asked, UnlikeRehearsalError
+from httpdyno.experiment.trial.arm import Arm
+from httpdyno.experiment.trial.same_answers import Sameness
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.model import (
     Configuration,
@@ -27,6 +27,7 @@ from httpdyno.model import (
     Users,
     Workload,
 )
+from httpdyno.report.shared.message import joined
 
 START, OTHER = Configuration(values={"n": 0}), Configuration(values={"n": 1})
 STUDY = Study(
@@ -148,7 +149,7 @@ def test_a_later_start_that_is_not_as_rehearsed_fails_alone(serve, tmp_path):
         arms = [Arm(running=serve(page)) for _ in range(2)]
         same.before_load((START, START), [arms])
         assert [arm.status for arm in arms] == statuses
-    assert "answers otherwise than in its rehearsal of 2026-11-27" in arms[0].detail
+    assert "answers otherwise than in its rehearsal of 2026-11-27" in joined(arms[0].detail)
 
 
 def test_what_differs_from_life_to_life_refuses_no_start(serve, tmp_path):
@@ -172,7 +173,7 @@ def test_a_page_of_another_kind_after_the_load_is_none_that_load_makes(serve, tm
     assert arms[0].status == "complete"
     pages["now"] = "out of order"
     same.after_load((START,), [arms])
-    assert "after its load GET /x with a body of another kind: 12 bytes" in arms[0].detail
+    assert "after its load GET /x with a body of another kind: 12 bytes" in joined(arms[0].detail)
 
 
 def test_what_differs_from_one_start_to_the_next_refuses_nobody_and_all_else_does(serve):
@@ -187,7 +188,7 @@ def test_what_differs_from_one_start_to_the_next_refuses_nobody_and_all_else_doe
     faked = Configuration(values={"n": 2})
     same.before_load((START, OTHER, faked), [arms])
     assert [arm.status for arm in arms] == ["complete", "complete", "unlike"]
-    assert "byte 1: `faked by number 3, all of it` in place of `made by" in arms[2].detail
+    assert "byte 1: `faked by number 3, all of it` in place of `made by" in joined(arms[2].detail)
     assert same.varied() == ("GET /x: of 14 words of its body 1 may differ, as in `1` and `4`",)
 
 
@@ -199,7 +200,7 @@ def test_a_session_that_two_users_get_is_another_answer(serve):
     same = Sameness(study, lambda _: spawned(lambda _: ("hello", next(sessions))))
     same.before_load((START, OTHER), [arms])
     assert arms[0].status == "complete"
-    assert arms[1].detail.startswith(
+    assert joined(arms[1].detail).startswith(
         "GET /x as user 2 with another `Set-Cookie`: `sid=123456789; Path=/` in place of `sid={cook"
     )
 
@@ -214,7 +215,7 @@ def test_pages_that_the_load_changes_at_the_start_too_are_left_out_and_others_ar
     assert arms[1].status == "complete"
     pages["start"] = "a page"
     same.after_load((START, OTHER), [arms])
-    assert arms[1].detail.startswith("after its load GET /x with another body")
+    assert joined(arms[1].detail).startswith("after its load GET /x with another body")
 
 
 def test_requests_that_change_what_is_kept_are_not_asked_after_the_load(serve):

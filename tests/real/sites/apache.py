@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from httpdyno.model import Member
-from httpdyno.servers.site.adapter import Said
+from httpdyno.servers.stack.adapter import Said
 
 MODULES = Path("/usr/lib/apache2/modules")
 STOCK = Path("/etc/apache2")

@@ -14,12 +14,11 @@ from httpdyno.model import Configuration, Effective, Isolation, Level, ServerSpe
 from httpdyno.registry import site_adapters
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.network.address import connected
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.knob_name import knob_name
-from httpdyno.servers.site.listener import reached_at
-from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.server import SITE, SiteServer
-from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.servers.stack.copies import SITE, CopyStack
+from httpdyno.servers.stack.names import knob_name, reached_at
+from httpdyno.servers.stack.running import RunningCopy
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import Found, Snapshot
 
 READY_S = 20.0
 ANSWER_S = 10.0
@@ -31,14 +30,14 @@ def wrong_answers(
 ) -> list[str]:
     """Start a copy and ask all that there is to ask; return what is not right."""
     found: dict[str, Found] = {}
-    adapters = {each.kind: each for each in site_adapters()}
+    adapters = {each.name: each for each in site_adapters()}
     for member in site.members:
         files = adapters[member.kind].read(member)
         survey = adapters[member.kind].survey(member, files, None)
         if not isinstance(survey, Survey):
             return [survey.detail]
         found[member.name] = Found(member=member, files=files, survey=survey)
-    server = SiteServer(
+    server = CopyStack(
         Site(members=site.members, isolation=kind),
         Snapshot(members=found),
         adapters,
@@ -62,7 +61,7 @@ def wrong_answers(
         copy.stop()
 
 
-def _wrong(question: Question, survey: Survey, copy: SiteRunning) -> str:
+def _wrong(question: Question, survey: Survey, copy: RunningCopy) -> str:
     is_tls = question.certificate is not None
     theirs = next(each.address for each in survey.listeners if each.is_tls == is_tls)
     address = reached_at(copy.seat.port(theirs))
@@ -99,7 +98,7 @@ def _answer(question: Question, address: str, network: str) -> tuple[int, str, s
         connection.close()
 
 
-def _unwritten(line: str, copy: SiteRunning) -> str:
+def _unwritten(line: str, copy: RunningCopy) -> str:
     """Return that no log of the copy has the line of a request; empty where one has it soon."""
     deadline_s = time.monotonic() + ANSWER_S
     while time.monotonic() < deadline_s:

@@ -8,9 +8,9 @@ from pathlib import Path
 from httpdyno.model import Configuration, Edit, Isolation, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
-from httpdyno.servers.site.isolation import seat_maker
-from httpdyno.servers.site.text import edited, edited_files
+from httpdyno.servers.stack.adapter import MemberFiles, ServerAdapter
+from httpdyno.servers.stack.seats import seat_maker
+from httpdyno.servers.stack.snapshot import edited, edited_files
 
 # Addresses that this machine does not have may be bound.
 ANY_ADDRESS = {"net.ipv4.ip_nonlocal_bind": "1", "net.ipv6.ip_nonlocal_bind": "1"}
@@ -18,7 +18,7 @@ ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
 def refused_in_seat(  # noqa: PLR0913 - who, how, where
-    adapter: SiteAdapter,
+    adapter: ServerAdapter,
     member: Member,
     survey: Survey,
     values: Mapping[str, Level],

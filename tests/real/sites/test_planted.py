@@ -16,15 +16,15 @@ from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import ServerAdapter
+from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = [
     pytest.mark.real_server("nginx", "php-fpm8.2"),
     pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had"),
 ]
 
-ADAPTERS: dict[str, SiteAdapter] = {"nginx": Nginx(), "php": PhpFpm()}
+ADAPTERS: dict[str, ServerAdapter] = {"nginx": Nginx(), "php": PhpFpm()}
 DEADLINE_S = 15.0
 
 

@@ -8,17 +8,24 @@ from msgspec.structs import replace as changed
 from tests.report.inspect.test_inspect import PAGES, secluded
 from tests.report.plain import plain_text
 
+from httpdyno.reason import because
 from httpdyno.report.inspect.census_text import census_row
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, facts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.telemetry.syscalls.count import Census, Connected, KindCalls, LookedFor, PerRequest
+from httpdyno.telemetry.syscalls.count import (
+    Connected,
+    KindCalls,
+    LookedFor,
+    PerRequest,
+    SyscallProfile,
+)
 
 URL = "http://127.0.0.1:8080/news/summary%20x"
 ONCE = PerRequest(mean=1, low=1, high=1)
 OFTEN = PerRequest(mean=2.35, low=2, high=9)
-CENSUS = Census(
+CENSUS = SyscallProfile(
     n_requests=20,
     n_traced=4,
     n_took_part=2,
@@ -98,4 +105,7 @@ def test_a_file_of_another_name_is_not_the_one_that_was_asked_for(url):
 
 
 def test_figures_that_are_doubtful_are_no_evidence():
-    assert facts(changed(CENSUS, doubts=("others asked too",))).calls is None
+    assert (
+        facts(changed(CENSUS, warnings=(because("telemetry.lines_not_understood", n=1),))).calls
+        is None
+    )

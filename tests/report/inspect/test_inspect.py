@@ -8,17 +8,21 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
+from httpdyno.reason import because
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.inspect.pool_json import pool_json
 from httpdyno.report.inspect.pool_text import detail_rows
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.servers.discover.process import ProcessFacts
@@ -78,7 +82,9 @@ def worker(pid: int, own_mib: int, *, is_seen: bool = True, state: str = "sleepi
         n_descriptors=9 if is_seen else None,
         memory=memory if is_seen and state != ZOMBIE else None,
         memory_age_s=0.0,
-        hidden=() if is_seen else ("memory not visible without root",),
+        hidden=()
+        if is_seen
+        else (because("telemetry.memory", why=because("telemetry.not_visible")),),
     )
 
 
@@ -206,7 +212,7 @@ def test_the_text_is_as_it_was_read(name, golden):
     golden(f"report/inspect_{name}.txt", plain_text(inspect_text(PAGES[name])))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_row("name", PAGES)
 def test_the_text_fits_80_columns(name):
     assert all(len(line) <= 80 for line in plain_text(inspect_text(PAGES[name])).splitlines())
 
@@ -271,6 +277,12 @@ def test_workers_are_in_the_order_of_what_is_their_own_and_the_rest_is_summed():
     own = [float(row[2]) for row in rows[1:21]]
     assert own == sorted(own, reverse=True)
     assert rows[-1][:4] == ["3", "more", "30.0", "MiB"]
+
+
+def test_queues_that_may_not_be_seen_are_named_in_json():
+    barred = Sockets(hidden=(because("telemetry.queues", why=because("telemetry.not_visible")),))
+    seen = pool_json(replace(observed(*NGINX_SIZES), sockets=barred))
+    assert json.loads(json.dumps(seen))["sockets"]["hidden"] == ["queues not visible without root"]
 
 
 def test_a_sum_of_which_a_part_may_not_be_seen_is_not_told():
@@ -345,7 +357,7 @@ def test_a_pool_whose_pages_of_files_are_not_told_apart_says_why_it_has_no_room(
         "not known where the kernel does not tell: which pages are of files, since Linux 5.4"
     )
     assert "formulas" not in rows
-    assert f"room for workers is {rows['room']}" in seen.hidden
+    assert f"room for workers is {rows['room']}" in texts(seen.hidden)
     blind = replace(observed(*NGINX_SIZES), bound=None)
     blind = replace(blind, host=replace(blind.host, available_bytes=None))
     assert "MemAvailable" in dict(detail_rows(blind))["room"]
@@ -372,7 +384,7 @@ def test_a_leak_under_load_is_a_finding_of_the_server():
     seen = Inspected(found=Found(member=own), survey=survey)
     growth = Growth(
         verdict="leak",
-        reason="each request leaves 1 KiB",
+        reason=because("advice.leak", each=1024.0, ends="1 KiB … 1 KiB"),
         n_workers=4,
         n_requests=3000.0,
         late_low_bytes=1000.0,

@@ -7,11 +7,12 @@ from msgspec import structs
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve import ConfiguredLife, Growth, LifeRow
 from httpdyno.model import Behind, Look
+from httpdyno.reason import because
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
 from httpdyno.telemetry.log import log_lines
-from httpdyno.telemetry.observed import BY_CPU, UnderLoad
+from httpdyno.telemetry.observed import UnderLoad
 from httpdyno.telemetry.profile.counters import Disk, Transfers
 
 MIB = 1 << 20
@@ -24,8 +25,10 @@ def loaded(*lives: LifeRow, configured: tuple[ConfiguredLife, ...]) -> Loaded:
         connections=4,
         n_completed=1000,
         n_errors=0,
-        seen=UnderLoad(readings=(), pool=(), counted_by=BY_CPU, looks_cost_s=0.0, n_born=0),
-        growth=Growth(verdict="flat", reason="", n_workers=4, n_requests=250),
+        seen=UnderLoad(readings=(), pool=(), counted_by="CPU time", looks_cost_s=0.0, n_born=0),
+        growth=Growth(
+            verdict="flat", reason=because("advice.few_late_figures"), n_workers=4, n_requests=250
+        ),
         lives=lives,
         configured=configured,
         reserve_bytes=MIB,
@@ -177,7 +180,9 @@ def test_disk_transfers_and_the_run_queue_are_told_of_the_load():
     told = loaded_json(took)
     assert told["disk"]["read_bytes_per_request"] == 2 * MIB / 1000
     assert told["run_queue"] == 3.25
-    barred = replace(disk, moved=None, hidden="disk reads and writes not visible without root")
+    barred = replace(
+        disk, moved=None, hidden=because("telemetry.disk", why=because("telemetry.not_visible"))
+    )
     took = replace(bare, seen=replace(bare.seen, disk=barred))
     assert dict(loaded_rows(took))["disk"] == "reads and writes not visible without root"
 

@@ -4,6 +4,7 @@ import pytest
 from tests.report.inspect.test_inspect import NOW_S, ROOT_PID, observed, process, worker
 from tests.report.inspect.test_loaded import loaded
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
 from httpdyno.advice.curve import LifeRow
 from httpdyno.advice.rules.declaration import Proposed
@@ -16,9 +17,9 @@ from httpdyno.report.inspect.proof import proofs
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
 
-ADAPTERS = {each.kind: each for each in site_adapters()}
+ADAPTERS = {each.name: each for each in site_adapters()}
 PREFORK = "LoadModule mpm_prefork_module m/mod_mpm_prefork.so\nListen 8080\n"
 LOGGING = "events {}\nhttp { sendfile off; access_log /x.log; server { listen 80; } }\n"
 POOL = "[www]\nlisten = /run/php.sock\npm = static\npm.max_children = 5\npm.max_requests = 9\n"
@@ -40,7 +41,7 @@ def commands(*servers):
     return [" ".join(each.command) for each in proofs(Page(servers=servers, now_s=NOW_S))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("servers", "expected"),
     [
         pytest.param(

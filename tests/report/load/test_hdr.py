@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.report.sample_load import load_measurement, load_outcome
+from tests.rows import each_row
 
 from httpdyno.model import HistogramData
 from httpdyno.report.load.histogram import (
@@ -96,7 +97,7 @@ def test_the_layout_s_size_is_that_of_the_other_implementation(digits: int) -> N
     assert n_buckets(digits) == theirs.bucket_count
 
 
-@pytest.mark.parametrize("n", [1, 2, 127, 128, 2**20, 2**55 - 1, 2**56, 2**61])
+@each_row("n", [1, 2, 127, 128, 2**20, 2**55 - 1, 2**56, 2**61])
 def test_counts_of_any_size_survive(n: int) -> None:
     ours = HistogramData(bounds_ns=(500, 1_000_447), counts=(n, 1), sum_s=1.0, max_s=0.001)
     read = HdrHistogram.decode(encoded(ours, digits=3))

@@ -12,6 +12,7 @@ from tests.report.sample_load import (
     shop,
     with_timeouts,
 )
+from tests.rows import each_row
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.json import load_json
@@ -25,7 +26,7 @@ FIRST_KEYS = {
 """That programs read most."""
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@each_row("outcome", OUTCOMES)
 def test_the_json_is_strict(outcome: LoadOutcome) -> None:
     read = json.loads(json.dumps(load_json(outcome), allow_nan=False))
     assert read["offered"] == read["completed"] + sum(read["errors"].values())

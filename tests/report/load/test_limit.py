@@ -5,6 +5,7 @@ from msgspec import structs
 from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck, of_the_server
 from httpdyno.model import (
@@ -36,7 +37,7 @@ def limited(by: str, **evidence: float) -> Measurement:
     return structs.replace(load_measurement(), limited_by=by, evidence=Evidence(**evidence))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("by", "workload", "evidence", "text"),
     [
         (
@@ -256,7 +257,7 @@ def test_every_figure_of_the_evidence_has_its_unit() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "evidence", "figure"),
     [
         ("client_frozen", {"client_frozen_ratio": 0.031}, "3.1 %"),
@@ -317,7 +318,7 @@ def test_late_requests_are_no_doubt_where_the_server_made_them_wait() -> None:
         assert len(load_caveats(load_outcome(measurement, OPEN))) == n
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("evidence", "workload", "kinds"),
     [
         ({"late_requests": 310.0}, OPEN, ["late"]),
@@ -390,7 +391,7 @@ def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying(
     assert "not looked at" not in told(load_outcome())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limited_by", "limit", "verdict"),
     [
         ("server", "disk", ("server", "disk")),
@@ -416,7 +417,7 @@ def test_a_run_queue_that_is_not_the_servers_own_is_told_beside_its_limit():
     assert "run queue" not in told(load_outcome(look=LOOK, bottleneck=bottleneck(LOOK)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limited_by", "address", "is_offered"),
     [
         ("server", "127.0.0.1:8000", True),

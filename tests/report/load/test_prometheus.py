@@ -8,6 +8,7 @@ from msgspec import structs
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from tests.report.sample_load import all_404, load_outcome, open_loop, shop, with_timeouts
+from tests.rows import each_row
 
 from httpdyno.model import LoadOutcome, RequestSpec
 from httpdyno.report.load.prometheus import BUCKETS_S, load_prometheus
@@ -28,7 +29,7 @@ def values(family: Metric, label: str) -> dict[str, float]:
     return {sample.labels[label]: sample.value for sample in family.samples}
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@each_row("outcome", OUTCOMES)
 def test_every_sample_has_a_type_a_help_and_a_place_of_its_own(outcome: LoadOutcome) -> None:
     seen = families(outcome)
     for family in seen.values():
@@ -40,14 +41,14 @@ def test_every_sample_has_a_type_a_help_and_a_place_of_its_own(outcome: LoadOutc
         assert all(math.isfinite(sample.value) for sample in family.samples)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES)
+@each_row("outcome", OUTCOMES)
 def test_requests_add_up(outcome: LoadOutcome) -> None:
     counted = values(families(outcome)["requests"], "outcome")
     assert sum(counted.values()) == outcome.measurement.offered
     assert counted["completed"] == outcome.measurement.completed
 
 
-@pytest.mark.parametrize("outcome", [load_outcome(), open_loop(), with_timeouts()])
+@each_row("outcome", [load_outcome(), open_loop(), with_timeouts()])
 def test_buckets_are_cumulative_and_end_with_all(outcome: LoadOutcome) -> None:
     family = families(outcome)["latency_seconds"]
     buckets = [each for each in family.samples if each.name.endswith("_bucket")]

@@ -14,6 +14,7 @@ from tests.report.sample_load import (
     shop,
     with_timeouts,
 )
+from tests.rows import each_row
 
 from httpdyno.model import Evidence, LoadOutcome, RequestSpec
 from httpdyno.report.load.text import load_text
@@ -52,7 +53,7 @@ def test_all_that_was_measured_reads_as_agreed(golden: Callable[[str, str], None
     golden("report/load_verbose.txt", text(shop(), is_verbose=True, has_histogram=True))
 
 
-@pytest.mark.parametrize("name", ["good", "all_404", "timeouts", "open_loop"])
+@each_row("name", ["good", "all_404", "timeouts", "open_loop"])
 def test_a_usual_summary_is_no_wall_of_text(name: str) -> None:
     assert len(text(OUTCOMES[name]()).splitlines()) <= SHORT
 
@@ -81,7 +82,7 @@ def test_several_kinds_of_error_are_named_the_most_frequent_first() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("kind", KINDS)
 def test_each_kind_of_error_has_words_of_its_own(kind: str) -> None:
     measurement = load_measurement(completed=1, errors={kind: 2}, statuses={"500": 2})
     line = verdict_line(measurement, CLOSED)
@@ -94,7 +95,7 @@ def test_a_kind_that_is_not_known_yet_is_named_all_the_same() -> None:
     assert verdict_line(measurement, CLOSED).endswith(": 2 ended as bad push")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("addresses", "taken", "is_told"),
     [
         ((), "127.0.0.1:80", False),
@@ -117,7 +118,7 @@ def test_all_addresses_are_named_where_none_takes_a_connection():
     assert text(outcome).startswith("nothing listens at 127.0.0.1:80 or [::1]:80: ")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "reason", "sentence"),
     [
         ("tls", ("unknown_issuer", ""), "`--cacert FILE` trusts it, `--insecure` takes any"),
@@ -258,7 +259,7 @@ def test_every_threshold_has_a_line() -> None:
     assert failed[0].startswith("FAIL  fail if p99.99 > 20s")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("n_uncoded", "headers", "is_told"),
     [
         (1000, (), True),

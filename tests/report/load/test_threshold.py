@@ -3,13 +3,14 @@
 import pytest
 from msgspec import structs
 from tests.report.sample_load import load_measurement, load_outcome, shop, with_timeouts
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.threshold import is_good_enough, judged, judgements, parsed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "subject", "figure", "limit"),
     [
         ("p99 > 200ms", "latency", "p99", 0.2),
@@ -39,7 +40,7 @@ def test_a_condition_is_read(text: str, subject: str, figure: str, limit: float)
     assert seen.limit == pytest.approx(limit)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("p(95)<200", "p95 >= 200ms"),
@@ -57,7 +58,7 @@ def test_a_threshold_of_k6_is_answered_with_its_opposite(text: str, said: str) -
     parsed(said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "complaint"),
     [
         ("", "compares nothing"),
@@ -89,7 +90,7 @@ def test_nonsense_is_one_clear_sentence(text: str, complaint: str) -> None:
     assert "`p99 > 200ms`" in raised.value.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "is_passed", "sentence"),
     [
         ("p99 > 200ms", True, "p99 was 9.89 ms"),
@@ -160,7 +161,7 @@ def with_errors(completed: int, n_errors: int, *fail_if: str) -> LoadOutcome:
     return load_outcome(measurement, fail_if=fail_if)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("completed", "n_errors", "is_good"),
     [(1000, 0, True), (999, 1, True), (998, 2, False), (0, 0, False), (0, 5, False)],
 )

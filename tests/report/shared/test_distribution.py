@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.report.sample_load import load_measurement, with_timeouts
+from tests.rows import each_row
 
 from httpdyno.model import HistogramData
 from httpdyno.report.shared.distribution import (
@@ -64,7 +65,7 @@ def test_what_cannot_be_told_apart_has_no_spread(values: list[float]) -> None:
     assert (seen.value_s, bool(seen.reason)) == (None, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [(0.0, "0 µs"), (1.81e-7, "< 1 µs"), (1e-6, "1.00 µs"), (0.0042, "4.20 ms")],
 )
@@ -76,7 +77,7 @@ def test_nothing_measured_has_no_figures_but_a_reason() -> None:
     assert all(each.value_s is None and each.reason for each in figures(HistogramData()).values())
 
 
-@pytest.mark.parametrize(("name", "q"), [("p50", 0.5), ("p99.9", 0.999), ("p99.99", 0.9999)])
+@each_row(("name", "q"), [("p50", 0.5), ("p99.9", 0.999), ("p99.99", 0.9999)])
 def test_a_percentile_s_name_is_its_quantile(name: str, q: float) -> None:
     assert quantile_of(name) == q
 

@@ -1,7 +1,7 @@
 """What was offered, in words."""
 
-import pytest
 from msgspec import structs
+from tests.rows import each_row
 
 from httpdyno.model import (
     Closed,
@@ -27,7 +27,7 @@ STAGES = (
 BASE = Workload(connections=50)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("workload", "model", "text"),
     [
         (BASE, "closed loop", "closed loop, 50 connections, keep-alive"),

@@ -9,9 +9,12 @@ from tests.report import sample_trouble
 from tests.report.sample import ladder
 from tests.report.sample_figures import with_figures
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
+from tests.rows import each_row
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics.table import named
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
+from httpdyno.report.shared.published import published
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.method import method_sentences
 from httpdyno.report.study.page import outcome_html
@@ -27,7 +30,7 @@ def asked(
 ) -> Outcome:
     """Return the outcome of a study that asks for the p99, or another metric, too."""
     assert outcome.final is not None
-    claim = SecondClaim(metric=metric, verdict=verdict, reason=reason)
+    claim = SecondClaim(metric=metric, verdict=verdict, reasons=said(reason))
     ratios = {**outcome.final.ratios, named(metric).ratio: SLOWER}
     final = structs.replace(outcome.final, ratios=ratios, also=(claim,))
     objective = structs.replace(OBJECTIVE, also=(metric,))
@@ -47,7 +50,7 @@ def page(outcome: Outcome) -> str:
     return outcome_html(outcome).replace("\N{NO-BREAK SPACE}", " ")
 
 
-@pytest.mark.parametrize("verdict", ["better", "worse", "equivalent", "inconclusive"])
+@each_row("verdict", ["better", "worse", "equivalent", "inconclusive"])
 def test_each_is_told_whatever_its_verdict(verdict):
     outcome = asked(second_compare(), verdict)
     line = f"p99 latency: {verdict}, 1.21 × (1.10 … 1.34; 99.5 % confidence)"
@@ -56,7 +59,7 @@ def test_each_is_told_whatever_its_verdict(verdict):
     assert f"p99 latency is {verdict}: 1.21 ×" in page(outcome)
     document = outcome_json(outcome)
     assert list(document["final"]["also"]) == [
-        {"metric": P99, "verdict": verdict, "reason": "so it lies"}
+        {"metric": P99, "verdict": verdict, "reasons": published(said("so it lies"))}
     ]
     assert document["final"]["ratios"]["latency_p99"]["confidence"] == 0.995
 
@@ -101,7 +104,9 @@ def test_the_method_says_with_what_confidence_all_are_right():
 
 @pytest.mark.parametrize("whole", [sample_trouble.versus(), ladder()], ids=["rows", "ladder"])
 def test_each_row_says_it_of_its_own(whole):
-    claim = SecondClaim(metric="handshakes_full_per_request", verdict="worse", reason="so it lies")
+    claim = SecondClaim(
+        metric="handshakes_full_per_request", verdict="worse", reasons=said("so it lies")
+    )
     ratios = {"handshakes_full_per_request": SLOWER}
     steps = tuple(
         structs.replace(

@@ -6,8 +6,10 @@ from msgspec import structs
 from tests.report import sample
 from tests.report.sample_factorial import factorial
 from tests.report.sample_sweep import memory_sweep
+from tests.rows import each_row
 
 from httpdyno.model import HistogramData
+from httpdyno.reason import because
 from httpdyno.report.shared.svg import (
     NARROW,
     WIDE,
@@ -215,7 +217,7 @@ def test_colours_follow_the_page() -> None:
     assert all(colour.startswith("var(--") or colour == "none" for colour in colours)
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.9, 6.0), (0.98, 1.02), (0.05, 1.3), (0.8, 400.0)])
+@each_row(("low", "high"), [(0.9, 6.0), (0.98, 1.02), (0.05, 1.3), (0.8, 400.0)])
 def test_ratio_ticks_are_few_round_and_hold_one(low: float, high: float) -> None:
     ticks = ratio_ticks(low, high)
     assert 1.0 in ticks
@@ -224,7 +226,7 @@ def test_ratio_ticks_are_few_round_and_hold_one(low: float, high: float) -> None
     assert list(ticks) == sorted(ticks)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "high", "ticks"),
     [
         (0, 1000, (0, 200, 400, 600, 800, 1000)),
@@ -243,7 +245,7 @@ def test_ticks_of_few_decades_are_1_2_and_5_and_of_many_powers_of_ten() -> None:
     assert log_ticks(0.9, 2e5) == (1, 10, 100, 1e3, 1e4, 1e5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"), [(1e6, "1,000,000"), (0.00002, "0.00002"), (1.5, "1.5"), (0.1 + 0.2, "0.3")]
 )
 def test_numbers_on_axes_have_no_powers_of_ten(value: float, text: str) -> None:
@@ -290,7 +292,12 @@ def test_what_a_factorial_cannot_tell_is_a_row_without_a_mark() -> None:
     found = factorial().factorial
     assert found is not None
     *single, pair = found.effects
-    lost = structs.replace(pair, ratio=None, verdict="not_measured", reason="cannot be told: …")
+    lost = structs.replace(
+        pair,
+        ratio=None,
+        verdict="not_measured",
+        reasons=(because("experiment.one_of_four_does_not_run"),),
+    )
     without = tuple(each for each in found.simple if not each.is_given_changed)
     beside = tuple(
         structs.replace(each, ratio=None) for each in found.simple if each.is_given_changed

@@ -4,6 +4,7 @@ from msgspec import structs
 from tests.report import sample, sample_second
 from tests.report.plain import WIDTH, plain_text
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import HeaderWords, Outcome
 from httpdyno.report.shared.template import glued
 from httpdyno.report.study.arms import header_table, words_text
@@ -17,7 +18,7 @@ TOLD = "HIT 1,140 (95 %), MISS 60 (5 %)"
 NOTE = "X-Cache: its first word, in answers to the same load after the windows"
 
 
-def said(whole: Outcome, a: HeaderWords | None, b: HeaderWords | None) -> Outcome:
+def answered(whole: Outcome, a: HeaderWords | None, b: HeaderWords | None) -> Outcome:
     """Return a comparison whose answers said so."""
     assert whole.final is not None
     final = structs.replace(
@@ -29,7 +30,7 @@ def said(whole: Outcome, a: HeaderWords | None, b: HeaderWords | None) -> Outcom
 
 
 def test_they_have_a_column_a_tile_and_figures_with_their_counts() -> None:
-    outcome = said(sample_second.second_compare(), WITHOUT, HITS)
+    outcome = answered(sample_second.second_compare(), WITHOUT, HITS)
     lines = [line.rstrip() for line in plain_text(outcome_text(outcome)).splitlines()]
     (head,) = [number for number, line in enumerate(lines) if line.endswith("X-Cache")]
     assert lines[head + 1].endswith("without 1,200 (100 %)")
@@ -61,7 +62,7 @@ def test_a_column_has_room_for_three_words_and_one_for_the_rest() -> None:
 def test_words_are_no_markup_whatever_a_server_says() -> None:
     words = HeaderWords(name="X-Cache", counts={"[/]": 3, "[bold]HIT": 1})
     told = "[/] 3 (75 %), [bold]HIT 1 (25 %)"
-    outcome = said(sample_second.second_compare(), WITHOUT, words)
+    outcome = answered(sample_second.second_compare(), WITHOUT, words)
     assert told in plain_text(outcome_text(outcome))
     assert outcome.final is not None
     table = header_table([("[b]", outcome.final.b)])
@@ -69,8 +70,8 @@ def test_words_are_no_markup_whatever_a_server_says() -> None:
 
 
 def test_why_nothing_was_counted_is_told() -> None:
-    untold = HeaderWords(name="X-Cache", uncounted="no answer came")
-    outcome = said(sample_second.second_compare(), HITS, untold)
+    untold = HeaderWords(name="X-Cache", uncounted=said("no answer came"))
+    outcome = answered(sample_second.second_compare(), HITS, untold)
     text = " ".join(plain_text(outcome_text(outcome)).split())
     assert "not counted" in text
     why = "X-Cache was not counted of some answers: no answer came"
@@ -79,9 +80,13 @@ def test_why_nothing_was_counted_is_told() -> None:
 
 
 def test_why_some_starts_have_no_count_is_told_beside_what_the_others_say() -> None:
-    cold = HeaderWords(name="X-Cache", uncounted="no answer came")
-    some = structs.replace(HITS, uncounted="in 1 of 6 starts: it crashed", beside={"cold": cold})
-    text = " ".join(plain_text(outcome_text(said(sample_second.phased(), WITHOUT, some))).split())
+    cold = HeaderWords(name="X-Cache", uncounted=said("no answer came"))
+    some = structs.replace(
+        HITS, uncounted=said("in 1 of 6 starts: it crashed"), beside={"cold": cold}
+    )
+    text = " ".join(
+        plain_text(outcome_text(answered(sample_second.phased(), WITHOUT, some))).split()
+    )
     assert TOLD in text
     assert "X-Cache was not counted of some answers: in 1 of 6 starts: it crashed" in text
     assert "X-Cache was not counted of some answers: phase cold, no answer came" in text
@@ -89,7 +94,9 @@ def test_why_some_starts_have_no_count_is_told_beside_what_the_others_say() -> N
 
 def test_each_phase_that_does_not_decide_has_a_line_of_them() -> None:
     cold = HeaderWords(name="X-Cache", counts={"MISS": 50})
-    outcome = said(sample_second.phased(), WITHOUT, structs.replace(HITS, beside={"cold": cold}))
+    outcome = answered(
+        sample_second.phased(), WITHOUT, structs.replace(HITS, beside={"cold": cold})
+    )
     text = " ".join(plain_text(outcome_text(outcome)).split())
     assert TOLD in text
     assert "X-Cache in cold: " in text

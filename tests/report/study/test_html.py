@@ -10,8 +10,10 @@ from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.page import assert_loads_nothing, embedded, parsed, shown
 from tests.report.sample_sweep import memory_sweep
+from tests.rows import each_row
 
-from httpdyno.model import Caveat, Outcome
+from httpdyno.model import Outcome, ResultWarning
+from httpdyno.reason import because
 from httpdyno.report.shared.template import glued, script_json
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.page import outcome_html
@@ -44,7 +46,7 @@ def evil() -> Outcome:
         plan=structs.replace(whole.plan, study=study),
         host=structs.replace(whole.host, server=EVIL),
         steps=(step, *whole.steps[1:]),
-        caveats=(Caveat(kind=EVIL, message=EVIL),),
+        warnings=(ResultWarning(reason=because("experiment.unlike_the_site", words=EVIL)),),
         overlay_diff=f"+{EVIL}",
     )
 
@@ -174,7 +176,7 @@ def test_numbers_are_held_to_their_units(pages: Pages) -> None:
     assert "+MaxConnectionsPerChild 500<" in pages["ladder"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metric", "columns"),
     [
         ("pss_bytes", "throughput | memory | interval | of best | CPU/request | p99 | errors"),
@@ -193,7 +195,7 @@ def test_what_a_sweep_is_of_stands_once_in_its_table(metric: str, columns: str) 
     assert [line.count("|") for line in lines[head : head + 11]] == [n_columns] * 11
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metric", "columns"),
     [
         ("throughput_per_s", "CPU/request | p50 | p99"),

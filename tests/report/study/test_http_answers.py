@@ -6,7 +6,7 @@ from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
 
-from httpdyno.experiment.evidence import arm_summary
+from httpdyno.experiment.decide.evidence import arm_summary
 from httpdyno.model import Configuration
 from httpdyno.report.study.arms import answers_lines, answers_text
 from httpdyno.report.study.json import outcome_json

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample, sample_figures, sample_trouble
 from tests.report.sample_sweep import memory_sweep
+from tests.rows import each_row
 
 from httpdyno.model import Knob
 from httpdyno.reason import because
@@ -50,7 +51,7 @@ def test_a_whole_document_is_as_agreed(golden: Callable[[str, str], None]) -> No
     golden("report/tied_compare.json", f"{text}\n")
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
+@each_row("name", OUTCOMES)
 def test_the_json_is_strict(name: str) -> None:
     read = json.loads(json.dumps(outcome_json(OUTCOMES[name]), allow_nan=False))
     assert (read["id"], read["status"]) == (OUTCOMES[name].id, OUTCOMES[name].status)
@@ -155,7 +156,7 @@ def test_a_level_that_did_not_run_has_no_ratio_but_its_reason() -> None:
     point = outcome_json(OUTCOMES["sweep"])["sweep"]["points"][-1]
     assert (point["ratio_to_best"], point["latency_p99_s"]) == (None, 0.0)
     assert point["arm"]["status"] == "refused"
-    assert "ServerLimit" in point["arm"]["detail"]
+    assert "ServerLimit" in point["arm"]["detail"][0]["text"]
 
 
 def test_what_is_no_number_is_null() -> None:

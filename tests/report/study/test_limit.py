@@ -9,9 +9,11 @@ from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
 from tests.report.sample_figures import with_figures
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck, differences, unmoved_calls
 from httpdyno.model import AnswerTime, Look, OwnAccount, Phase, RatioInterval
+from httpdyno.reason import because
 from httpdyno.report.shared.bottleneck import answer_time_text, difference_text
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.limit import brief_limits, limit_rows, own_account_text
@@ -57,7 +59,7 @@ def seen():
     return with_looks(outcome, looks)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({}, "the load client used 0.6 cores, others used 0.4 cores"),
@@ -176,7 +178,7 @@ def test_terminal_page_and_json_have_an_answers_time():
                 states={},
                 requests_per_s=150.0,
                 answer_s=0.02,
-                remarks=("answers of 5xx: 3",),
+                remarks=(because("telemetry.answers_of_class", digit="5", n=3),),
             ),
             "gunicorn's own statsd: 150/s requests, an answer takes 20 ms of a worker, 3.0 of 4.0 "
             "workers at answers, answers of 5xx: 3; the client saw 143/s right answers, each after "

@@ -4,6 +4,7 @@ from msgspec import structs
 from tests.report import sample
 
 from httpdyno.model import Level, PoolCurve, PoolLine, Respawn, Sweep
+from httpdyno.reason import because
 from httpdyno.report.study.sweep import pool_text
 
 
@@ -45,8 +46,8 @@ def test_where_the_knee_is_never_the_longest_life_is_told() -> None:
 
 
 def test_what_does_not_follow_is_told_with_its_reason() -> None:
-    assert pool_text(sweep_of(PoolCurve(reason="two levels are too few"))) == (
-        "pool: two levels are too few"
+    assert pool_text(sweep_of(PoolCurve(reason=because("advice.births_free")))) == (
+        "pool: a birth costs nothing that shows: shorter lives are not slower"
     )
 
 

@@ -5,8 +5,11 @@ from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
+from tests.rows import each_row
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
+from httpdyno.report.shared.published import published
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.method import method_sentences
@@ -30,7 +33,7 @@ def final_of(word: Verdict, ratio: float, half_width: float = 0.03) -> Compariso
     return final
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "ratio", "clause"),
     [
         ("inconclusive", 0.911, "proven better: 0.91 × (0.88 … 0.94; 99 % confidence)"),
@@ -70,7 +73,9 @@ def test_what_is_not_proven_is_no_claim(word: Verdict) -> None:
 def test_a_tie_breaker_that_decided_is_not_told_twice() -> None:
     final = sample.tied_compare().final
     assert final is not None
-    second = SecondClaim(metric=CPU, verdict="better", reason="the whole interval lies below 1")
+    second = SecondClaim(
+        metric=CPU, verdict="better", reasons=said("the whole interval lies below 1")
+    )
     told = structs.replace(final, second=second)
     assert (second_clause(told), brief_clause(told)) == ("", "")
     outcome = structs.replace(sample.tied_compare(), final=told)
@@ -87,7 +92,7 @@ def test_a_candidate_that_failed_has_no_second_word() -> None:
 def test_a_run_that_settles_on_its_start_says_what_was_proven_all_the_same() -> None:
     whole = sample_second.second_ladder()
     withdrawn = structs.replace(
-        whole, withdrawn="the start stays: no", final=final_of("inconclusive", 0.911)
+        whole, withdrawn=said("the start stays: no")[0], final=final_of("inconclusive", 0.911)
     )
     clause = "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)"
     assert headline(withdrawn) == f"the start stays: no: 1.01 × (0.93 … 1.10); {clause}"
@@ -139,7 +144,7 @@ def test_marks_name_every_confidence_of_the_rows_that_have_them() -> None:
 
 def test_a_throughput_beside_the_cost_is_marked_in_its_own_column() -> None:
     step = sample_second.second_ladder().steps[0]
-    second = SecondClaim(metric="throughput_per_s", verdict="better", reason="so it lies")
+    second = SecondClaim(metric="throughput_per_s", verdict="better", reasons=said("so it lies"))
     by_cpu = structs.replace(step.comparison, metric=CPU, second=second)
     text = plain_text(ladder_table([structs.replace(step, comparison=by_cpu)]))
     row = next(line for line in text.splitlines() if line.startswith("state_dir"))
@@ -153,7 +158,7 @@ def test_the_document_has_the_second_claim_and_its_interval_also_without_a_first
         assert final["second"] == {
             "metric": CPU,
             "verdict": "better",
-            "reason": "so its interval lies",
+            "reasons": published(said("so its interval lies")),
         }
         ratio = final["ratios"]["cpu_per_request"]
         assert (ratio["ratio"], ratio["confidence"]) == (0.911, 0.99)
@@ -162,7 +167,7 @@ def test_the_document_has_the_second_claim_and_its_interval_also_without_a_first
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objective", "words"),
     [
         (

@@ -1,7 +1,7 @@
 import math
 
-import pytest
 from tests.report import sample_figures
+from tests.rows import each_row
 
 from httpdyno.report.study.running import outlook_text, standing_text
 
@@ -13,7 +13,7 @@ def test_a_standing_is_its_starts_and_its_interval():
     assert standing_text(4, sample_figures.interval(2.0, 0.1)) == "4 starts  2.00 × (1.80 … 2.22)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("verdict", "metric", "decides_in_s", "allowed_s", "text"),
     [
         ("inconclusive", RATE, 12.4, 60.0, "decided in about 12 s"),

@@ -7,8 +7,11 @@ from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
 from tests.report.sample_figures import with_figures
 from tests.report.sample_sweep import memory_sweep
+from tests.rows import each_row
 
-from httpdyno.model import Caveat, Objective, Outcome
+from httpdyno.experiment.trial.engine_loads import said
+from httpdyno.model import Objective, Outcome, ResultWarning
+from httpdyno.reason import because
 from httpdyno.report.study.sweep import bar, point_line
 from httpdyno.report.study.text import outcome_text, step_line
 
@@ -22,7 +25,7 @@ def test_each_kind_of_outcome_reads_as_agreed(
     golden(f"report/{name}.txt", plain_text(outcome_text(OUTCOMES[name])))
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
+@each_row("name", OUTCOMES)
 def test_no_line_is_wider_than_eighty_columns(name: str) -> None:
     lines = plain_text(outcome_text(OUTCOMES[name])).splitlines()
     assert max(len(line) for line in lines) <= WIDTH
@@ -123,7 +126,7 @@ def test_an_interrupted_run_names_the_command_that_goes_on() -> None:
     assert "took" not in plain_text(outcome_text(none_ended)), "it took longer than nothing"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "is_said"),
     [("complete", True), ("interrupted", True), ("running", False), ("failed", False)],
 )
@@ -131,7 +134,7 @@ def test_nothing_is_promised_of_the_server_where_the_end_may_have_failed(
     status: Literal["complete", "interrupted", "running", "failed"], *, is_said: bool
 ) -> None:
     ended = structs.replace(
-        sample.ladder(), status=status, message="server processes could not be ended: 4711"
+        sample.ladder(), status=status, ended_by=said("server processes could not be ended: 4711")
     )
     text = plain_text(outcome_text(ended))
     assert ("the server is as it was found" in text) is is_said
@@ -141,34 +144,37 @@ def test_nothing_is_promised_of_the_server_where_the_end_may_have_failed(
 def test_caveats_of_parts_are_shown_once() -> None:
     whole = sample.ladder()
     assert whole.final is not None
-    twice = structs.replace(whole, final=structs.replace(whole.final, caveats=whole.caveats))
+    twice = structs.replace(whole, final=structs.replace(whole.final, warnings=whole.warnings))
     assert plain_text(outcome_text(twice)).count("caveat: ") == 1
 
 
 def test_a_caveat_of_some_parts_says_of_which() -> None:
     whole = sample.ladder()
     assert whole.final is not None
-    doubts = [Caveat(kind="steal", message=words) for words in ("little", "much", "much")]
+    doubts = [
+        ResultWarning(reason=because("experiment.steal", ratio=ratio)) for ratio in (0.1, 0.3, 0.3)
+    ]
     steps = [
-        structs.replace(step, comparison=structs.replace(step.comparison, caveats=(doubt,)))
+        structs.replace(step, comparison=structs.replace(step.comparison, warnings=(doubt,)))
         for step, doubt in zip(whole.steps, doubts[:2], strict=False)
     ]
     outcome = structs.replace(
-        whole, steps=tuple(steps), final=structs.replace(whole.final, caveats=(doubts[2],))
+        whole, steps=tuple(steps), final=structs.replace(whole.final, warnings=(doubts[2],))
     )
     lines = [line for line in plain_text(outcome_text(outcome)).splitlines() if "caveat" in line]
+    words, rest = "the machine's host took", "of a core during the"
     assert lines[1:] == [
-        f"caveat: {steps[0].knob} → {steps[0].after}: little",
-        f"caveat: {steps[1].knob} → {steps[1].after}, final: much",
+        f"caveat: {steps[0].knob} → {steps[0].after}: {words} 10 % {rest}",
+        f"caveat: {steps[1].knob} → {steps[1].after}, final: {words} 30 % {rest}",
     ]
 
 
 def test_the_caveat_of_the_only_comparison_names_no_part() -> None:
     whole = sample.ladder()
     assert whole.final is not None
-    doubt = Caveat(kind="steal", message="much")
-    only = structs.replace(whole, steps=(), final=structs.replace(whole.final, caveats=(doubt,)))
-    assert "caveat: much" in plain_text(outcome_text(only))
+    doubt = ResultWarning(reason=because("experiment.steal", ratio=0.3))
+    only = structs.replace(whole, steps=(), final=structs.replace(whole.final, warnings=(doubt,)))
+    assert "caveat: the machine's host took 30 %" in plain_text(outcome_text(only))
 
 
 def test_markup_in_a_name_is_shown_as_it_is() -> None:

@@ -3,16 +3,18 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
+from tests.rows import each_row
 
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.metrics import named
-from httpdyno.model import Caveat, Outcome, RatioInterval, Verdict
+from httpdyno.model import Outcome, RatioInterval, ResultWarning, Verdict
+from httpdyno.reason import because
 from httpdyno.report.shared import template
 from httpdyno.report.shared.phrase import confidence_percent
 from httpdyno.report.shared.svg import VERDICT_COLOURS
@@ -78,7 +80,7 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "
         "give windows of 12 s and a budget of 20 min",
         "own_site": "better: 4.90 × the throughput of the start (4.59 … 5.23)",
-        "settled_on_start": "the start stays: the changes that were kept came out worse on fresh "
+        "settled_on_start": "the start stays: the 2 changes that were kept came out worse on fresh "
         "starts (throughput: the whole interval lies below 1 after 6 starts): "
         "0.790 × (0.766 … 0.815); "
         "ran out of time before 1 step: about 95 s more would try it",
@@ -96,8 +98,10 @@ def refused() -> Outcome:
     """Return a comparison whose candidate the server refused after some starts had ratios."""
     whole = sample.a_against_a()
     assert whole.final is not None
-    broken = structs.replace(whole.final.b, status="refused", detail=REFUSED)
-    final = structs.replace(whole.final, verdict="failed", b=broken, reason="the candidate failed")
+    broken = structs.replace(whole.final.b, status="refused", detail=said(REFUSED))
+    final = structs.replace(
+        whole.final, verdict="failed", b=broken, reasons=said("the candidate failed")
+    )
     return structs.replace(whole, final=final)
 
 
@@ -117,7 +121,7 @@ def test_a_refused_candidate_is_never_worse_and_has_no_ratio() -> None:
         assert "worse" not in text.partition('{"schema_version"')[0].partition("</style>")[2]
 
 
-@pytest.mark.parametrize("verdict", get_args(Verdict))
+@each_row("verdict", get_args(Verdict))
 def test_each_verdict_has_a_colour_wherever_it_is_shown(verdict: Verdict) -> None:
     assert verdict in VERDICT_STYLES
     assert verdict in VERDICT_COLOURS
@@ -130,14 +134,15 @@ def test_each_verdict_has_a_colour_wherever_it_is_shown(verdict: Verdict) -> Non
 def test_a_candidate_that_broke_a_limit_says_so_once() -> None:
     whole = refused()
     assert whole.final is not None
-    reason = "the candidate broke a limit: 33 % of requests failed; the limit is 20 %"
-    broken = structs.replace(whole.final.b, status="infeasible", detail=reason)
-    final = structs.replace(whole.final, b=broken, reason=reason)
+    detail = said("33 % of requests failed; the limit is 20 %")
+    failed = because("experiment.candidate_failed_because", status="infeasible", why=detail)
+    broken = structs.replace(whole.final.b, status="infeasible", detail=detail)
+    final = structs.replace(whole.final, b=broken, reasons=(failed,))
     outcome = structs.replace(whole, final=final)
-    said = "b broke a limit: 33 % of requests failed; the limit is 20 %"
-    assert headline(outcome) == said
+    told = "b broke a limit: 33 % of requests failed; the limit is 20 %"
+    assert headline(outcome) == told
     assert verdict_badge(final) == "broke a limit"
-    assert claim_text(final).plain == "broke a limit  " + said.removeprefix("b broke a limit: ")
+    assert claim_text(final).plain == "broke a limit  " + told.removeprefix("b broke a limit: ")
     card = re.search(r"<article.*?</article>", outcome_html(outcome), flags=re.DOTALL)
     assert card is not None
     assert card[0].count("33 % of requests") == 1
@@ -151,8 +156,9 @@ def test_a_run_that_had_time_for_nothing_does_not_say_that_nothing_helps() -> No
 
 def test_steps_without_time_are_named_once_in_words_and_page() -> None:
     outcome = sample_trouble.out_of_time()
-    doubt = Caveat(kind="steps_not_tried", message="not tried for want of time: state_dir")
-    doubted = structs.replace(outcome, caveats=(doubt,))
+    reason = because("experiment.steps_not_tried", steps=["state_dir"], needed_s=9.0)
+    doubt = ResultWarning(reason=reason)
+    doubted = structs.replace(outcome, warnings=(doubt,))
     text = plain_text(outcome_text(doubted))
     assert "not tried: state_dir → memory, asp_debug → 0" in text
     assert "for want of time" not in text
@@ -173,7 +179,9 @@ def test_undecided_steps_are_told_in_one_line_with_their_times() -> None:
 
 
 def test_a_failed_study_says_why() -> None:
-    failed = structs.replace(sample.ladder(), status="failed", message="apache2 is not installed")
+    failed = structs.replace(
+        sample.ladder(), status="failed", ended_by=said("apache2 is not installed")
+    )
     assert headline(failed) == "failed: apache2 is not installed"
 
 
@@ -182,7 +190,7 @@ def test_an_unfinished_sweep_does_not_pose_as_a_whole_one() -> None:
     assert headline(cut).startswith("interrupted; so far the knee")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ratio", "text"),
     [(0.2041, "0.20"), (4.904, "4.90"), (12.34, "12.3"), (123.4, "123"), (None, "–"),
      (math.inf, "–")],
@@ -261,7 +269,7 @@ def test_an_interval_is_rounded_outward_and_never_across_the_line_that_decides(
     assert (interval.low > 1, interval.high < 1) == (low > 1, high < 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "ratio", "high", "text"),
     [
         (0.7201, 0.851, 0.9996, "0.85 × (0.72 … 0.9996)"),
@@ -295,7 +303,7 @@ def test_rates_of_an_interval_are_rounded_outward(low: float, width: float) -> N
     assert float(ends[0]) <= low <= high <= float(ends[1])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("confidence", "text"),
     [
         (0.95, "95 %"),

@@ -1,12 +1,12 @@
 """What a worker is, in the evidence of a study."""
 
-import pytest
 from msgspec import structs
 from tests.report.page import shown
 from tests.report.plain import plain_text
 from tests.report.sample import ladder
 from tests.report.sample_figures import with_figures
 from tests.report.study.test_limit import SLOW, seen
+from tests.rows import each_row
 
 from httpdyno.model import OfWorkers, OwnAccount, WorkersSeen
 from httpdyno.report.study.arms import worker_change, worker_text
@@ -40,7 +40,7 @@ ARM = structs.replace(ladder().steps[0].comparison.a, workers=(WORKERS,))
 HELPER = structs.replace(WORKERS, program="perl", n=1.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({}, "a worker: 24.1 MiB PSS, 9 descriptors, 1 thread"),
@@ -54,13 +54,13 @@ HELPER = structs.replace(WORKERS, program="perl", n=1.0)
                     structs.replace(
                         WORKERS,
                         major_faults=of(0, 3),
-                        states={"sleeping": 6.5, "waiting for a disk": 1.5},
+                        states={"sleeping": 6.5, "disk sleep": 1.5},
                     ),
                 ),
                 "zombies": {"apache2": 2.0},
             },
             "a worker: 24.1 MiB PSS, 9 descriptors, 1 thread, up to 3 pages read from a disk, "
-            "1.5 waiting for a disk, 2 ended that apache2 did not ask how",
+            "1.5 disk sleep, 2 ended that apache2 did not ask how",
         ),
         (
             {"workers": (structs.replace(WORKERS, n_idle=2.0),)},

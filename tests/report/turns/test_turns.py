@@ -9,22 +9,25 @@ from msgspec.structs import replace
 from tests.conformance.record import sample_host
 from tests.report.plain import plain_text
 from tests.report.sample_figures import latency_data, with_figures
+from tests.rows import each_row
 
 from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import (
     ArmSummary,
     Behind,
-    Caveat,
     Configuration,
     Instance,
     Look,
     RatioInterval,
     RequestSpec,
+    ResultWarning,
     TurnsClaim,
     TurnsOutcome,
     Verdict,
     Workload,
 )
+from httpdyno.reason import because
 from httpdyno.report.turns.html import turns_html
 from httpdyno.report.turns.text import turns_text
 from httpdyno.report.turns.words import interval_text, turns_json
@@ -55,7 +58,7 @@ def claim(candidate: int, verdict: Verdict, ratio: float) -> TurnsClaim:
     return TurnsClaim(
         candidate=candidate,
         verdict=verdict,
-        reason="the whole interval lies above 1 after 58 periods",
+        reasons=said("the whole interval lies above 1 after 58 periods"),
         n_periods=58,
         ratios={
             "throughput": interval,
@@ -87,7 +90,7 @@ def outcome(n: int) -> TurnsOutcome:
         turn_s=0.45,
         seed=7,
         threads=1,
-        caveats=(Caveat(kind="instances_only", message="this is about these instances"),),
+        warnings=(ResultWarning(reason=because("experiment.instances_only", n=2)),),
     )
 
 
@@ -101,7 +104,9 @@ def test_the_text_is_as_it_was_read(n, golden):
 def test_nothing_measured_is_shown_without_figures():
     bare = replace(
         outcome(2),
-        claims=(TurnsClaim(candidate=1, verdict="not_measured", reason="no time", n_periods=0),),
+        claims=(
+            TurnsClaim(candidate=1, verdict="not_measured", reasons=said("no time"), n_periods=0),
+        ),
         n_periods=0,
     )
     assert "is not measured against" in plain_text(turns_text(bare))
@@ -174,7 +179,7 @@ def test_cpu_time_says_whose_it_is_without():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("low", "high", "text"),
     [
         (1.273, 1.351, "1.31 × (1.27 … 1.36)"),

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.report.plain import plain_text
 from tests.report.watch.test_watch import ROOT_PID, look, pair, said, view, worker
+from tests.rows import each_row
 
+from httpdyno.reason import because
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.telemetry.log import log_lines
@@ -23,7 +25,7 @@ def test_cpu_time_of_a_request_is_told_now_and_in_the_mean():
     assert watch_json(seen)["pool"]["cpu_s_per_request"] == pytest.approx(0.004)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("used_s", "group_s", "n", "told"),
     [
         (0.09, None, 100, False),  # in ticks, of which there are too few
@@ -59,7 +61,12 @@ def test_disk_transfers_of_several_looks_are_over_the_requests_of_these():
 
 
 def test_disk_transfers_that_may_not_be_seen_are_named():
-    hidden = Disk(at_s=0.0, seconds=0.0, moved=None, hidden="disk reads and writes not visible")
+    hidden = Disk(
+        at_s=0.0,
+        seconds=0.0,
+        moved=None,
+        hidden=because("telemetry.disk", why=because("telemetry.not_visible")),
+    )
     seen = next_look(
         first_look(look(0.0, worker(ROOT_PID), disk=hidden)),
         look(1.0, worker(ROOT_PID), disk=replace(hidden, at_s=1.0, seconds=1.0)),
@@ -67,7 +74,7 @@ def test_disk_transfers_that_may_not_be_seen_are_named():
     assert "disk       reads and writes not visible" in plain_text(view(seen))
     assert "disk" not in watch_line(seen, 1.0)
     assert watch_json(seen)["disk"] is None
-    assert "disk reads and writes not visible" in watch_json(seen)["not_seen"]
+    assert "disk reads and writes not visible without root" in watch_json(seen)["not_seen"]
 
 
 def test_what_each_worker_served_is_a_column_where_its_page_says_so():

@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 from tests.report.plain import WIDTH, plain_text
+from tests.rows import each_row
 
 from httpdyno.host.procfs import ZOMBIE
 from httpdyno.model import Behind
+from httpdyno.reason import because
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
@@ -18,7 +19,7 @@ from httpdyno.telemetry.log import log_lines
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.profile.counters import Disk, Transfers
 from httpdyno.telemetry.status import APACHE, Status
-from httpdyno.telemetry.watched import Look, Watched, first_look, next_look
+from httpdyno.telemetry.watched import ServerSample, Watched, first_look, next_look
 from httpdyno.telemetry.worker import Memory, Sample, Worker
 
 ROOT_PID, MIB = 812, 1 << 20
@@ -55,12 +56,14 @@ def worker(pid: int, *, own_mib: float = 5.0, is_seen: bool = True, **more: obje
         "n_descriptors": 9 if is_seen else None,
         "memory": memory if is_seen else None,
         "memory_age_s": 0.0,
-        "hidden": () if is_seen else ("memory not visible without root",),
+        "hidden": ()
+        if is_seen
+        else (because("telemetry.memory", why=because("telemetry.not_visible")),),
     }
     return Worker(**{**told, **more})  # type: ignore[arg-type]
 
 
-def look(at_s: float, *workers: Worker, **more: object) -> Look:
+def look(at_s: float, *workers: Worker, **more: object) -> ServerSample:
     sample = Sample(at_s=at_s, root_pids=(ROOT_PID,), workers=workers)
     pressure = Pressure(some_ratio=0.125, full_ratio=0.0, some_s=2.5)
     told: dict[str, object] = {
@@ -71,7 +74,7 @@ def look(at_s: float, *workers: Worker, **more: object) -> Look:
             drops=1,
         ),
     }
-    return Look(sample=sample, pool=pool(sample), **{**told, **more})  # type: ignore[arg-type]
+    return ServerSample(sample=sample, pool=pool(sample), **{**told, **more})  # type: ignore[arg-type]
 
 
 def host(*, swap_ins: int, some_s: float, some_ratio: float, run_queue: int) -> HostMemory:
@@ -94,7 +97,7 @@ def said(n_requests: int, **states: int) -> Status:
         answering="W answering",
         n_requests=n_requests,
         uptime_s=95,
-        remarks=("4 places free",),
+        remarks=(because("telemetry.places_free", n=4),),
     )
 
 
@@ -115,7 +118,7 @@ def pair() -> Watched:
         101.0,
         worker(ROOT_PID, own_mib=1),
         worker(900, own_mib=10, user_s=1.5, voluntary_switches=300, state="running"),
-        worker(901, own_mib=11, user_s=1.02, state="waiting for a disk", major_faults=4),
+        worker(901, own_mib=11, user_s=1.02, state="disk sleep", major_faults=4),
         *(worker(pid, own_mib=pid - 890, memory_age_s=6.0) for pid in ids if pid > 901),
         worker(1001, own_mib=0.5, age_s=0.4, user_s=0.0, system_s=0.01),
         worker(991, state=ZOMBIE, memory=None, user_s=0.0, system_s=0.0),
@@ -153,7 +156,7 @@ def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_en
     assert watch_json(seen)["pool"]["cpu_ratio"] == 1.25
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "words", "is_apaches"),
     [
         ("apache", "Apache replaces its dead once a second", True),
@@ -270,7 +273,7 @@ def test_a_view_without_a_terminal_has_all_it_can(golden):
 
 def test_a_view_of_what_may_not_be_seen(golden):
     barred = (worker(ROOT_PID, is_seen=False), worker(900, is_seen=False))
-    hidden = Sockets(hidden=("queues not visible without root",))
+    hidden = Sockets(hidden=(because("telemetry.queues", why=because("telemetry.not_visible")),))
     seen = next_look(
         first_look(look(100.0, *barred, sockets=hidden)),
         look(101.0, *barred, sockets=hidden, no_status="timed out"),

@@ -1,10 +1,15 @@
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.model import Configuration, Level, ServerSpec
-from httpdyno.servers.apache.config import argument_text, config_files, overlay, wanted_modules
-from httpdyno.servers.apache.installation import Installation
+from httpdyno.servers.apache.made import (
+    Installation,
+    argument_text,
+    config_files,
+    overlay,
+    wanted_modules,
+)
 from httpdyno.servers.render import Variables
 
 INSTALLATION = Installation(
@@ -23,7 +28,7 @@ def files(tmp_path, configuration, **settings):
     (tmp_path / "base.conf.j2").write_text("Level {{ knob.level }}\n")
     target = spec(**settings)
     variables = Variables.placeholders(target, configuration, server_user="www-data")
-    return config_files(target, tmp_path, configuration, variables, INSTALLATION)
+    return config_files(target, tmp_path, variables, INSTALLATION)
 
 
 def test_the_overlay_comes_after_the_base_file_and_has_only_apaches_knobs(tmp_path):
@@ -57,23 +62,23 @@ def test_an_mpm_that_is_a_knob_is_loaded_and_is_no_directive(tmp_path):
     assert text.endswith("# httpdyno's overlay\nMaxRequestWorkers 50\n")
 
 
-@pytest.mark.parametrize(("workers", "limit"), [(5, "256"), (256, "256"), (300, "300")])
+@each_row(("workers", "limit"), [(5, "256"), (256, "256"), (300, "300")])
 def test_the_servers_limit_is_large_enough(workers, limit):
-    found = overlay(spec(), Configuration(values={"MaxRequestWorkers": workers}))
+    found = overlay(spec(), {"MaxRequestWorkers": workers})
     assert list(found) == ["ServerLimit", "MaxRequestWorkers"]
     assert found["ServerLimit"] == limit
 
 
 def test_a_servers_limit_that_is_a_knob_is_left_alone():
     levels: dict[str, Level] = {"MaxRequestWorkers": 300, "ServerLimit": 100}
-    assert overlay(spec(), Configuration(values=levels)) == {
+    assert overlay(spec(), levels) == {
         "MaxRequestWorkers": "300",
         "ServerLimit": "100",
     }
 
 
 def test_another_mpm_gets_no_servers_limit():
-    found = overlay(spec(mpm="event"), Configuration(values={"MaxRequestWorkers": 300}))
+    found = overlay(spec(mpm="event"), {"MaxRequestWorkers": 300})
     assert found == {"MaxRequestWorkers": "300"}
 
 

@@ -1,6 +1,6 @@
 """From recorded output of Apache 2.4.71 (Debian)."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.apache.in_force import (
     Directive,
@@ -10,7 +10,7 @@ from httpdyno.servers.apache.in_force import (
     processes_at_start,
     status_paths,
 )
-from httpdyno.servers.instance import differences
+from httpdyno.servers.stack.service import differences
 
 DUMP = """\
 # In file: /r/httpd.conf
@@ -64,7 +64,7 @@ def test_directives_come_in_order_with_the_section_they_stand_in():
     assert found[6] == Directive(name="MaxRequestWorkers", arguments="300", section="")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "expected"),
     [
         (CLIPPED, {"MaxRequestWorkers": 50}),
@@ -97,7 +97,7 @@ def test_workers_over_the_servers_limit_are_not_what_was_asked():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("least", "most", "in_force"),
     [(8, 6, "9"), (8, 8, "9"), (8, 9, "9"), (8, 10, "10"), (None, 3, "6"), (None, 6, "6")],
 )
@@ -123,7 +123,7 @@ def test_a_section_that_says_otherwise_is_a_difference():
     assert complaint(DUMP + "EnableSendfile On\n", {"EnableSendfile": "On"}) == ""
 
 
-@pytest.mark.parametrize(("written", "taken"), [("soon", "0"), ("12s", "12"), ('"30"', "30")])
+@each_row(("written", "taken"), [("soon", "0"), ("12s", "12"), ('"30"', "30")])
 def test_numbers_are_read_as_apache_reads_them(written, taken):
     assert effective(f"Timeout {written}\n", "", {}).values["Timeout"] == taken
 
@@ -148,7 +148,7 @@ LIMITED_THREADS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mpm", "dump", "words", "n_processes"),
     [
         ("prefork", "", "", 5),
@@ -168,7 +168,7 @@ def test_as_many_processes_start_as_were_seen_to(mpm, dump, words, n_processes):
     assert processes_at_start(mpm, dump, words) == n_processes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dump", "words", "name", "value"),
     [
         ("MaxRequestWorkers 30", UNEVEN, "MaxRequestWorkers", "25"),

@@ -4,8 +4,8 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec
-from httpdyno.servers.apache import Apache, installation, server
-from httpdyno.servers.apache.installation import (
+from httpdyno.servers.apache import Apache, made, server
+from httpdyno.servers.apache.made import (
     Installation,
     found,
     missing_modules,
@@ -33,7 +33,7 @@ def test_each_missing_module_is_a_sentence_with_its_package(tmp_path):
 
 def test_each_missing_perl_module_is_a_sentence_with_its_package(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(installation, "output_of", lambda command: "\n".join(command[3:]))
+    monkeypatch.setattr(made, "output_of", lambda command: "\n".join(command[3:]))
     assert missing_perl_modules(("Apache::ASP", "CGI", "DBD::SQLite")) == (
         "the Perl module Apache::ASP is not installed: `apt-get install libapache-asp-perl`",
         "the Perl module CGI is not installed: `apt-get install libcgi-pm-perl`",
@@ -50,7 +50,7 @@ def test_without_perl_no_perl_module_is_looked_for(monkeypatch):
 
 
 def test_without_apache_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(installation, "find_binary", lambda: None)
+    monkeypatch.setattr(made, "find_binary", lambda: None)
     monkeypatch.setattr(server, "find_binary", lambda: None)
     with pytest.raises(AdapterError, match="Apache is not installed") as raised:
         found()
@@ -62,7 +62,7 @@ def test_without_apache_it_says_what_to_install(monkeypatch):
 
 def test_a_program_that_is_no_apache_is_an_error(tmp_path):
     with pytest.raises(AdapterError, match="cannot be run"):
-        installation.output_of([str(Path(tmp_path) / "gone"), "-v"])
+        made.output_of([str(Path(tmp_path) / "gone"), "-v"])
 
 
 def test_a_module_that_no_file_can_be_named_after_is_missing(tmp_path):

@@ -3,8 +3,7 @@
 import pytest
 
 from httpdyno.model import ServerSpec
-from httpdyno.servers.apache.installation import Installation
-from httpdyno.servers.apache.loaded import interpreters
+from httpdyno.servers.apache.made import Installation, interpreters
 
 SAYS = '#!/bin/sh\ncase "$*" in *"LoadModule perl_module {}"*Perl*) echo Perl/v5.36.0;; esac\n'
 

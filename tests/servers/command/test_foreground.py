@@ -1,9 +1,9 @@
-import pytest
+from tests.rows import each_row
 
-from httpdyno.servers.command.foreground import in_foreground
+from httpdyno.servers.command.program import in_foreground
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "stays"),
     [
         ("gunicorn --daemon -w 2 shop:app", "gunicorn -w 2 shop:app"),

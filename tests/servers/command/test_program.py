@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from httpdyno.servers.command.knob import GLIBC, GO, NODE, PHP
 from httpdyno.servers.command.program import found_program, interpreter, parts_of, version_of
-from httpdyno.servers.command.site_knob import GLIBC, GO, NODE, PHP
 
 
 def executable(path, text):

@@ -2,7 +2,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Level, ServerSpec
-from httpdyno.servers.command.reach import Reach, reaches
+from httpdyno.servers.command.seen import Reach, reaches
 from httpdyno.servers.render import Variables
 
 SPEC = ServerSpec(

@@ -1,7 +1,6 @@
 from httpdyno.model import Effective
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.command.reach import Reach
-from httpdyno.servers.command.seen import SOURCE, ProcessTexts, seen
+from httpdyno.servers.command.seen import SOURCE, ProcessTexts, Reach, seen
 
 REACHES = {
     "threads": Reach(arguments=("--threads=4",), environment={}),

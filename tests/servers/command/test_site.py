@@ -1,24 +1,25 @@
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Configuration, Member, Survey
-from httpdyno.servers.command.site import CommandSite, NodeSite
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.command.server import Command, Node
+from httpdyno.servers.stack.adapter import MemberFiles
 
 NOTHING = MemberFiles(texts={})
 
 
 def surveyed(*command, adapter=None):
     member = Member(name="api", kind="command", command=command, folder="/srv/api")
-    return (adapter or CommandSite()).survey(member, NOTHING, None)
+    return (adapter or Command()).survey(member, NOTHING, None)
 
 
 def test_options_with_numbers_are_knobs_with_the_value_as_found():
     survey = surveyed("./api", "--threads", "4", "--cache=16", "--port", "80", "--name", "x")
-    knobs = CommandSite().knobs(survey)
+    knobs = Command().knobs(survey)
     assert {name: info.default for name, info in knobs.items()} == {
         "threads": 4,
         "cache": 16,
@@ -28,8 +29,8 @@ def test_options_with_numbers_are_knobs_with_the_value_as_found():
 
 
 def test_what_is_before_a_script_is_its_interpreters():
-    survey = surveyed("node", "--stack-size=100", "server.js", "--threads=4", adapter=NodeSite())
-    assert set(NodeSite().knobs(survey)) == {
+    survey = surveyed("node", "--stack-size=100", "server.js", "--threads=4", adapter=Node())
+    assert set(Node().knobs(survey)) == {
         "threads",
         "UV_THREADPOOL_SIZE",
         "WEB_CONCURRENCY",
@@ -39,8 +40,8 @@ def test_what_is_before_a_script_is_its_interpreters():
 
 
 def test_changes_are_arguments_at_the_end_and_variables():
-    survey = surveyed("node", "server.js", "--threads=4", "--cache", "1", adapter=NodeSite())
-    changes = NodeSite().change_set(
+    survey = surveyed("node", "server.js", "--threads=4", "--cache", "1", adapter=Node())
+    changes = Node().change_set(
         survey, NOTHING, {"threads": 8, "cache": 2, "UV_THREADPOOL_SIZE": 16}
     )
     assert changes == ChangeSet(
@@ -49,17 +50,17 @@ def test_changes_are_arguments_at_the_end_and_variables():
         environment={"UV_THREADPOOL_SIZE": "16"},
     )
     as_found = {"threads": 4, "cache": 1, "UV_THREADPOOL_SIZE": 4}
-    assert NodeSite().change_set(survey, NOTHING, as_found) == ChangeSet()
+    assert Node().change_set(survey, NOTHING, as_found) == ChangeSet()
 
 
 def test_an_option_that_shares_its_value_comes_again_as_it_was():
     survey = surveyed("./api", "--port", "4", "--threads", "4", "--cache", "4", "--rate", "9")
-    changes = CommandSite().change_set(survey, NOTHING, {"threads": 8})
+    changes = Command().change_set(survey, NOTHING, {"threads": 8})
     assert changes.removed_arguments == ("--port", "4", "--threads", "--cache")
     assert changes.arguments == ("--port", "4", "--threads", "8", "--cache", "4")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         ("./api", "--threads", "4", "serve"),
@@ -72,12 +73,12 @@ def test_an_option_that_shares_its_value_comes_again_as_it_was():
     ],
 )
 def test_an_option_that_cannot_be_moved_for_sure_is_no_knob(command):
-    assert not {"threads", "--threads"} & set(CommandSite().knobs(surveyed(*command)))
+    assert not {"threads", "--threads"} & set(Command().knobs(surveyed(*command)))
 
 
 def test_what_cannot_be_set_is_refused_with_what_can():
     with pytest.raises(AdapterError, match="`workers` is nothing that can be set") as caught:
-        CommandSite().change_set(surveyed("./api"), NOTHING, {"workers": 1})
+        Command().change_set(surveyed("./api"), NOTHING, {"workers": 1})
     assert caught.value.hint == "what can: MALLOC_ARENA_MAX"
 
 
@@ -89,16 +90,16 @@ def test_a_port_of_httpdynos_choice_is_where_it_listens():
 
 def test_a_member_without_a_command_is_an_error_that_says_what_to_give():
     with pytest.raises(AdapterError) as caught:
-        CommandSite().read(Member(name="api", kind="command"))
+        Command().read(Member(name="api", kind="command"))
     assert 'command = ["node", "server.js"]' in caught.value.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "is_node"),
     [(("node", "server.js"), True), (("python3", "server.py"), False), (("npm", "start"), False)],
 )
 def test_node_is_recognised_by_its_program(arguments, is_node):
-    found = NodeSite().of_process(f"/usr/bin/{arguments[0]}", arguments, "/srv")
+    found = Node().of_process(f"/usr/bin/{arguments[0]}", arguments, "/srv")
     assert (found is not None) == is_node
 
 
@@ -108,18 +109,18 @@ class TestVariables:
     @staticmethod
     def told(*names, command=("./api",), **of_member):
         member = Member(name="api", kind="command", command=command, **of_member)
-        site = CommandSite()
+        site = Command()
         survey = site.survey(member, NOTHING, None)
         assert isinstance(survey, Survey)
         return site.with_variables(member, survey, names)
 
     def test_a_named_variable_is_a_knob_that_starts_unset(self):
         survey = self.told("SLOW")
-        info = CommandSite().knobs(survey)["env.SLOW"]
+        info = Command().knobs(survey)["env.SLOW"]
         assert (info.kind, info.default, info.evidence) == ("text", "", "seen")
-        changed = CommandSite().change_set(survey, NOTHING, {"env.SLOW": "yes"})
+        changed = Command().change_set(survey, NOTHING, {"env.SLOW": "yes"})
         assert changed == ChangeSet(environment={"SLOW": "yes"})
-        assert CommandSite().change_set(survey, NOTHING, {"env.SLOW": ""}) == ChangeSet()
+        assert Command().change_set(survey, NOTHING, {"env.SLOW": ""}) == ChangeSet()
 
     def test_one_of_its_service_starts_as_found_and_no_other_value_is_stored(self, tmp_path):
         (tmp_path / "env").write_text("SLOW=no\nPASSWORD=canary\nWEB_CONCURRENCY=7\n")
@@ -128,11 +129,11 @@ class TestVariables:
             "environment_from": str(tmp_path / "env"),
         }
         survey = self.told("SLOW", command=("node", "a.js"), **of_service)
-        knobs = CommandSite().knobs(survey)
+        knobs = Command().knobs(survey)
         assert knobs["env.SLOW"].default == "no"
         assert knobs["WEB_CONCURRENCY"].default == 7  # known by its name to be no secret
         assert "canary" not in str(survey)
-        changed = CommandSite().change_set(survey, NOTHING, {"env.SLOW": ""})
+        changed = Command().change_set(survey, NOTHING, {"env.SLOW": ""})
         assert changed.environment == {"SLOW": ""}
 
     @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ class TestVariables:
             environment_names=names,
             environment_from=str(tmp_path / "env"),
         )
-        info = CommandSite().knobs(survey).get("NODE_ENV")
+        info = Command().knobs(survey).get("NODE_ENV")
         assert (info.default if info else None) == found
 
     @pytest.mark.parametrize(
@@ -167,11 +168,11 @@ class TestVariables:
     def test_a_known_variable_whose_value_nobody_can_say_or_set_is_no_knob(
         self, of_member, is_knob
     ):
-        knobs = CommandSite().knobs(self.told(**of_member))
+        knobs = Command().knobs(self.told(**of_member))
         assert ("MALLOC_ARENA_MAX" in knobs) == is_knob
 
     def test_an_option_that_looks_like_one_is_none(self):
-        assert "env.SLOW" not in CommandSite().knobs(surveyed("./api", "--env.SLOW=3"))
+        assert "env.SLOW" not in Command().knobs(surveyed("./api", "--env.SLOW=3"))
 
     @pytest.mark.parametrize(
         ("name", "command", "words"),
@@ -186,7 +187,7 @@ class TestVariables:
             self.told(name, command=command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "address"),
     [
         (("--host", "10.0.0.5", "--port", "80"), "10.0.0.5:80"),
@@ -201,7 +202,7 @@ def test_where_it_listens_is_as_its_command_line_says(words, address):
     assert found == ([address] if address else [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "moved"),
     [
         (("--host", "10.0.0.5", "--port=80", "-p81"), ("--host", "X", "--port=9", "-p9")),
@@ -217,7 +218,7 @@ def test_outside_of_a_cell_its_own_address_gives_way(words, moved):
             return "127.0.0.9:9"
 
     member = Member(name="api", kind="command", command=("./api", *words), folder="/srv/api")
-    adapter = CommandSite()
+    adapter = Command()
     survey = adapter.survey(member, NOTHING, None)
     assert isinstance(survey, Survey)
     seat = Elsewhere(folder=Path("/seat"), ports={})

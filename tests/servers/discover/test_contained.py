@@ -5,6 +5,7 @@ import re
 import signal
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.discover.contained import bounded, contained
@@ -32,7 +33,7 @@ def too_deep():
     return too_deep()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("look", "words"),
     [
         (raising(AdapterError("`x` line 3:\n no end")), "`x` line 3: no end"),

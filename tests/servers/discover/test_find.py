@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
@@ -20,7 +21,7 @@ from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts, groups_of, unit_group, unit_of
 from httpdyno.servers.discover.source import CommandSource, ProcessSource, UnitSource, parse_source
 from httpdyno.servers.process import KEEPER
-from httpdyno.servers.site.environment import own_variables
+from httpdyno.servers.stack.environment import own_variables
 from httpdyno.servers.systemd import UnitFacts
 
 PREFORK = """
@@ -39,7 +40,7 @@ MEMBER = Member(name="shop", kind="shop", main="/s/shop.conf")
 class Shop:
     """An adapter that knows programs called `shopd` and files called `shop.conf`."""
 
-    kind = "shop"
+    name = "shop"
 
     def usual(self):
         return ()
@@ -359,7 +360,7 @@ def test_beside_a_server_are_those_of_its_service_and_not_of_a_scope(unit, is_kn
     assert machine.beside_in_unit(machine.tree_of(11)) == ((agent,) if is_known else ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("groups", "expected"),
     [
         (("/box", "/a/system.slice/shop.service/b/c"), "/a/system.slice/shop.service"),
@@ -390,7 +391,7 @@ def test_several_are_listed(start):
         sole(several, "shop")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message", "hint"),
     [
         ("shopp", "no kind of server is called", "did you mean `shop`?"),

@@ -11,7 +11,7 @@ from httpdyno.servers.discover.inspection import changed_files, inspected, servi
 from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.servers.discover.program import package_version, python_version
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
 
 BEGAN_S = 1_000_000.0
 
@@ -64,7 +64,7 @@ def test_a_link_that_leads_elsewhere_is_a_change(tmp_path):
 class Broken:
     """An adapter whose server's files are not understood."""
 
-    kind = "x"
+    name = "x"
 
     def read(self, member):
 
@@ -74,7 +74,7 @@ class Broken:
 class Plain:
     """An adapter that reads one file."""
 
-    kind = "x"
+    name = "x"
 
     def read(self, member):
         return MemberFiles(texts={})

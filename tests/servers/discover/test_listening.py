@@ -1,7 +1,7 @@
 import os
 import socket
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.network.listening import (
     ListeningSocket,
@@ -36,7 +36,7 @@ def test_a_socket_that_listens_is_seen_as_it_is(tmp_path):
     assert expected & {each.address for each in listening_sockets()} == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "asked", "answers"),
     [
         ("0.0.0.0", "", True),

@@ -1,11 +1,11 @@
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.discover.command_line import procfile_command, variables_in
 
 SET = {"WEB_CONCURRENCY": "3", "SECRET": "geheim", "EMPTY": ""}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "command"),
     [
         ("gunicorn -b :$PORT shop:app", ("gunicorn", "-b", ":5000", "shop:app")),

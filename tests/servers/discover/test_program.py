@@ -1,4 +1,5 @@
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
@@ -7,7 +8,7 @@ from httpdyno.servers.discover.program import as_command, plain_member, said_ver
 FPM = "/etc/php/8.2/fpm/php-fpm.conf"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("program", "arguments", "kind", "main"),
     [
         ("/usr/sbin/nginx", ["nginx: master process /usr/sbin/nginx -g daemon on;"], "nginx", ""),

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.servers.discover.source import (
@@ -21,7 +22,7 @@ from httpdyno.servers.discover.source import (
 HERE = Path("/srv/shop")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "source"),
     [
         (["nginx"], KindSource("nginx")),
@@ -70,7 +71,7 @@ def test_what_words_mean(words, source):
     assert parse_source(words, HERE) == source
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "hint"),
     [
         ("", "a kind such as"),

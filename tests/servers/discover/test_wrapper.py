@@ -1,9 +1,10 @@
 import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.discover.command_line import unwrapped
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "inner", "variables"),
     [
         (["gunicorn", "a:b"], "gunicorn a:b", {}),

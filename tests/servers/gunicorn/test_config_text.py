@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.gunicorn.config_text import assignments
@@ -31,7 +32,7 @@ def test_what_can_be_known_without_executing_is_known(text, value):
     assert (assigned.is_known, assigned.value) == (True, value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "x = read_settings()['workers']",

@@ -2,12 +2,14 @@ import importlib.util
 
 import pytest
 from msgspec import structs
+from tests.conformance.adapter import complaint_of
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run.folder import new_run_root
+from httpdyno.servers.stack.templates import TemplateStack
 
 SPEC = ServerSpec(
     adapter="gunicorn",
@@ -19,7 +21,7 @@ SPEC = ServerSpec(
 def rendered(tmp_path, **levels):
     (tmp_path / "base.py").write_text("timeout = 7\nbacklog = {{ knob.own }}\n")
     configuration = Configuration(values={"own": 5, **levels})
-    return Gunicorn().render(SPEC, tmp_path, configuration).files["gunicorn.conf.py"]
+    return TemplateStack(Gunicorn()).render(SPEC, tmp_path, configuration).files["gunicorn.conf.py"]
 
 
 def settings(text):
@@ -55,7 +57,9 @@ def test_the_heartbeat_folder_may_be_named_by_kind_or_by_path(tmp_path, level, f
 
 def test_hooks_of_the_base_file_are_still_called(tmp_path, monkeypatch):
     (tmp_path / "base.py").write_text("called = []\ndef post_worker_init(w): called.append(w)\n")
-    text = Gunicorn().render(SPEC, tmp_path, Configuration()).files["gunicorn.conf.py"]
+    text = (
+        TemplateStack(Gunicorn()).render(SPEC, tmp_path, Configuration()).files["gunicorn.conf.py"]
+    )
     found = settings(text)
 
     class Worker:
@@ -74,7 +78,7 @@ def test_hooks_of_the_base_file_are_still_called(tmp_path, monkeypatch):
 def test_a_study_without_an_application_is_an_error_that_says_what_to_set(tmp_path):
     spec = ServerSpec(adapter="gunicorn")
     with pytest.raises(AdapterError) as raised:
-        Gunicorn().render(spec, tmp_path, Configuration())
+        TemplateStack(Gunicorn()).render(spec, tmp_path, Configuration())
     assert 'application = "module:callable"' in raised.value.hint
 
 
@@ -82,7 +86,7 @@ def test_a_configuration_that_is_a_module_is_refused_before_anything_runs(tmp_pa
     """Nobody could tell whether a run goes on with the same."""
     (tmp_path / "shop.py").write_text("workers = 2")
     spec = structs.replace(SPEC, base="", folder=".", settings={"config": "python:shop"})
-    said = Gunicorn().complaint(spec, tmp_path, Configuration())
+    said = complaint_of(Gunicorn(), spec, tmp_path, Configuration())
     assert said.startswith("server.settings.config names the module `python:shop`")
     assert 'config = "gunicorn.conf.py"' in said
 
@@ -92,7 +96,7 @@ def test_gevent_is_refused_where_it_is_not_installed(tmp_path):
     (tmp_path / "base.py").write_text("")
     with new_run_root() as root:
         place = root.new_place("x")
-        answer = Gunicorn().spawn(
+        answer = TemplateStack(Gunicorn()).spawn(
             SPEC, tmp_path, Configuration(values={"worker_class": "gevent"}), place
         )
         assert not place.folder.exists()

@@ -2,7 +2,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Member
-from httpdyno.servers.gunicorn.site import GunicornSite
+from httpdyno.servers.gunicorn import Gunicorn
 
 CONFIG = """
 import multiprocessing
@@ -24,8 +24,8 @@ def folder(tmp_path):
 def surveyed(folder, *more, **fields):
     command = (".venv/bin/gunicorn", "shop.wsgi", *more)
     member = Member(name="shop", kind="gunicorn", command=command, folder=str(folder), **fields)
-    files = GunicornSite().read(member)
-    return GunicornSite().survey(member, files, None), files
+    files = Gunicorn().read(member)
+    return Gunicorn().survey(member, files, None), files
 
 
 def test_settings_are_as_found_in_file_variable_and_command_line(folder, monkeypatch):
@@ -33,7 +33,7 @@ def test_settings_are_as_found_in_file_variable_and_command_line(folder, monkeyp
     survey, files = surveyed(
         folder, "-w", "3", "--timeout=21", environment_names=("GUNICORN_CMD_ARGS",)
     )
-    knobs = GunicornSite().knobs(survey)
+    knobs = Gunicorn().knobs(survey)
     as_found = {name: knobs[name].default for name in ("workers", "timeout", "keepalive")}
     assert as_found == {"workers": 3, "timeout": 21, "keepalive": 9}
     assert knobs["preload_app"].default is True
@@ -54,7 +54,7 @@ def test_variables_that_are_not_its_own_say_nothing(folder, monkeypatch):
 
 def test_changes_are_flags_and_what_is_in_force_takes_none(folder):
     survey, files = surveyed(folder, "-b", ":9000")
-    changes = GunicornSite().change_set(survey, files, {"workers": 2, "timeout": 17, "threads": 4})
+    changes = Gunicorn().change_set(survey, files, {"workers": 2, "timeout": 17, "threads": 4})
     assert changes == ChangeSet(arguments=("--workers", "2", "--threads", "4"))
     assert [each.address for each in survey.listeners] == ["0.0.0.0:9000"]
 
@@ -73,7 +73,7 @@ def test_a_socket_lies_where_the_server_runs(folder, words, path):
 
 def test_a_switch_that_no_flag_turns_off_is_said(folder):
     survey, files = surveyed(folder, "--reuse-port")
-    changes = GunicornSite().change_set(
+    changes = Gunicorn().change_set(
         survey, files, {"preload_app": False, "reuse_port": False, "sendfile": False}
     )
     assert changes.arguments == ("--no-sendfile",)
@@ -85,20 +85,20 @@ def test_a_switch_that_no_flag_turns_off_is_said(folder):
 def test_nonsense_is_refused(folder):
     survey, files = surveyed(folder)
     with pytest.raises(AdapterError, match="workers = 0: expected at least 1"):
-        GunicornSite().change_set(survey, files, {"workers": 0})
+        Gunicorn().change_set(survey, files, {"workers": 0})
     with pytest.raises(AdapterError, match="it has no such setting"):
-        GunicornSite().change_set(survey, files, {"wrokers": 1})
+        Gunicorn().change_set(survey, files, {"wrokers": 1})
 
 
 def test_a_title_that_hides_the_command_line_is_an_error_with_a_way_out():
     member = Member(name="shop", kind="gunicorn", command=("gunicorn: master [shop]",))
     with pytest.raises(AdapterError) as caught:
-        GunicornSite().read(member)
+        Gunicorn().read(member)
     assert "unit:shop.service" in caught.value.hint
 
 
 def test_it_is_recognised_by_script_and_by_module():
-    adapter = GunicornSite()
+    adapter = Gunicorn()
     for words in (("python3", "/srv/venv/bin/gunicorn", "a:b"), ("python3", "-m", "gunicorn", "a")):
         member = adapter.of_process("/usr/bin/python3", words, "/srv")
         assert member is not None

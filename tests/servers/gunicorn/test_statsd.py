@@ -1,6 +1,6 @@
 """The kernel's tables of UDP sockets."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.gunicorn.statsd import UdpSocket, udp_sockets
 
@@ -10,7 +10,7 @@ HEAD = (
 ROW = "  2: {local} {peer} {state} 00000000:00000000 00:00000000 00000000  0  0 {inode} 2 0 0\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("local", "peer", "address", "at", "is_connected"),
     [
         ("0100007F:A1B2", "0100007F:1FBD", "127.0.0.1:41394", "127.0.0.1:8125", True),

@@ -1,13 +1,14 @@
 """What the texts of limits come to, and which come to none."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.model import LimitValues, ServerLimits
 from httpdyno.servers.limits.limit_group import effective_limits, limit_values, limit_words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("memory", "cpu", "expected"),
     [
         ("", "", (None, None)),
@@ -26,7 +27,7 @@ def test_texts_are_numbers(memory, cpu, expected):
     assert bool(found) == bool(memory or cpu)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limits", "words"),
     [
         (ServerLimits(memory="half"), "limits.memory is `half`"),

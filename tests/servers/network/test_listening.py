@@ -2,12 +2,12 @@ import os
 import select
 import socket
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.network.listening import accepting, address_text, listening
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "text"),
     [
         ("0100007F:1F90", "127.0.0.1:8080"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.namespace import may_make_networks, serving_elsewhere
+from tests.rows import each_row
 
 from httpdyno.servers.network.address import HeldPort, within
 from httpdyno.servers.network.probe import Patience
@@ -43,7 +44,7 @@ def test_no_network_named_is_the_one_of_the_caller():
     assert within("", network_here) == network_here()
 
 
-@pytest.mark.parametrize("path", ["/dev/null", "/proc/self/ns/uts", "/nowhere"])
+@each_row("path", ["/dev/null", "/proc/self/ns/uts", "/nowhere"])
 def test_what_is_no_network_cannot_be_entered(path):
     with pytest.raises(OSError, match=path):
         within(path, network_here)

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from httpdyno.model import Configuration, Level, Survey
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.instance import Insight
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.worker import workers
+from httpdyno.servers.nginx.insight import workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.site.adapter import Said, SiteLaunch
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import Insight, Launch, Said
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 DEADLINE_S = 20.0
@@ -114,7 +113,7 @@ class OpenCopy:
         host, port = self.ports[address].split(":")
         return HTTPConnection(host, int(port), timeout=DEADLINE_S)
 
-    def _launch(self, values: Mapping[str, Level]) -> SiteLaunch:
+    def _launch(self, values: Mapping[str, Level]) -> Launch:
         changes = NGINX.change_set(self._survey, self._files, values)
         edits = (*changes.edits, *NGINX.private(self._survey, self._files, self.seat))
         for path, text in {

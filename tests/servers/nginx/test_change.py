@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each_row
 from tests.servers.nginx.layouts import (
     CERTBOT,
     CRLF,
@@ -23,9 +24,9 @@ from tests.servers.nginx.levels import LEVELS, levels_of
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.quantity import level_of
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files, unified_diff
+from httpdyno.servers.nginx.text import level_of
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files, unified_diff
 
 NGINX = Nginx()
 
@@ -92,7 +93,7 @@ def test_each_level_of_each_knob_comes_into_force_and_nothing_else_moves(layout)
     assert n_changes > 10
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_a_change_can_be_taken_back_by_its_bytes(layout):
     found = studied(layout)
     for name, info in found.knobs.items():
@@ -137,7 +138,7 @@ def test_every_knob_has_levels_to_try_and_some_layout_has_it():
     assert bare == set(LEVELS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("layout", "values", "expected"),
     [
         (

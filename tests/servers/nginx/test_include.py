@@ -2,13 +2,14 @@ from pathlib import Path
 
 import crossplane
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, GLOBS, LAYOUTS, SYMLINK_FARM
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import read_file
-from httpdyno.servers.nginx.include import files_of, included, tree_of
-from httpdyno.servers.nginx.tree import flat, walk
-from httpdyno.servers.site import their_files
+from httpdyno.servers.nginx.conf import files_of, included, tree_of
+from httpdyno.servers.nginx.text import flat, walk
+from httpdyno.servers.stack import snapshot
 
 # What crossplane itself says of these it cannot do: Lua without a plug-in, `${a}b` outside of
 # quotes, and quotes that are escaped.
@@ -82,7 +83,7 @@ def test_files_of_a_pattern_come_in_the_order_of_bytes():
     assert [d.texts[0] for d in sites] == ["beta.example", "alpha.example", "gamma.example"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "expected"),
     [
         ("a.conf", ["/e/a.conf"]),
@@ -137,7 +138,7 @@ def test_a_file_that_may_not_be_read_asks_for_rights(own_folders, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return read_file(path, limit_bytes=limit_bytes)
 
-    monkeypatch.setattr(their_files, "read_file", read)
+    monkeypatch.setattr(snapshot, "read_file", read)
     with pytest.raises(AdapterError, match=r"mime\.types.*permission denied") as caught:
         files_of(str(main))
     assert "sudo" in caught.value.hint

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 from tests.servers.nginx.layouts import LAYOUTS
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.nginx.lexer import tokens
-from httpdyno.servers.nginx.tree import parsed, walk
+from httpdyno.servers.nginx.text import parsed, tokens, walk
 
 GAPS = st.sampled_from([" ", "\t", "\n", "\r\n", ' # a ; { } " comment\n', "  "])
 MARKS = st.sampled_from([";", "{", "}"])
@@ -54,7 +54,7 @@ def test_words_come_out_as_they_went_in_and_all_else_is_gaps(drawn):
     assert not text[reached:].strip() or text[reached:].lstrip().startswith(b"#")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "values"),
     [
         (b"a ${uri}x;", ["a", "${uri}x", ";"]),
@@ -76,7 +76,7 @@ def test_words_are_cut_as_nginx_cuts_them(text, values):
     assert [token.value for token in found] == values
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line"),
     [
         (b'a;\nb "c;\n', 2),
@@ -97,7 +97,7 @@ def test_what_is_no_configuration_is_refused_with_its_line(text, line):
         parsed(text, "/a/b.conf")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_each_directive_stands_in_the_bytes_that_it_names(layout):
     for path, text in layout.texts().items():
         for directive in walk(parsed(text, path)):

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, LAYOUTS, NO_LISTEN, RHEL, Layout
 from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.model import ChangeSet, Configuration, Member, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 DAEMON = Layout(
@@ -60,7 +60,7 @@ def edited(layout, *, is_root):
     return new[layout.main].decode()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_for_root_nothing_is_edited(layout):
     _, files, survey = surveyed(layout)
     assert NGINX.private(survey, files, cell(is_root=True)) == ()
@@ -87,7 +87,7 @@ def launched(layout, *, is_root=True, **more):
 def test_it_is_started_in_the_foreground_with_its_own_files():
     launch = launched(DEBIAN)
     assert launch.command[1:] == ["-c", "/etc/nginx/nginx.conf", "-g", "daemon off;"]
-    assert (launch.user, launch.error_log) == ("", "/var/log/nginx/error.log")
+    assert (launch.user, *launch.error_logs) == ("", "/var/log/nginx/error.log")
     assert launched(DAEMON).command[1:] == ["-c", "/n.conf"]
     more = {"prefix": "/srv/n", "folder": "/srv"}
     launch = launched(DEBIAN, **more)

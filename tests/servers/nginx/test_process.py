@@ -1,11 +1,12 @@
 """From what is installed, or runs, to a member."""
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, GLOBS
 
 from httpdyno.model import Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.process import of_command
+from httpdyno.servers.nginx.server import of_command
 
 NGINX = Nginx()
 MASTER = "nginx: master process "
@@ -46,10 +47,10 @@ def test_a_master_is_a_member_with_its_main_file(program, arguments, main, prefi
     member = NGINX.of_process(program, words, "/folder")
     assert member is not None
     assert (member.main, member.prefix, member.program) == (main, prefix, program)
-    assert member.kind == NGINX.kind
+    assert member.kind == NGINX.name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments"),
     [("nginx", ["nginx: worker process"]), ("apache2", ["apache2"]), ("nginx-ui", ["nginx-ui"])],
 )

@@ -1,13 +1,14 @@
 """What a value needs besides, and what cannot be."""
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import DEBIAN, H5BP, NO_LISTEN, PROXY, Layout
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Reading, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 ZONES = Layout(
@@ -82,7 +83,7 @@ def test_an_asked_limit_below_the_connections_is_refused():
     assert len(found.edits) == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("backlog", "somaxconn", "sysctls"),
     [
         (4096, "4096", {}),
@@ -135,7 +136,7 @@ def test_a_level_of_a_compression_that_is_asked_off_is_refused():
         changes(H5BP, {"gzip": False, "gzip_comp_level": 3})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("layout", "name", "level", "why"),
     [
         (DEBIAN, "worker_procesess", 2, "nginx has no knob `worker_procesess`"),

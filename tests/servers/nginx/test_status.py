@@ -1,11 +1,10 @@
 """Where a configuration has nginx's own status page."""
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.network.probe import HttpStatusPage
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.scope import conf_of
-from httpdyno.servers.nginx.status import status_pages
+from httpdyno.servers.nginx.conf import build_of, conf_of
+from httpdyno.servers.nginx.endpoint import status_pages
 
 BUILD = build_of("nginx version: nginx/1.22.1", ("--with-http_stub_status_module",))
 
@@ -15,7 +14,7 @@ def pages(server, more=""):
     return status_pages(conf_of({"/etc/nginx/nginx.conf": text.encode()}, BUILD), "/proc/1/ns/net")
 
 
-@pytest.mark.parametrize("words", ["/status", "= /status", "^~ /status"])
+@each_row("words", ["/status", "= /status", "^~ /status"])
 def test_a_location_for_a_path_can_be_asked(words):
     found = pages(
         f"listen 8080; server_name _ .any shop.example; location {words} {{ stub_status; }}"
@@ -27,7 +26,7 @@ def test_a_location_for_a_path_can_be_asked(words):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "server",
     [
         "listen 80; location / { root /srv; }",

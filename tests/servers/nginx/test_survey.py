@@ -1,4 +1,5 @@
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import (
     CERTBOT,
     DEBIAN,
@@ -20,13 +21,10 @@ from tests.servers.nginx.seats import OpenSeat
 from httpdyno.model import Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx, server
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.include import files_of
-from httpdyno.servers.nginx.listen import addresses
-from httpdyno.servers.nginx.paths import is_file
-from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.nginx.catalogue import IDLE
+from httpdyno.servers.nginx.conf import build_of, conf_of, files_of, is_file
+from httpdyno.servers.nginx.endpoint import addresses
 from httpdyno.servers.nginx.survey import survey_of
-from httpdyno.servers.nginx.upstream_knob import IDLE
 from httpdyno.servers.sandbox.sandbox import Said
 
 NEWEST = build_of("", ("--with-threads", "--with-http_gzip_static_module"))
@@ -48,7 +46,7 @@ def listening(layout, **more):
     return [(x.address, x.is_tls, x.names) for x in survey(layout, **more).listeners]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "expected"),
     [
         ("80", ["0.0.0.0:80"]),
@@ -163,7 +161,7 @@ def test_folders_that_it_writes_in_are_those_set_and_those_compiled_in(own_folde
     assert "/run" in survey(LUA).writes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("layout", "name", "scope", "text"),
     [
         (DEBIAN, "worker_connections", "", "768"),
@@ -202,7 +200,7 @@ def test_a_reading_is_what_is_in_force_there(layout, name, scope, text):
         )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "name", "text"),
     [
         ("nginx/1.18.0", "keepalive_requests", "100"),
@@ -254,12 +252,12 @@ def test_values_that_no_level_can_say_are_no_knobs():
     assert "gzip" in Nginx().knobs(found)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_knobs_have_what_was_found_as_their_default_and_say_their_cost(layout):
     for name, info in Nginx().knobs(survey(layout)).items():
         assert info.name == name
         assert info.default is not None
-        assert info.complaint(info.default) == ""
+        assert info.takes(info.default)
         assert info.cost == "reload"
         assert info.source.startswith("nginx.org/")
         assert info.effect in {"pure", "memory"} or info.risk or info.effect == "visible"
@@ -321,7 +319,7 @@ REUSED = "location / {{ proxy_pass http://app; proxy_http_version 1.1; {} }}"
 EMPTY = 'proxy_set_header Connection "";'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("upstream", "location", "version", "found"),
     [
         ("keepalive 4;", REUSED.format(EMPTY), "1.22.1", "60s"),

@@ -1,7 +1,6 @@
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.scope import conf_of
-from httpdyno.servers.nginx.tls import tls_files
-from httpdyno.servers.site.tls_files import KeyPair
+from httpdyno.servers.nginx.conf import build_of, conf_of
+from httpdyno.servers.nginx.endpoint import tls_files
+from httpdyno.servers.stack.adapter import KeyPair
 
 MAIN = b"""
 http {

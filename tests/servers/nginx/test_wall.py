@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 from tests.servers.nginx.layouts import (
     CERTBOT,
     DEBIAN,
@@ -20,13 +21,11 @@ from tests.servers.nginx.seats import OpenSeat, wildcards_alike
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Survey
 from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.nginx.build import build_of
-from httpdyno.servers.nginx.paths import WRITTEN, is_file
-from httpdyno.servers.nginx.scope import conf_of
-from httpdyno.servers.nginx.tree import walk
+from httpdyno.servers.nginx.conf import WRITTEN, build_of, conf_of, is_file
+from httpdyno.servers.nginx.text import walk
 from httpdyno.servers.nginx.wall import wall_edits
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
 FOLDER = Path("/seat")
@@ -59,7 +58,7 @@ def directives(texts):
     return list(walk(conf_of(texts, build_of("", ())).tree))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each_row("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_all_that_is_written_is_below_the_seat_and_every_line_is_where_it_was(layout):
     before, after, ports = rewritten(layout)
     for path, text in before.items():
@@ -144,7 +143,7 @@ def test_every_address_that_a_wall_moves_is_moved_but_no_name_of_an_upstream():
         assert any("127.9.9.9" in edit.text for edit in edits)
 
 
-@pytest.mark.parametrize("layout", [DEBIAN, STREAM, NO_LISTEN], ids=lambda layout: layout.name)
+@each_row("layout", [DEBIAN, STREAM, NO_LISTEN], ids=lambda layout: layout.name)
 def test_a_copy_never_listens_where_they_do(layout):
     known = {"0.0.0.0:80": "127.0.0.1:20001"} if layout is STREAM else {}
     with pytest.raises(AdapterError, match=r"would listen at `0\.0\.0\.0:"):

@@ -2,7 +2,7 @@
 
 import struct
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.own_network.resolver import (
     AAAA,
@@ -49,7 +49,7 @@ def told(answer):
     return flags & 0xF, bool(flags & 0x0200), data
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kind", "error", "data"),
     [
         ("client.example", A, 0, [bytes([127, 0, 0, 1]), bytes([10, 0, 0, 1])]),
@@ -84,7 +84,7 @@ def test_what_a_client_can_take_is_left_to_it_and_too_long_an_answer_is_cut_shor
     assert told(answered(question("many.example", A), KNOWN)) == (0, True, [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "error"),
     [
         (question("client.example", A, n=2), 1),
@@ -99,7 +99,7 @@ def test_what_is_no_such_question_is_answered_with_an_error(asked, error):
     assert told(answered(asked, KNOWN)) == (error, False, [])
 
 
-@pytest.mark.parametrize("noise", [b"", b"\0" * 11, question("client.example", A, flags=0x8100)])
+@each_row("noise", [b"", b"\0" * 11, question("client.example", A, flags=0x8100)])
 def test_noise_and_answers_are_not_answered(noise):
     assert answered(noise, KNOWN) == b""
 

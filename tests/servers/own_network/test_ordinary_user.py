@@ -16,6 +16,8 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, PrivateNetwork, Resolver, ServerSpec, Template
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.own_network.server import WithNetwork
+from httpdyno.servers.stack.templates import TemplateStack
+from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run.folder import new_run_root
 spec = ServerSpec(
     adapter="apache",
@@ -29,7 +31,7 @@ with new_run_root() as root:
     place = root.new_place("net")
     values = Configuration(values={"HostnameLookups": "On"})
     try:
-        running = WithNetwork(Apache()).spawn(spec, Path(sys.argv[1]), values, place)
+        running = WithNetwork(TemplateStack(Apache())).spawn(spec, Path(sys.argv[1]), values, place)
     except AdapterError as error:
         sys.exit(str(error))
     try:

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.words import joined
 
-from httpdyno.experiment.start_arm import Arm
-from httpdyno.experiment.start_limit import limits_of, see_limits
+from httpdyno.experiment.trial.arm import Arm, see_limits
 from httpdyno.model import Configuration, Effective, PrivateNetwork, ServerLimits, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.limits.limit_group import LimitGroups, limit_values
@@ -30,15 +30,10 @@ def in_network(trouble="", **known):
 @pytest.mark.parametrize(("words", "status"), [(HIT, "infeasible"), ("", "complete")])
 def test_whoever_ran_into_its_limit_there_is_infeasible(words, status):
     running = in_network(limits=(GROUPS,), limit_hit=lambda: words)
-    assert limits_of(running) == (GROUPS,)
+    assert running.limits == (GROUPS,)
     arm = Arm(running=running)
     see_limits([arm])
-    assert (arm.status, arm.detail) == (status, words)
-
-
-def test_what_knows_of_no_limits_has_none_there():
-    running = in_network()
-    assert (limits_of(running), running.limit_hit()) == ((), "")
+    assert (arm.status, joined(arm.detail)) == (status, words)
 
 
 @pytest.mark.parametrize("found", [HUNG, Effective()])

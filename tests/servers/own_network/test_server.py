@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec import structs
-from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.beside import beside
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 from tests.servers.own_network.test_resolver import wait_for
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
-    Companion,
     Configuration,
     Effective,
     FileEntry,
@@ -26,9 +26,8 @@ from httpdyno.model import (
     ServerSpec,
     SideCommand,
 )
-from httpdyno.servers.adapter import Limited, NotRunning, lookups_of, network_trouble
+from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
-from httpdyno.servers.companions.server import WithCompanions
 from httpdyno.servers.limits.control_group import limit_parents
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.own_network.server import WithNetwork
@@ -37,6 +36,7 @@ from httpdyno.servers.run.leftovers import reap_leftovers
 from httpdyno.servers.run.live_process import process_info
 from httpdyno.servers.run.record import read_record
 from httpdyno.servers.sandbox.available import cell_complaint
+from httpdyno.servers.stack.templates import TemplateStack
 
 pytestmark = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
 
@@ -94,7 +94,7 @@ class CommandInNetwork(WithNetwork):
     """One that a process of its own can make by its name."""
 
     def __init__(self) -> None:
-        super().__init__(Command())
+        super().__init__(TemplateStack(Command()))
 
 
 def spec_of(folder: Path, network: PrivateNetwork = NETWORK) -> ServerSpec:
@@ -153,24 +153,18 @@ def said(running, path, patience_s=READY_S):
     return json.loads(answer.body) if answer.is_whole else answer.words
 
 
-def n_lookups(running):
-    counted = lookups_of(running)
-    assert counted is not None
-    return counted()
-
-
 def test_names_mean_what_the_study_says_and_questions_are_counted(started, tmp_path):
     running = started(spec_of(tmp_path))
     # As it came up it asked for its own name.
-    n_before = n_lookups(running)
+    n_before = running.n_lookups()
     assert said(running, "/name/127.0.0.1") == "client.example"
-    assert n_lookups(running) == n_before + 1
+    assert running.n_lookups() == n_before + 1
     assert said(running, "/addresses/both.example") == ["192.0.2.9", "2001:db8::9"]
-    assert n_lookups(running) == n_before + 3
+    assert running.n_lookups() == n_before + 3
     # These are in the hosts file.
     assert said(running, "/addresses/local.example") == ["192.0.2.7"]
     assert said(running, "/addresses") == ["127.0.1.1"]
-    assert n_lookups(running) == n_before + 3
+    assert running.n_lookups() == n_before + 3
     assert "not known" in said(running, "/addresses/elsewhere.example")
 
 
@@ -182,14 +176,14 @@ def test_every_address_is_its_own_and_none_leads_out(started, tmp_path):
 
 def test_a_dead_resolver_is_given_up_after_a_second(started, tmp_path):
     running = started(spec_of(tmp_path), START.replaced("resolver", "never"))
-    n_before = n_lookups(running)
+    n_before = running.n_lookups()
     assert "failure in name resolution" in said(running, "/name/127.0.0.1")
-    assert n_lookups(running) == n_before + 1
+    assert running.n_lookups() == n_before + 1
 
 
 def test_without_a_resolver_nobody_answers_and_nothing_is_counted(started, tmp_path):
     running = started(spec_of(tmp_path, PrivateNetwork()), Configuration(values={"level": 1}))
-    assert n_lookups(running) is None
+    assert running.n_lookups() is None
     assert "failure in name resolution" in said(running, "/name/127.0.0.1")
 
 
@@ -228,8 +222,8 @@ def test_companions_are_in_the_same_network_and_the_machine_sees_none_of_it(
 ):
     before = {path: Path(path).read_bytes() for path in ("/etc/hosts", "/etc/resolv.conf")}
     spec = spec_of(tmp_path)
-    behind = Companion(name=name, spec=structs.replace(spec, network=None))
-    adapter = WithNetwork(WithCompanions(Command(), {name: Command()}))
+    behind = beside(structs.replace(spec, network=None), name=name)
+    adapter = WithNetwork(TemplateStack(Command(), {name: Command()}))
     values = Configuration(values={**START.values, f"{name}:level": 2})
     running = started(structs.replace(spec, companions=(behind,)), values, adapter)
     networks = {Path(f"/proc/{pid}/ns/net").readlink() for pid in running.root_pids}
@@ -261,7 +255,6 @@ def test_its_limits_are_seen_and_that_it_ran_into_one(tmp_path):
         found = running.await_ready(READY_S)
         assert isinstance(found, NotRunning)
         assert found.status == "infeasible"
-        assert isinstance(running, Limited)
         assert [each.values.memory_bytes for each in running.limits] == [8 << 20]
         assert running.limit_hit() == found.detail
         running.stop()
@@ -270,11 +263,11 @@ def test_its_limits_are_seen_and_that_it_ran_into_one(tmp_path):
 @pytest.mark.parametrize("name", ["holder", "resolver"])
 def test_a_process_of_the_network_that_ends_alone_is_named(started, tmp_path, name):
     running = started(spec_of(tmp_path))
-    assert network_trouble(running) == ""
+    assert running.network_trouble() == ""
     os.kill(running._network._processes[name].pid, signal.SIGKILL)
-    wait_for(lambda: network_trouble(running))
+    wait_for(running.network_trouble)
     words = f"the {name} of its network ended with signal 9"
-    assert network_trouble(running) == words
+    assert running.network_trouble() == words
     assert running.await_ready(0.1) == NotRunning(status="unstable", detail=words)
     assert running.is_alive()
 
@@ -282,7 +275,7 @@ def test_a_process_of_the_network_that_ends_alone_is_named(started, tmp_path, na
 def test_what_makes_no_sense_is_said_before_anything_is_made(tmp_path):
     adapter, spec = CommandInNetwork(), spec_of(tmp_path)
     wrong = START.replaced("resolver", "soon")
-    assert "`network.resolver.answers` says `soon`" in adapter.complaint(spec, tmp_path, wrong)
+    assert "`network.resolver.answers` says `soon`" in complaint_of(adapter, spec, tmp_path, wrong)
     with new_run_root() as root:
         place = root.new_place("wrong")
         with pytest.raises(AdapterError, match="says `soon`"):

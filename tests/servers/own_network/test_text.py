@@ -1,6 +1,7 @@
 """What a network's files say, for each configuration; and what is no such text."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import PrivateNetwork, Resolver
@@ -12,7 +13,7 @@ def texts(knobs=None, hosts=(), **resolver):
     return network_texts(network, knobs or {}, {"site": "shop.example"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "level", "first"),
     [
         ("at once", "", "answers 0"),
@@ -46,7 +47,7 @@ def test_a_machine_knows_its_own_name_and_no_other():
     assert own_hosts(texts(hosts=("::1 six",)), "dyno") == "127.0.1.1 dyno\n::1 six\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         (
@@ -61,7 +62,7 @@ def test_names_are_looked_up_nowhere_else(text, expected):
     assert services(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "words"),
     [
         ({"answers": "soon"}, "network.resolver.answers` says `soon`; expected `at once`, `never`"),

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from httpdyno.model import ChangeSet, Level, Member, Survey
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.survey import survey_of_files
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.site.text import edited_files, unified_diff
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.stack.snapshot import edited_files, unified_diff
 
 FOLDER = "/etc/php/8.2/fpm"
 MAIN = f"{FOLDER}/php-fpm.conf"

@@ -12,11 +12,11 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.php_fpm.insight import PhpFpmInsight
+from httpdyno.servers.php_fpm.copy import PhpFpmInsight
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root, remove_place
-from httpdyno.servers.site.adapter import MemberFiles, Said, SiteLaunch
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.stack.adapter import Launch, MemberFiles, Said
+from httpdyno.servers.stack.snapshot import edited_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Copy:
     survey: Survey
     files: MemberFiles
     member: Member
-    launch: SiteLaunch
+    launch: Launch
 
     def fresh(self) -> PhpFpmInsight:
         """Return an insight that has asked nothing yet."""

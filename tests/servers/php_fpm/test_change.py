@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 from tests.servers.php_fpm.sample import (
     FOLDER,
     MAIN,
@@ -20,8 +21,8 @@ from tests.servers.php_fpm.sample import (
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.php_fpm import PhpFpm
-from httpdyno.servers.php_fpm.rule import complaint
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.php_fpm.knob import complaint
+from httpdyno.servers.stack.adapter import MemberFiles
 
 OWN = f"{FOLDER}/conf.d/99-httpdyno.ini"
 SECOND = "[shop]\nlisten = 9001\npm = static\npm.max_children = 7"
@@ -32,7 +33,7 @@ def change(found, values):
     return PhpFpm().change_set(surveyed(found), found, values)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "lines"),
     [
         ({}, []),
@@ -145,7 +146,7 @@ def test_opcache_that_both_the_pool_and_the_server_switch_off_is_switched_on_in_
     assert values_in_force(found, changes)["opcache.enable"] is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "spare"),
     [
         ({"pm.max_children": 2}, "2/1/2"),
@@ -169,7 +170,7 @@ def test_a_pool_that_becomes_dynamic_gets_idle_children():
     assert "pm.spare_servers" in changes.notes[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "words"),
     [
         ({"pm.spare_servers": "2/1/9"}, "most ≤ max_children"),
@@ -189,7 +190,7 @@ def test_a_value_that_cannot_be_is_refused_with_the_rule(values, words):
         change(files(), values)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "words"),
     [
         ({"pm.max_children": 3}, "names no pool"),

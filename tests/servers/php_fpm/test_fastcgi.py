@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.servers.php_fpm.fastcgi import ask, request
 
@@ -81,7 +82,7 @@ def test_more_parameters_than_one_record_holds_are_split():
     assert pairs(b"".join(c for kind, c in found if kind == 4)) == {"LONG": "x" * 100_000}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "status"),
     [
         (b"Content-type: text/html\r\n", 200),
@@ -102,7 +103,7 @@ def test_an_answer_is_put_together_of_its_records(head, status):
     assert (found.status, found.body, found.errors) == (status, b"body", "PHP Warning: x")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "words"),
     [
         ([record(OUTPUT, b"x")], "ended within the answer"),

@@ -1,11 +1,11 @@
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
-from httpdyno.servers.php_fpm.frame import Frame
+from httpdyno.servers.php_fpm.copy import Frame
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("extension", "name"),
     [(".phtml", "in-force.phtml"), ("/../../x", "in-force.php"), ("", "in-force.php")],
 )

@@ -1,6 +1,6 @@
 import json
 
-import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.php_fpm.in_force import (
     PhpSays,
@@ -58,7 +58,7 @@ def says(values=None, status=STATUS, mapped=(128 * MEGABYTE, 8192), *, is_told=T
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "found", "asked", "text"),
     [
         ("opcache.memory_consumption", says(), "128", "128"),
@@ -100,9 +100,7 @@ def test_what_the_script_prints_is_found_among_what_others_print():
     assert (found.values, found.opcache) == ({"opcache.enable": "1", "y": ""}, STATUS)
 
 
-@pytest.mark.parametrize(
-    "body", ["", "File not found.\n", "httpdyno:", "httpdyno:[]", 'httpdyno:{"values": 3}']
-)
+@each_row("body", ["", "File not found.\n", "httpdyno:", "httpdyno:[]", 'httpdyno:{"values": 3}'])
 def test_anything_else_is_no_answer(body):
     assert php_says(body) is None
 
@@ -126,14 +124,12 @@ def test_the_servers_own_test_is_read_by_sections():
     assert read_back_text("pm.max_requests", found, "www") == ""
 
 
-@pytest.mark.parametrize(
-    ("manager", "n_children"), [("static", 5), ("dynamic", 2), ("ondemand", 0)]
-)
+@each_row(("manager", "n_children"), [("static", 5), ("dynamic", 2), ("ondemand", 0)])
 def test_how_many_children_there_are_before_the_first_request(manager, n_children):
     assert n_children_at_start({**read_back(TESTED)["www"], "pm": manager}) == n_children
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "backlog"),
     [
         ("unix:/run/php/a.sock", 77),
@@ -164,7 +160,7 @@ error_log => no value => no value
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "asked", "text"),
     [
         ("opcache.enable", "true", "false"),

@@ -4,9 +4,10 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.php_fpm.ini import Entry, Section, parsed, truth
+from httpdyno.servers.php_fpm.configuration import Entry, Section, parsed, truth
 
 FILE = "/etc/php/some.conf"
 WORDS = ["pm", "5", "a b", "x.y", "/run/php", '"q; r"', "'s'", '"a\\"b"', "10s", "64M", "%R", '""']
@@ -16,7 +17,7 @@ def entries(text, *, by_line=True):
     return [e for e in parsed(text.encode(), file=FILE, by_line=by_line) if isinstance(e, Entry)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "text", "span"),
     [
         ("pm = 3", "3", "3"),
@@ -62,7 +63,7 @@ def test_a_quoted_value_of_php_ini_may_go_over_lines_and_one_of_php_fpm_not():
         entries(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "words"),
     [
         ("[www", "section's name does not end"),

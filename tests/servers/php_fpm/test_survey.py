@@ -1,4 +1,5 @@
 import pytest
+from tests.rows import each_row
 from tests.servers.php_fpm.sample import (
     FOLDER,
     INI_TEXT,
@@ -65,7 +66,7 @@ def test_with_several_pools_each_value_has_its_pool():
     assert knobs["opcache.memory_consumption"].default == 128
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("later", "children"),
     [
         ("[www]\npm.max_children = 9\n", "9"),
@@ -122,7 +123,7 @@ def test_without_opcache_its_knobs_are_not_there_and_it_is_said():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "folders"),
     [
         ("session.save_path = /srv/sessions", {"/srv/sessions"}),
@@ -136,7 +137,7 @@ def test_where_sessions_are_kept_is_written(line, folders):
     assert set(survey.writes) - {"/run/php", "/var/log"} == folders
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "address"),
     [
         ("9000", "0.0.0.0:9000"),
@@ -151,7 +152,7 @@ def test_where_a_pool_listens(text, address):
     assert listen_address(text, "/usr") == address
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "words"),
     [
         ({POOL: ""}, "no pool"),
@@ -171,7 +172,7 @@ def test_a_pattern_that_nothing_matches_is_a_notice():
     assert survey.notices[0].words == "nothing matches `include = /nowhere/*.conf`"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("program", "arguments", "main"),
     [
         (

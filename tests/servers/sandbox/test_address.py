@@ -3,9 +3,9 @@
 import socket
 import struct
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.servers.sandbox.syscall import Target, asked_name, target
 
@@ -23,7 +23,7 @@ def unix(name):
     return struct.pack("=H", socket.AF_UNIX) + name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "text"),
     [
         (ipv4("10.0.0.5", 5432) + bytes(8), "10.0.0.5:5432"),
@@ -45,7 +45,7 @@ def test_whom_an_address_names(address, text):
     assert found.text == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     [b"", b"\1", unix(b""), ipv4("10.0.0.5", 1)[:7], ipv6("::1", 1)[:20], struct.pack("=H", 16)],
 )
@@ -59,7 +59,7 @@ def test_no_address_is_too_odd(content):
     assert found is None or isinstance(found, Target)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "name"),
     [
         (bytes(12) + b"\4mail\7example\0\0\1\0\1", "mail.example"),

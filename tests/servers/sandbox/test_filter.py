@@ -6,6 +6,7 @@ import struct
 from types import SimpleNamespace
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.sandbox import syscall_filter
 from httpdyno.servers.sandbox.syscall_filter import (
@@ -53,7 +54,7 @@ def outcome(made, data):
             at += if_so if is_so else if_not
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each_row("machine", MACHINES)
 def test_numbers_are_the_kernels(machine):
     numbers = MACHINES[machine].numbers
     assert numbers.items() >= KERNEL_NUMBERS[machine].items()
@@ -99,7 +100,7 @@ def test_what_is_told_and_what_goes_on_at_once(machine, call, arguments, kinds, 
     assert decided(machine, kinds, MACHINES[machine].numbers[call], arguments) == expected
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each_row("machine", MACHINES)
 def test_all_other_calls_go_on_at_once(machine):
     told = {*MACHINES[machine].numbers.values(), *syscall_filter.names(machine), 435}
     for number in set(range(600)) - told:
@@ -149,7 +150,7 @@ def test_a_machine_whose_calls_are_not_known_has_no_copies(monkeypatch):
         syscall_filter.put_on()
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each_row("machine", MACHINES)
 def test_numbers_of_other_machines_mean_nothing(machine):
     number = MACHINES[machine].numbers["connect"]
     assert decided(machine, (REACH, WRITE), number, mark=0x4000_0003) == ALLOW

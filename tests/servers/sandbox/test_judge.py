@@ -1,6 +1,7 @@
 """Who listens where, as the kernel lists it."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.sandbox.syscall import Target
 from httpdyno.servers.sandbox.verdict import is_at, unix_sockets
@@ -14,7 +15,7 @@ TABLE = """\
 """.splitlines()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("listens", "host", "port", "expected"),
     [
         ("127.0.0.1:80", "127.0.0.1", 80, True),

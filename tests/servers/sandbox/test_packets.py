@@ -1,9 +1,9 @@
 import socket
 import struct
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.servers.sandbox.attempts import Packet, parsed
 
@@ -19,7 +19,7 @@ def tcp(flags, source=1000, to=5432):
     return struct.pack(">HHIIBBHHH", source, to, 0, 0, 0x50, flags, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("protocol", "content", "expected"),
     [
         (IPV4, ipv4(6, tcp(0x02)), Packet("tcp", "10.0.0.1:1000", "10.0.0.2:5432", 2, "")),

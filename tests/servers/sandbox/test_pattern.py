@@ -1,11 +1,12 @@
 """Patterns of studies: found, refused, or ended where they would take for ever."""
 
 import pytest
+from tests.rows import each_row
 
 from httpdyno.servers.sandbox.evaluator import PatternError, fits
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "expected"),
     [
         (r"^ready: \d+$", "begins\nready: 80\n", True),

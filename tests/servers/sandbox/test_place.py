@@ -21,7 +21,7 @@ from httpdyno.servers.run.live_process import child_pids
 from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell
 from httpdyno.servers.sandbox.landlock import open_wall
 from httpdyno.servers.sandbox.sandbox import CellWish
-from httpdyno.servers.site.own_folder import own_folder
+from httpdyno.servers.stack.environment import own_folder
 
 needs_cells = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
 needs_root = pytest.mark.skipif(not is_root_of_the_machine(), reason="only root has rights to lend")

@@ -1,6 +1,6 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.servers.sandbox.holder import packed, unpacked
 from httpdyno.servers.sandbox.mount import unescaped
@@ -15,7 +15,7 @@ def test_steps_are_read_as_they_were_written(found):
     assert unpacked(packed(steps)) == steps
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "path"),
     [
         (b"/srv", "/srv"),

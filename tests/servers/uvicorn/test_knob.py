@@ -1,6 +1,6 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
 from httpdyno.model import level_text
 from httpdyno.servers.uvicorn.knob import KNOBS, flags, told
@@ -33,7 +33,7 @@ def test_the_last_of_each_counts_in_both_spellings():
     assert "lifespan" not in said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "name", "text"),
     [
         ({"UVICORN_ACCESS_LOG": "0"}, "access_log", "false"),

@@ -6,8 +6,8 @@ from tests.servers.nginx.seats import OpenSeat
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Configuration, Member
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.site.adapter import MemberFiles
-from httpdyno.servers.uvicorn.site import UvicornSite
+from httpdyno.servers.stack.adapter import MemberFiles
+from httpdyno.servers.uvicorn import Uvicorn
 
 NOTHING = MemberFiles(texts={})
 
@@ -15,12 +15,12 @@ NOTHING = MemberFiles(texts={})
 def surveyed(*more, **fields):
     command = ("uvicorn", "shop:app", *more)
     member = Member(name="shop", kind="uvicorn", command=command, folder="/srv", **fields)
-    return UvicornSite().survey(member, NOTHING, None)
+    return Uvicorn().survey(member, NOTHING, None)
 
 
 def test_settings_are_as_its_command_line_has_them():
     survey = surveyed("--workers", "3", "--no-access-log", "--port=9000")
-    knobs = UvicornSite().knobs(survey)
+    knobs = Uvicorn().knobs(survey)
     as_found = {name: knobs[name].default for name in ("workers", "access_log", "loop", "backlog")}
     assert as_found == {"workers": 3, "access_log": False, "loop": "auto", "backlog": 2048}
     assert [each.address for each in survey.listeners] == ["127.0.0.1:9000"]
@@ -39,25 +39,25 @@ def test_a_socket_that_nobody_hands_a_copy_is_refused_with_the_way_out():
 
 def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed(monkeypatch):
     monkeypatch.delenv("WEB_CONCURRENCY", raising=False)
-    assert "workers" not in UvicornSite().knobs(surveyed(environment_names=("WEB_CONCURRENCY",)))
+    assert "workers" not in Uvicorn().knobs(surveyed(environment_names=("WEB_CONCURRENCY",)))
 
 
 def test_workers_of_a_variable_are_what_it_says_but_for_a_flag(monkeypatch):
     monkeypatch.setenv("WEB_CONCURRENCY", "3")
     names = ("WEB_CONCURRENCY",)
     for more, n in (((), 3), (("--workers", "2"), 2)):
-        knobs = UvicornSite().knobs(surveyed(*more, environment_names=names))
+        knobs = Uvicorn().knobs(surveyed(*more, environment_names=names))
         assert knobs["workers"].default == n
 
 
 def test_changes_are_flags_at_the_end():
     survey = surveyed("--limit-concurrency", "9")
-    changes = UvicornSite().change_set(survey, NOTHING, {"workers": 2, "loop": "auto"})
+    changes = Uvicorn().change_set(survey, NOTHING, {"workers": 2, "loop": "auto"})
     assert changes == ChangeSet(arguments=("--workers", "2"))
     with pytest.raises(AdapterError, match="no flag takes limit_concurrency back to none"):
-        UvicornSite().change_set(survey, NOTHING, {"limit_concurrency": 0})
+        Uvicorn().change_set(survey, NOTHING, {"limit_concurrency": 0})
     with pytest.raises(AdapterError, match="expected at least 1"):
-        UvicornSite().change_set(survey, NOTHING, {"workers": 0})
+        Uvicorn().change_set(survey, NOTHING, {"workers": 0})
 
 
 @pytest.mark.parametrize(
@@ -73,5 +73,5 @@ def test_outside_of_a_cell_it_is_told_where_to_listen(words, flags):
     survey = surveyed(*words)
     ports = {"0.0.0.0:8000": "127.0.0.9:9", "unix:/run/s": "unix:/seat/s"}
     seat = OpenSeat(folder=Path("/seat"), ports=ports)
-    launch = UvicornSite().launch(member, survey, seat, Configuration(), ChangeSet())
+    launch = Uvicorn().launch(member, survey, seat, Configuration(), ChangeSet())
     assert launch.command == [*command, *flags]

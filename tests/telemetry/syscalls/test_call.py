@@ -1,8 +1,8 @@
 """Lines as strace 6.1 wrote them, read as system calls."""
 
-import pytest
+from tests.rows import each_row
 
-from httpdyno.telemetry.syscalls.trace import KINDS, NAMES, Call, kind_of, trace
+from httpdyno.telemetry.syscalls.trace import KINDS, NAMES, TracedCall, kind_of, trace
 
 SOCKET = "7<socket:[4711]>"
 FOLDER = "AT_FDCWD</srv>"
@@ -79,13 +79,13 @@ LINES = (
 )  # fmt: skip
 
 
-def calls(*lines: str) -> list[Call]:
+def calls(*lines: str) -> list[TracedCall]:
     found = trace([lines])
     assert found.not_understood == ()
     return list(found.parts[0])
 
 
-@pytest.mark.parametrize(("line", "kind", "path", "result", "error"), LINES)
+@each_row(("line", "kind", "path", "result", "error"), LINES)
 def test_a_line_is_a_call(line, kind, path, result, error):
     [call] = calls(f"7493  {line}")
     assert (call.thread, kind_of(call)) == (7493, kind)
@@ -127,7 +127,7 @@ def test_a_call_that_began_before_the_trace_is_known_by_its_name():
     assert kind_of(call) == "poll"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "12 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=13, si_uid=0} ---",
@@ -151,7 +151,7 @@ def test_a_process_that_died_in_a_call_leaves_nothing_to_one_of_its_id():
     assert call.name == "write"
 
 
-@pytest.mark.parametrize("line", ["strace: what is this", "12 something else", ""])
+@each_row("line", ["strace: what is this", "12 something else", ""])
 def test_what_is_not_understood_is_told(line):
     assert trace([[line]]).not_understood
 

@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rows import each_row
 
-from httpdyno.telemetry.syscalls.count import NONE, Census, PerRequest, census
+from httpdyno.reason import because
+from httpdyno.telemetry.syscalls.count import NONE, PerRequest, SyscallProfile, census
 from httpdyno.telemetry.syscalls.trace import trace
 
 PARENT, WORKER, OTHER = 10, 11, 12
@@ -37,7 +39,7 @@ def request(inode: int, *texts: str, thread: int = WORKER) -> list[str]:
     )
 
 
-def counted(*parts: list[str]) -> Census:
+def counted(*parts: list[str]) -> SyscallProfile:
     return census(trace([[], *parts]), PROCESS_OF, rest_s=0.3)
 
 
@@ -49,7 +51,7 @@ def test_the_frame_of_a_connection_is_not_the_request():
     seen = counted(request(70), request(71))
     assert of_kinds(seen) == {"read": 1, "write": 1}
     assert seen.connection == PerRequest(mean=7, low=7, high=7)
-    assert (seen.n_requests, seen.n_connections, seen.doubts) == (2, 2, ())
+    assert (seen.n_requests, seen.n_connections, seen.warnings) == (2, 2, ())
     assert seen.is_same
 
 
@@ -132,7 +134,7 @@ def test_what_a_parent_begins_beside_the_request_took_no_part():
     assert (of_kinds(seen), seen.n_took_part) == ({"read": 1, "write": 1}, 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "text", "is_names"),
     [
         ('{sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("127.0.0.53")}',
@@ -154,26 +156,24 @@ def test_whom_a_request_connects_to_is_told(address, text, is_names):
     assert seen.name_servers.mean == float(is_names)
 
 
-def test_connections_of_others_are_a_doubt():
+def test_connections_of_others_make_a_warning():
     seen = counted([*request(70), *request(71, thread=OTHER)])
     assert (seen.n_connections, seen.n_took_part) == (2, 2)
-    assert "2 connections were accepted, and 1 were asked for: others" in seen.doubts[0]
+    assert seen.warnings == (because("telemetry.others_asked", n_connections=2, n_requests=1),)
 
 
 def test_connections_within_a_server_are_not_others():
     own = "accept(5<socket:[2]>, {sa_family=AF_UNIX}, [110 => 2]) = 9<socket:[91]>"
-    assert counted(request(70, own)).doubts == ()
+    assert counted(request(70, own)).warnings == ()
 
 
-def test_requests_that_somebody_else_answered_are_a_doubt():
+def test_requests_that_somebody_else_answered_make_a_warning():
     seen = counted(request(70), lines("getpid() = 11"))
-    assert seen.doubts == (
-        "in 1 of 2 requests no process that was traced took part: somebody else answered",
-    )
+    assert seen.warnings == (because("telemetry.nobody_took_part", n=1, n_requests=2),)
 
 
-def test_lines_that_are_not_understood_are_a_doubt():
-    assert counted([*request(70), "what is this"]).doubts
+def test_lines_that_are_not_understood_make_a_warning():
+    assert counted([*request(70), "what is this"]).warnings
 
 
 def test_a_connection_from_before_is_known_to_be_one():
@@ -185,7 +185,7 @@ def test_a_connection_from_before_is_known_to_be_one():
 
 def test_no_requests_are_no_figures():
     seen = counted()
-    assert (seen.total, seen.kinds, seen.doubts) == (NONE, (), ())
+    assert (seen.total, seen.kinds, seen.warnings) == (NONE, (), ())
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=8))

@@ -16,8 +16,9 @@ import pytest
 from tests.real.foreground import free_port, started_in
 
 from httpdyno.errors import TargetError
+from httpdyno.telemetry.processes import living_pids
 from httpdyno.telemetry.syscalls.count import PerRequest
-from httpdyno.telemetry.syscalls.strace import census_of, require_tracing, traced, tree_pids
+from httpdyno.telemetry.syscalls.strace import census_of, require_tracing, traced
 
 pytestmark = pytest.mark.real_server("strace")
 
@@ -66,7 +67,7 @@ def strace_of(pid):
 def test_each_request_takes_what_it_takes(server):
     pid, port = server
     seen = census_of([pid], lambda: ask(port), N)
-    assert (seen.n_requests, seen.n_traced, seen.n_took_part, seen.doubts) == (N, 1, 1, ())
+    assert (seen.n_requests, seen.n_traced, seen.n_took_part, seen.warnings) == (N, 1, 1, ())
     once, twice = PerRequest(mean=1, low=1, high=1), PerRequest(mean=2, low=2, high=2)
     assert seen.of("lstat") == seen.missing_stats == twice
     assert seen.of("open") == seen.missing_opens == seen.htaccess_opens == once
@@ -86,7 +87,7 @@ def test_others_who_ask_are_told(server):
         ask(port)
         ask(port)
 
-    assert "others asked too" in census_of([pid], two, N).doubts[0]
+    assert census_of([pid], two, N).warnings[0].code == "telemetry.others_asked"
 
 
 def test_a_server_that_is_not_the_one_asked_is_told(server, own_folders):
@@ -94,7 +95,7 @@ def test_a_server_that_is_not_the_one_asked_is_told(server, own_folders):
     with started_in(own_folders) as start:
         start([sys.executable, str(SERVER), str(other)], other)
         seen = census_of([server[0]], lambda: ask(other), N)
-    assert "somebody else answered" in seen.doubts[0]
+    assert seen.warnings[0].code == "telemetry.nobody_took_part"
 
 
 def test_without_strace_it_is_said_how_to_have_it(server, monkeypatch):
@@ -219,16 +220,16 @@ def test_who_began_while_strace_took_hold_is_traced_too(n_stale, monkeypatch):
 
     def stale(roots):
         # As if the first of its children had not begun yet.
-        found.append(tree_pids(roots))
+        found.append(living_pids(roots))
         return found[-1][:1] if len(found) <= n_stale * 2 - 1 and len(found) % 2 else found[-1]
 
     server = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     try:
         deadline_s = time.monotonic() + DEADLINE_S
-        while len(tree_pids([server.pid])) < 2:
+        while len(living_pids([server.pid])) < 2:
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        monkeypatch.setattr("httpdyno.telemetry.syscalls.strace.tree_pids", stale)
+        monkeypatch.setattr("httpdyno.telemetry.syscalls.strace.living_pids", stale)
         with traced([server.pid]):
             assert [bool(status(pid)[1]) for pid in found[-1]] == [True, True]
         assert [bool(status(pid)[1]) for pid in found[-1]] == [False, False]
@@ -241,11 +242,11 @@ def test_a_tree_is_a_root_and_all_below():
     child = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     try:
         deadline_s = time.monotonic() + DEADLINE_S
-        while len(tree_pids([child.pid])) < 2:
+        while len(living_pids([child.pid])) < 2:
             assert time.monotonic() < deadline_s
             time.sleep(0.01)
-        assert tree_pids([child.pid])[0] == child.pid
-        assert tree_pids([4_194_303]) == ()
+        assert living_pids([child.pid])[0] == child.pid
+        assert living_pids([4_194_303]) == ()
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()

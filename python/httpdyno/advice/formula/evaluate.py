@@ -14,7 +14,7 @@ from httpdyno.advice.formula.expression import (
     with_signs,
     write,
 )
-from httpdyno.advice.formula.fit import FITS, SEARCHES, Fitted
+from httpdyno.advice.formula.fit import FITS, SEARCHES, Fitted, Line
 from httpdyno.errors import UsageError
 from httpdyno.model import Record
 
@@ -113,6 +113,8 @@ class Formula(Record, frozen=True):
     answer: str
     """A sentence over names of inputs and steps in braces."""
     caveats: tuple[str, ...]
+    says: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    """Lines of its fit or search, by what `fit.py` calls them."""
     steps: tuple[Step, ...] = ()
     requires: tuple[Requirement, ...] = ()
     printed: tuple[AsPrinted, ...] = ()
@@ -179,13 +181,13 @@ def work_out(formula: Formula, given: Given) -> Worked:
         desk.step(step)
     return Worked(
         formula=formula.name,
-        answer=(fitted.answer or formula.answer).format(**desk.written),
+        answer=desk.said(fitted.answer) if fitted.answer else formula.answer.format(**desk.written),
         inputs=tuple(desk.inputs),
         figures=tuple(desk.figures),
         fitted=fitted.figures,
         working=tuple(desk.working),
         book=tuple(desk.printed(each) for each in formula.printed),
-        caveats=(*fitted.caveats, *formula.caveats),
+        caveats=(*map(desk.said, fitted.caveats), *formula.caveats),
     )
 
 
@@ -268,8 +270,12 @@ class _Desk:
         for step in self._formula.fitted:
             self._know(step.name, fitted.values[step.name], step.kind)
             self.figures.append(self._figure(step.name, step.meaning, step.kind))
-        self.working += fitted.working
+        self.working += map(self.said, fitted.working)
         return fitted
+
+    def said(self, line: Line) -> str:
+        """Return a line of a fit or a search, as the formula's row has it."""
+        return self._formula.says[line.case].format_map(self.written | line.parts)
 
     def _know(self, name: str, value: float, kind: str) -> None:
         self._known[name] = Quantity(value=value, dimension=DIMENSIONS[kind])

@@ -26,14 +26,24 @@ from httpdyno.stats.dependence import Floats
 from httpdyno.stats.fit import LineFit, Saturation, fit_line, fit_saturation
 from httpdyno.units import format_percent
 
-_SURE = "95 % confidence"
-
+_SURE = f"{100 * CONFIDENCE:g} % confidence"
 _LEAST_PAIRS = 4
 """Of sizes: a curve that levels off has three figures."""
-_UNTOLD = "whether it leaks besides cannot be told"
 
 Pairs = Sequence[tuple[float, float]]
 """In base units, in the order given."""
+
+
+class Line(Record, frozen=True):
+    """A line that a fit or a search adds: which of its formula's `says`, and what is put in."""
+
+    case: str
+    parts: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    """As written, by the names in braces; figures of the formula need not be among them."""
+
+
+def _line(case: str, **parts: str) -> Line:
+    return Line(case=case, parts=parts)
 
 
 class Fitted(Record, frozen=True):
@@ -41,9 +51,9 @@ class Fitted(Record, frozen=True):
 
     values: dict[str, float]
     """In base units."""
-    working: tuple[str, ...]
-    caveats: tuple[str, ...] = ()
-    answer: str = ""
+    working: tuple[Line, ...]
+    caveats: tuple[Line, ...] = ()
+    answer: Line | None = None
     """Instead of the formula's own."""
     figures: dict[str, float | None] = {}  # noqa: RUF012 - msgspec copies it
     """More figures for the JSON, such as ends of intervals; null where the data bound nothing."""
@@ -62,16 +72,20 @@ def _respawn(pairs: Pairs) -> Fitted:
     return Fitted(
         values={"serve": line.intercept, "spawn": line.slope},
         working=(
-            f"1/rps = serve + spawn/n, least squares of relative errors over {len(n)} pairs",
-            f"serve = {serve}",
-            f"spawn = {spawn}",
+            _line("fit", n=f"{len(n)}"),
+            _line("serve", interval=serve),
+            _line("spawn", interval=spawn),
             *(
-                f"n = {limit:,.0f}: measured {write(rate, 'rate')}, the fit gives "
-                f"{write(1 / (line.intercept + line.slope / limit), 'rate')}"
+                _line(
+                    "measured",
+                    n=f"{limit:,.0f}",
+                    seen=write(rate, "rate"),
+                    fitted=write(1 / (line.intercept + line.slope / limit), "rate"),
+                )
                 for limit, rate in zip(n, per_s, strict=True)
             ),
         ),
-        caveats=() if len(n) > 2 else ("two pairs give a line and no interval",),  # noqa: PLR2004
+        caveats=() if len(n) > 2 else (_line("two_pairs"),),  # noqa: PLR2004
         figures=_line_ends(line),
     )
 
@@ -116,32 +130,38 @@ def _unsharing(pairs: Pairs) -> Fitted:
     if level.n_scale > n.max() / 2:
         return _unbent(n, size, figures)
     figures |= {"level_low": _finite(level.low), "level_high": _finite(level.high)}
-    ends = ""
-    if math.isfinite(level.high):
-        ends = f" ({_size(level.low)} … {_size(level.high)}; {_SURE})"
+    case = "level"
     if math.isfinite(slope.high):
-        leak = f"no leak is proven: {_size(slope.low)} … {_size(slope.high)} a request, {_SURE}"
+        case = "level_no_leak"
     elif len(set(n)) == _LEAST_PAIRS:
-        leak = f"{_UNTOLD}: that takes five counts or more"
-    else:
-        leak = f"{_UNTOLD}: that takes counts further beyond the bend"
+        case = "level_few_counts"
     return Fitted(
         values=_values(level.start, level.level, level.n_scale),
-        working=_fit_lines("a + b (1 − e^(−n/c))", level, n, size),
-        answer=f"unsharing ends at {{level}}{ends}, 95 % of it after {{done}} requests; {leak}",
+        working=_fit_lines("curve", level, n, size),
+        answer=_line(
+            case,
+            bounds=_bounds(level.low, level.high) if math.isfinite(level.high) else "",
+            slope=_ends(slope.low, slope.high) if math.isfinite(slope.high) else "",
+        ),
         figures=figures,
     )
+
+
+def _bounds(low: float, high: float) -> str:
+    return f" ({_ends(low, high)}; {_SURE})"
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{_size(low)} … {_size(high)}"
 
 
 def _leaking(
     curve: Saturation, n: Floats, size: Floats, figures: dict[str, float | None]
 ) -> Fitted:
-    ends = f"{_size(curve.low)} … {_size(curve.high)}; {_SURE}"
     return Fitted(
         values=_values(curve.start, curve.level, curve.n_scale, curve.slope),
-        working=_fit_lines("a + b (1 − e^(−n/c)) + d n", curve, n, size),
-        answer=f"it leaks {{leak}} a request ({ends}), beside {{level}} that are unshared, "
-        "95 % of them after {done} requests: {at_limit} after {limit}",
+        working=_fit_lines("curve_and_leak", curve, n, size),
+        answer=_line("leak", bounds=_bounds(curve.low, curve.high)),
         figures=figures,
     )
 
@@ -151,8 +171,8 @@ def _still(n: Floats, size: Floats) -> Fitted:
     ends = ("leak_low", "leak_high", "level_low", "level_high")
     return Fitted(
         values=_values(float(size.max()), float(size.max()), 0.0),
-        working=(f"{len(n)} pairs, and all are {_size(float(size.max()))}",),
-        answer=f"it has not grown by {n.max():,.0f} requests: {{level}}",
+        working=(_line("all_alike", n=f"{len(n)}", size=_size(float(size.max()))),),
+        answer=_line("not_grown", n=f"{n.max():,.0f}"),
         figures=dict.fromkeys(ends),
     )
 
@@ -164,25 +184,24 @@ def _unbent(n: Floats, size: Floats, figures: dict[str, float | None]) -> Fitted
     """
     line = fit_line(n, size, np.ones_like(n), confidence=CONFIDENCE)
     if line.slope_low <= 0:
-        ends = f"{_size(line.slope_low)} … {_size(line.slope_high)}"
+        ends = _ends(line.slope_low, line.slope_high)
         return Fitted(
             values=_values(float(size.max()), float(size.max()), float(n.max())),
-            working=(
-                f"a straight line over {len(n)} pairs: d = {_size(line.slope)} a request ({ends}; "
-                f"{_SURE})",
-            ),
-            answer=f"no growth is proven by {n.max():,.0f} requests: {ends} a request, {_SURE}; "
-            "{level} at most so far",
+            working=(_line("straight", n=f"{len(n)}", slope=_size(line.slope), ends=ends),),
+            answer=_line("no_growth", n=f"{n.max():,.0f}", ends=ends),
             figures=figures,
         )
     return Fitted(
         values=_values(line.intercept, line.intercept, float(n.max()), max(0.0, line.slope)),
         working=(
-            f"a straight line over {len(n)} pairs: a = {_size(line.intercept)}, "
-            f"d = {_size(line.slope)} a request",
+            _line(
+                "rising",
+                n=f"{len(n)}",
+                first=_size(line.intercept),
+                slope=_size(line.slope),
+            ),
         ),
-        answer=f"it grows by {{leak}} a request and has not levelled off by {n.max():,.0f}: slow "
-        "unsharing or a leak, which cannot be told apart yet; measure further",
+        answer=_line("not_level", n=f"{n.max():,.0f}"),
         figures=figures,
     )
 
@@ -191,14 +210,18 @@ def _values(start: float, level: float, n_scale: float, leak: float = 0.0) -> di
     return {"start": start, "level": level, "n_scale": n_scale, "leak": leak}
 
 
-def _fit_lines(form: str, curve: Saturation, n: Floats, size: Floats) -> tuple[str, ...]:
-    leak = f", d = {_size(curve.slope)} a request" if curve.slope else ""
+def _fit_lines(form: str, curve: Saturation, n: Floats, size: Floats) -> tuple[Line, ...]:
     return (
-        f"{form}, least squares over {len(n)} pairs",
-        f"a = {_size(curve.start)}, b = {_size(curve.rise)}, "
-        f"c = {write(curve.n_scale, 'number')} requests{leak}",
+        _line(form, n=f"{len(n)}"),
+        _line(
+            "constants_and_leak" if curve.slope else "constants",
+            a=_size(curve.start),
+            b=_size(curve.rise),
+            c=write(curve.n_scale, "number"),
+            d=_size(curve.slope),
+        ),
         *(
-            f"n = {count:,.0f}: measured {_size(seen)}, the fit gives {_size(curve.at(count))}"
+            _line("measured", n=f"{count:,.0f}", seen=_size(seen), fitted=_size(curve.at(count)))
             for count, seen in zip(n, size, strict=True)
         ),
     )
@@ -220,7 +243,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _line(pairs: Pairs) -> Fitted:
+def _pool_line(pairs: Pairs) -> Fitted:
     counts, sizes = [n for n, _ in pairs], [size for _, size in pairs]
     if len(set(counts)) < 2:  # noqa: PLR2004 - a line takes two points
         raise UsageError(
@@ -232,20 +255,24 @@ def _line(pairs: Pairs) -> Fitted:
     line = pool_line(counts, sizes)
     once = _between(line.once_bytes, line.once_low_bytes, line.once_high_bytes, "size")
     each = _between(line.each_bytes, line.each_low_bytes, line.each_high_bytes, "size")
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Line, ...] = ()
     if len(pairs) == 2:  # noqa: PLR2004
-        caveats += ("two pairs give a line and no interval",)
+        caveats += (_line("two_pairs"),)
     if line.once_bytes < 0:
-        caveats += ("less than nothing is there once: the workers of some were older than others",)
+        caveats += (_line("of_several_ages"),)
     return Fitted(
         values={"once": line.once_bytes, "each": line.each_bytes},
         working=(
-            f"once + each × workers, least squares of relative errors over {len(pairs)} pairs",
-            f"once = {once}",
-            f"each = {each}",
+            _line("fit", n=f"{len(pairs)}"),
+            _line("once", interval=once),
+            _line("each", interval=each),
             *(
-                f"{n:,.0f} workers: measured {_size(size)}, the line gives "
-                f"{_size(line.once_bytes + line.each_bytes * n)}"
+                _line(
+                    "measured",
+                    n=f"{n:,.0f}",
+                    seen=_size(size),
+                    fitted=_size(line.once_bytes + line.each_bytes * n),
+                )
                 for n, size in pairs
             ),
         ),
@@ -292,8 +319,7 @@ def _search(known: Mapping[str, float]) -> Fitted:
             "last_workers": found.last.n_workers or 0,
         },
         working=(
-            "the longer a life, the higher the rate that births leave, and the fewer workers fit; "
-            "the lower of both bounds is highest where they cross",
+            _line("crossing"),
             *(_at(pool, n, found) for n in _shown(found, limit)),
             _without_a_time(joint),
         ),
@@ -310,38 +336,38 @@ def _shown(found: BestLife, limit: int) -> list[int]:
     return sorted(lives | {_requests(each) for each in (found.first, found.best, found.last)})
 
 
-def _at(pool: Ageing, n: int, found: BestLife) -> str:
+def _at(pool: Ageing, n: int, found: BestLife) -> Line:
     row = pool.row(n)
-    births, workers = pool.by_births_per_s(n), pool.by_workers_per_s(n)
-    line = (
-        f"n = {n:,}: {row.n_workers or 0:,} children fit, {_each(row)} each at the end; births "
-        f"leave {write(births, 'rate')}, so many workers allow {write(workers, 'rate')}"
+    return _line(
+        "best_life" if row == found.best else "life",
+        n=f"{n:,}",
+        workers=f"{row.n_workers or 0:,}",
+        each=_each(row),
+        births=write(pool.by_births_per_s(n), "rate"),
+        allowed=write(pool.by_workers_per_s(n), "rate"),
     )
-    return f"{line}: the best" if row == found.best else line
 
 
-def _without_a_time(joint: LifeRow | None) -> str:
-    words = (
-        "without the time that a request holds its worker, as in `httpdyno inspect`: of lives "
-        f"whose births take {format_percent(MOST_LOST_RATIO)} of the rate at most "
-    )
+def _without_a_time(joint: LifeRow | None) -> Line:
+    lost = format_percent(MOST_LOST_RATIO)
     if joint is None:
-        return f"{words}there is none with which a worker fits"
-    n = "for good" if joint.n_requests is None else f"{joint.n_requests:,} requests"
-    return f"{words}those with the most workers, {joint.n_workers or 0:,} that live {n}"
+        return _line("timeless_none", lost=lost)
+    return _line(
+        "timeless_for_good" if joint.n_requests is None else "timeless",
+        lost=lost,
+        workers=f"{joint.n_workers or 0:,}",
+        n=f"{joint.n_requests or 0:,}",
+    )
 
 
-def _beyond(pool: Ageing, found: BestLife, limit: int) -> tuple[str, ...]:
-    """Say what lies beyond the longest life that was looked at, where that is as good as any."""
+def _beyond(pool: Ageing, found: BestLife, limit: int) -> tuple[Line, ...]:
+    """Return what lies beyond the longest life that was looked at, where that is as good as any."""
     if _requests(found.last) < limit:
         return ()
     for_good = life_row(None, pool.curve.level_bytes, pool.left_bytes, pool.cost)
     # Sharing may still fall beyond the longest life.
-    if not pool.curve.leak_bytes and for_good.n_workers == found.last.n_workers:
-        return (
-            "lives without an end (MaxConnectionsPerChild 0) are as good, as long as nothing leaks",
-        )
-    return ("the longest life that was looked at is as good: see further with `--limit`",)
+    is_alike = not pool.curve.leak_bytes and for_good.n_workers == found.last.n_workers
+    return (_line("endless" if is_alike else "beyond_limit"),)
 
 
 def _requests(row: LifeRow) -> int:
@@ -353,7 +379,7 @@ def _each(row: LifeRow) -> str:
 
 
 FITS: Mapping[str, Callable[[Pairs], Fitted]] = {
-    "pool-line": _line,
+    "pool-line": _pool_line,
     "respawn": _respawn,
     "unsharing": _unsharing,
 }

@@ -3,6 +3,7 @@
 Source of what settings do: nginx.org/en/docs/ngx_core_module.html and the modules' own pages.
 """
 
+import re
 from collections.abc import Iterator
 
 from msgspec import structs
@@ -21,6 +22,8 @@ from httpdyno.advice.proposal import (
 from httpdyno.model import Survey
 from httpdyno.reason import because
 
+_TO_FILE = re.compile("buffered to a temporary file")
+"""What nginx itself writes of an answer that no buffer holds."""
 _KEPT = 16
 """Idle connections to a backend that each worker keeps."""
 _FEW_HANDSHAKES = 0.1
@@ -126,7 +129,7 @@ def _is_closed_by(gunicorn: Survey | None) -> bool:
 
 def buffers(offered: Offered) -> Iterator[KnobProposal]:
     """Propose more memory for answers of backends where nginx wrote some to files."""
-    n_written = sum("buffered to a temporary file" in line for line in offered.shape.words)
+    n_written = sum(map(bool, map(_TO_FILE.search, offered.shape.words)))
     for name in ("proxy_buffers", "fastcgi_buffers"):
         yield from proposals(
             offered,

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from httpdyno.advice.rules.declaration import Proposed, Seen, Severity, rule, where_said
 from httpdyno.advice.rules.facts import Facts, KeptWorkers, is_said, number, place, where, words
 from httpdyno.advice.rules.workers import (
+    OF_APACHE,
     PREFORK,
     in_force,
     most_workers,
@@ -211,7 +212,7 @@ def _walked(facts: Facts) -> Iterator[Seen]:
 
 # The numbers of Apache's pool beside each other: bands, starts, limits that clip.
 
-_WRITTEN = "MaxRequestWorkers as written"
+_WRITTEN = f"{OF_APACHE} as written"
 """The reading of what stands in the file, where Apache says that it takes another number."""
 
 

@@ -2,44 +2,51 @@
 
 import math
 import os
+import re
 from dataclasses import dataclass, fields
-from typing import Any
 
-from httpdyno.cli.load.client import cpus_from, spin_s_from, threads_from
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.habit import habit_of_duration
-from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
-from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
-from httpdyno.cli.load.stretch import check_look
+from httpdyno.cli.load.options import RequestOptions, RunOptions, flags_of
 from httpdyno.errors import UsageError
+from httpdyno.experiment.trial.look import STRETCHES_S
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.message import WindowPlan
-from httpdyno.load.plan import LoadPlan, load_plan
+from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
+from httpdyno.load.requests import (
+    Requests,
+    RequestWords,
+    expected_by_log,
+    requests_from,
+    server_of_log,
+)
+from httpdyno.load.setting import TrafficTable, settings
 from httpdyno.load.target import Target
-from httpdyno.load.traffic import TrafficTable, workload_from
-from httpdyno.model import Replay, TlsSpec, Workload
-from httpdyno.model.workload import LOG_SPREADS, ORDERS, length_s
-from httpdyno.units import duration_s
+from httpdyno.load.traffic import workload_from
+from httpdyno.model import Closed, Constant, Poisson, Replay, TlsSpec, Workload
+from httpdyno.model.workload import length_s
+from httpdyno.report.shared.phrase import plural
+from httpdyno.units import duration_s, format_duration
 
 DEFAULT_DURATION_S = 10.0
 _AT_LEAST_ONE = "at least 1"
+_MAX_SPIN_S = 0.1
+_CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _SEED_BYTES = 4
 """Short enough to be typed again."""
 _OPTIONS = {
-    "connections": "-c",
     "duration": "-d",
-    "keep_alive": "--no-keepalive",
     "requests": "-n",
 }
 """Where an option is not called like the setting."""
 _OF_PLAN = {
-    "seed": "traffic.seed",
+    "seed": "run.seed",
     "threads": "client.threads",
-    "windows[0].measure_s": "traffic.duration",
-    "windows[0].n_requests": "traffic.requests",
-    "windows[1].measure_s": "traffic.warm_up",
+    "windows[0].measure_s": "run.duration",
+    "windows[0].n_requests": "run.requests",
+    "windows[1].measure_s": "run.warm_up",
 }
 """Which options say what the engine may refuse besides the workload, by its place."""
 
@@ -49,9 +56,9 @@ class LoadArguments:
     """All that was said of the load."""
 
     urls: list[str]
-    traffic: TrafficOptions
+    traffic: TrafficTable
+    run: RunOptions
     requests: RequestOptions
-    users: UserOptions
     connections: ConnectionOptions
     tls: TlsOptions
     client: ClientOptions
@@ -67,7 +74,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
     """
     requests = _requests(asked)
     workload = workload_from(
-        _table(asked),
+        asked.traffic,
         _Options(),
         requests=requests.specs,
         steps=requests.steps,
@@ -75,9 +82,9 @@ def planned(asked: LoadArguments) -> LoadPlan:
         tls=_tls(asked.tls, requests.target),
     )
     check_look(workload, is_asked=asked.client.look)
-    window = _window(asked.traffic, workload)
-    warm_up = _warm_up(asked.traffic.warm_up, workload)
-    given = asked.traffic.seed
+    window = _window(asked.run, workload)
+    warm_up = _warm_up(asked.run.warm_up, workload)
+    given = asked.run.seed
     seed = int.from_bytes(os.urandom(_SEED_BYTES)) if given is None else given
     threads = threads_from(asked.client.threads, workload)
     spin_s = spin_s_from(asked.client.spin)
@@ -96,7 +103,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         warm_up=warm_up,
         allowed_host=asked.allowed_host,
         log_headers=requests.headers,
-        log_expect=expected_by_log(asked.requests),
+        log_expect=expected_by_log(_words(asked.requests)),
     )
 
 
@@ -117,7 +124,8 @@ class _Options:
     """Settings by the options that say them."""
 
     def name(self, key: str, value: object = None) -> str:
-        option = _OPTIONS.get(key, f"--{key.replace('_', '-')}")
+        usual = f"--{key.replace('_', '-')}"
+        option = flags_of(key)[0] if key in settings() else _OPTIONS.get(key, usual)
         if value is None or isinstance(value, bool):
             return f"`{option}`"
         text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -129,32 +137,17 @@ class _Options:
 
 def _requests(asked: LoadArguments) -> Requests:
     read = requests_from if asked.traffic.replay is None else server_of_log
-    return read(asked.urls, asked.requests, unix_path=_unix_path(asked.connections.unix))
+    return read(asked.urls, _words(asked.requests), unix_path=_unix_path(asked.connections.unix))
+
+
+def _words(options: RequestOptions) -> RequestWords:
+    return RequestWords(**{each.name: getattr(options, each.name) for each in fields(RequestWords)})
 
 
 def _unix_path(text: str | None) -> str:
     if text == "":
         raise UsageError("`--unix` names no socket", hint="such as `--unix /run/app.sock`")
     return text or ""
-
-
-def _table(asked: LoadArguments) -> TrafficTable:
-    """Return what the options say, in the words that a study file has too."""
-    spread = asked.traffic.replay_spread
-    if spread is not None and spread not in LOG_SPREADS:
-        raise UsageError(
-            f"`--replay-spread {spread}` makes no sense; expected {', '.join(LOG_SPREADS)}"
-        )
-    if asked.users.order is not None and asked.users.order not in ORDERS:
-        raise UsageError(
-            f"`--order {asked.users.order}` makes no sense; expected {' or '.join(ORDERS)}"
-        )
-    words: dict[str, Any] = {}
-    for group in (asked.traffic, asked.requests, asked.users, asked.connections):
-        words |= {each.name: getattr(group, each.name) for each in fields(group)}
-    words["keep_alive"] = not asked.connections.no_keepalive
-    known = TrafficTable.__struct_fields__
-    return TrafficTable(**{key: value for key, value in words.items() if key in known})
 
 
 def _tls(options: TlsOptions, target: Target) -> TlsSpec | None:
@@ -202,7 +195,7 @@ def _check_file(option: str, file: str | None) -> None:
         raise UsageError(f"`--{option} {file}` cannot be read: {reason(error)}") from error
 
 
-def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
+def _window(options: RunOptions, workload: Workload) -> WindowPlan:
     n = options.requests
     if n == 0:  # for the engine: without a limit
         raise UsageError(_Options().complaint("requests", n, _AT_LEAST_ONE))
@@ -235,3 +228,98 @@ def _time_s(key: str, text: str) -> float:
         wrong = _Options().complaint(key, text, "a time such as `10s`")
         hint = habit_of_duration(text) if key == "duration" else ""
         raise UsageError(wrong, hint=hint) from error
+
+
+def threads_from(given: int | None, workload: Workload) -> int:
+    """Return how many threads are to send.
+
+    Raises:
+        UsageError: More than connections.
+    """
+    if given is None:
+        return suited_threads(workload)
+    if given > workload.connections:
+        raise UsageError(
+            f"{given} threads cannot share {plural(workload.connections, 'connection')}",
+            hint="give at least one connection to each thread",
+        )
+    return given
+
+
+def cpus_from(text: str | None) -> tuple[int, ...]:
+    """Return the cores in `2,3` or `2-5`; none leaves the threads free.
+
+    Raises:
+        UsageError: Not cores, or none of this process.
+    """
+    if text is None:
+        return ()
+    cpus: list[int] = []
+    for part in text.split(","):
+        found = _CPU_RANGE.fullmatch(part.strip())
+        if found is None or int(found[2] or found[1]) < int(found[1]):
+            raise UsageError(
+                f"`--cpus {text}` makes no sense; expected cores such as `2,3` or `2-5`"
+            )
+        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
+    present = os.sched_getaffinity(0)
+    missing = [cpu for cpu in cpus if cpu not in present]
+    if missing:
+        raise UsageError(
+            f"`--cpus {text}` names core {missing[0]}, which this process may not run on",
+            hint=f"it may run on {', '.join(map(str, sorted(present)))}",
+        )
+    return tuple(dict.fromkeys(cpus))
+
+
+def spin_s_from(text: str | None) -> float | None:
+    """Return how long to poll before a due time; None leaves it to `usual_spin_s`.
+
+    Raises:
+        UsageError: Not a time, or a long one.
+    """
+    if text is None:
+        return None
+    try:
+        seconds = duration_s(text)
+    except UsageError as error:
+        raise UsageError(
+            f"`--spin {text}` makes no sense; expected a time such as `60us`"
+        ) from error
+    if seconds > _MAX_SPIN_S:
+        raise UsageError(
+            f"`--spin {text}` makes no sense; expected at most {format_duration(_MAX_SPIN_S)}"
+        )
+    return seconds
+
+
+def stretches_s(plan: LoadPlan, *, is_asked: bool) -> tuple[float, ...]:
+    """Return how long a look may take, and a second one where that was too short; (0 … 2,).
+
+    Args:
+        plan: The test.
+        is_asked: Whether somebody wants a look.
+    """
+    return STRETCHES_S if is_asked and not unevenness(plan.workload) else ()
+
+
+def check_look(workload: Workload, *, is_asked: bool) -> None:
+    """Refuse a look at a load of which no short stretch is like the whole.
+
+    Raises:
+        UsageError: With what it is that changes.
+    """
+    if is_asked and (option := unevenness(workload)):
+        raise UsageError(
+            f"`--look` is for a load that is the same from its first moment on, not for `{option}`",
+            hint="`httpdyno watch` shows a server while it is loaded",
+        )
+
+
+def unevenness(workload: Workload) -> str:
+    """Return the option that makes a load's first second another one than its last; else empty."""
+    if not isinstance(workload.arrival, Closed | Constant | Poisson):
+        return f"--{type(workload.arrival).__name__.lower()}"
+    if workload.connections_per_s:
+        return "--connection-rate"
+    return "--think" if workload.users.think.mean_s else ""

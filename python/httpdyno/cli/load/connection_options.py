@@ -6,44 +6,12 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.option_group import whole_number
-from httpdyno.model import Workload
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConnectionOptions:
     """How connections are made, and how long they live."""
 
-    no_keepalive: Annotated[
-        bool, typer.Option("--no-keepalive", help="Open a new connection for each request.")
-    ] = False
-    requests_per_connection: Annotated[
-        int | None,
-        typer.Option(
-            "--requests-per-connection",
-            parser=whole_number("--requests-per-connection"),
-            metavar="N",
-            help="Close a connection after this many requests.",
-        ),
-    ] = None
-    connection_rate: Annotated[
-        str | None,
-        typer.Option(
-            "--connection-rate",
-            metavar="RATE",
-            help="In a closed loop: start users at this rate, not all at once.",
-        ),
-    ] = None
-    page_connections: Annotated[
-        int | None,
-        typer.Option(
-            "--page-connections",
-            parser=whole_number("--page-connections"),
-            metavar="N",
-            help="Connections per user for a page's objects.  "
-            f"[default: {Workload().connections_per_page}]",
-            show_default=False,
-        ),
-    ] = None
     unix: Annotated[
         str | None,
         typer.Option(

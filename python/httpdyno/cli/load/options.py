@@ -1,7 +1,8 @@
 """What people can say to `httpdyno load`: each option declared once, in the groups of its help."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, make_dataclass
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -15,16 +16,78 @@ from httpdyno.cli.load.output import (
     PrometheusOption,
 )
 from httpdyno.cli.option import ForceOption, JsonOption, VerboseOption
-from httpdyno.cli.option_group import number, whole_number
-from httpdyno.model.workload import LOG_SPREADS, ORDERS
+from httpdyno.cli.option_group import number, one_of, whole_number
+from httpdyno.load.setting import TrafficTable, settings
 
 
-def _spreads(incomplete: str) -> list[str]:
-    return [each for each in LOG_SPREADS if each.startswith(incomplete)]
+def flags_of(name: str) -> tuple[str, ...]:
+    """Return the option of a setting, the one that it is called by first."""
+    flag, whole = settings()[name].flag, f"--{name.replace('_', '-')}"
+    if not flag:
+        return (whole,)
+    return (flag,) if flag.startswith("--") else (flag, whole)
 
 
-def _orders(incomplete: str) -> list[str]:
-    return [each for each in ORDERS if each.startswith(incomplete)]
+def _beginning(choices: Sequence[str]) -> Callable[[str], list[str]]:
+    def completed(incomplete: str) -> list[str]:
+        return [each for each in choices if each.startswith(incomplete)]
+
+    return completed
+
+
+def _annotation(name: str, kind: Any) -> Any:  # noqa: ANN401 - a type
+    """Return a setting as a command's parameter is annotated."""
+    each, flags = settings()[name], flags_of(name)
+    known = {other: flags_of(other)[0] for other in settings()}
+    help_ = each.help.format_map(known)
+    parts: dict[str, Any] = {"rich_help_panel": each.heading, "show_default": not each.usual}
+    if each.usual:
+        help_ = f"{help_}  [default: {each.usual.format_map(known)}]"
+    if each.metavar:
+        parts["metavar"] = each.metavar
+    plain = next((one for one in get_args(kind) if one is not type(None)), kind)
+    if get_origin(plain) is Literal:
+        choices = get_args(plain)
+        parts["parser"] = one_of(flags[0], choices)
+        parts["autocompletion"] = _beginning(choices)
+        kind = str | None
+    elif plain in {int, float}:
+        parts["parser"] = (whole_number if plain is int else number)(flags[0])
+    return Annotated[kind, typer.Option(*flags, help=help_, **parts)]
+
+
+def _default(name: str) -> Any:  # noqa: ANN401 - of its type
+    usual, own = getattr(TrafficTable(), name), settings()[name].default
+    if isinstance(usual, bool):
+        return False
+    return usual if own is None else own
+
+
+_KINDS = get_type_hints(TrafficTable)
+_HEADINGS = ("Traffic", "Requests", "Users", "Connections")
+"""As they stand in the help."""
+
+SettingOptions = make_dataclass(
+    "SettingOptions",
+    [
+        (name, _annotation(name, _KINDS[name]), _default(name))
+        for name in sorted(_KINDS, key=lambda name: _HEADINGS.index(settings()[name].heading))
+    ],
+    frozen=True,
+    kw_only=True,
+)
+"""All that a study file can say of its traffic, as options."""
+
+
+def traffic_of(options: Any) -> TrafficTable:  # noqa: ANN401 - of `SettingOptions`
+    """Return what the options say, in the words that a study file has too."""
+    usual = TrafficTable()
+    words = {each.name: getattr(options, each.name) for each in fields(options)}
+    for name, value in words.items():
+        default = getattr(usual, name)
+        if isinstance(default, bool):  # a switch turns it over
+            words[name] = default is not value
+    return TrafficTable(**words)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,20 +105,9 @@ class TargetOptions:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrafficOptions:
-    """When requests are sent, and for how long."""
+class RunOptions:
+    """For how long requests are sent, and which."""
 
-    connections: Annotated[
-        int,
-        typer.Option(
-            "-c",
-            "--connections",
-            parser=whole_number("-c"),
-            metavar="N",
-            help="Concurrent users, one connection each. With --rate, --stages, --sessions or "
-            "--replay: the maximum.",
-        ),
-    ] = 50
     duration: Annotated[
         str | None,
         typer.Option(
@@ -82,73 +134,6 @@ class TrafficOptions:
             parser=whole_number("-n"),
             metavar="N",
             help="Stop after this many requests (pages with --page, visits with --sessions).",
-        ),
-    ] = None
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate",
-            metavar="RATE",
-            help="Send at this rate (open loop), such as `500/s`. Latency counts from due times.",
-        ),
-    ] = None
-    poisson: Annotated[
-        bool,
-        typer.Option(
-            "--poisson",
-            help="With --rate or --stages: random (Poisson) arrivals instead of evenly spaced "
-            "ones.",
-        ),
-    ] = False
-    stages: Annotated[
-        str | None,
-        typer.Option(
-            "--stages",
-            metavar="STAGES",
-            help="Change the rate over time: `10s: 0/s..500/s, 30s: 500/s`.",
-        ),
-    ] = None
-    sessions: Annotated[
-        str | None,
-        typer.Option(
-            "--sessions",
-            metavar="RATE|STAGES",
-            help="Start users at random at this rate, for one visit each (--visit, --think).",
-        ),
-    ] = None
-    replay: Annotated[
-        str | None,
-        typer.Option(
-            "--replay",
-            metavar="LOG",
-            help="Replay an access log (common or combined format) with its gaps.",
-        ),
-    ] = None
-    speed: Annotated[
-        str | None,
-        typer.Option(
-            "--speed", metavar="FACTOR", help="With --replay: speed factor. `2x` halves the gaps."
-        ),
-    ] = None
-    replay_methods: Annotated[
-        str | None,
-        typer.Option(
-            "--replay-methods",
-            metavar="METHODS",
-            help="With --replay: methods to send. Others may change data on the server.  "
-            "[default: GET,HEAD]",
-            show_default=False,
-        ),
-    ] = None
-    replay_spread: Annotated[
-        str | None,
-        typer.Option(
-            "--replay-spread",
-            metavar="even|random|burst",
-            autocompletion=_spreads,
-            help="With --replay: how to spread requests within a second of the log.  [default: "
-            "even]",
-            show_default=False,
         ),
     ] = None
     seed: Annotated[
@@ -239,14 +224,6 @@ class RequestOptions:
             "STATUS]`. Keeps cookies. Repeatable.",
         ),
     ] = None
-    timeout: Annotated[
-        str,
-        typer.Option(
-            "--timeout",
-            metavar="TIME",
-            help="Count a request as an error after this time.",
-        ),
-    ] = "10s"
     expect_status: Annotated[
         str | None,
         typer.Option(
@@ -264,99 +241,6 @@ class RequestOptions:
             parser=whole_number("--expect-length"),
             metavar="BYTES",
             help="Expected length of the decoded response.",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UserOptions:
-    """What those who send are like."""
-
-    visit: Annotated[
-        float | None,
-        typer.Option(
-            "--visit",
-            parser=number("--visit"),
-            metavar="N",
-            help="Mean number of requests or pages per visit (geometric).  [default: exactly 1]",
-            show_default=False,
-        ),
-    ] = None
-    visit_exactly: Annotated[
-        int | None,
-        typer.Option(
-            "--visit-exactly",
-            parser=whole_number("--visit-exactly"),
-            metavar="N",
-            help="Exact number of requests or pages per visit.",
-        ),
-    ] = None
-    order: Annotated[
-        str | None,
-        typer.Option(
-            "--order",
-            metavar="given|mixed",
-            autocompletion=_orders,
-            help="`given`: each visit starts with the first request and keeps the order.  "
-            "[default: mixed]",
-            show_default=False,
-        ),
-    ] = None
-    think: Annotated[
-        str | None,
-        typer.Option(
-            "--think",
-            metavar="TIME",
-            help="Mean pause between a response and the user's next request (exponential).",
-        ),
-    ] = None
-    think_exactly: Annotated[
-        str | None,
-        typer.Option(
-            "--think-exactly",
-            metavar="TIME",
-            help="Exact pause between a response and the user's next request.",
-        ),
-    ] = None
-    cookies: Annotated[
-        bool,
-        typer.Option("--cookies", help="Keep cookies per user and send them back."),
-    ] = False
-    new_users: Annotated[
-        str | None,
-        typer.Option(
-            "--new-users",
-            metavar="PERCENT",
-            help="Share of visits by users without cookies.  [default: 0%; 100% with --sessions]",
-            show_default=False,
-        ),
-    ] = None
-    users: Annotated[
-        int | None,
-        typer.Option(
-            "--users",
-            parser=whole_number("--users"),
-            metavar="N",
-            help="Number of users, if not one per connection.  [default: as many as -c]",
-            show_default=False,
-        ),
-    ] = None
-    slow: Annotated[
-        str | None,
-        typer.Option(
-            "--slow",
-            metavar="LINE:PERCENT",
-            help="Put a share of users on slow lines: `28.8kbit:20%`. Results list them "
-            "separately.",
-        ),
-    ] = None
-    slow_buffer: Annotated[
-        str | None,
-        typer.Option(
-            "--slow-buffer",
-            metavar="SIZE",
-            help="Receive buffer of slow users: how much a server can send ahead.  [default: 4KiB]",
-            show_default=False,
         ),
     ] = None
 

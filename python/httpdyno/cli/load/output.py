@@ -151,5 +151,15 @@ def _written_as(option: str, outcome: LoadOutcome) -> str:
     if option == "--json":
         return json_text(load_json(outcome))
     name = option.removeprefix("--")
-    module = import_module(f"httpdyno.report.load.{name}")
+    module = import_module(f"httpdyno.report.load.{_WRITTEN_BY[name]}")
     return str(getattr(module, f"load_{name}")(outcome))
+
+
+_WRITTEN_BY = {
+    "csv": "histogram",
+    "hgrm": "histogram",
+    "hlog": "histogram",
+    "html": "page",
+    "prometheus": "prometheus",
+}
+"""Format → the module that makes it."""

@@ -4,11 +4,9 @@ On a terminal two lines stay in place; elsewhere one plain line comes every few 
 """
 
 import math
-import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Protocol, Self
 
 from rich.console import Console, Group
@@ -16,9 +14,9 @@ from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.errors import EngineError, TargetError
-from httpdyno.host.interruption import ENDS
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import LiveLoad, Measurement, Workload
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.units import format_duration, format_rate
@@ -133,23 +131,6 @@ class LoadProgress(LiveDisplay):
         return nearest_s if math.isfinite(nearest_s) else None
 
 
-@contextmanager
-def interruptions() -> Iterator[list[int]]:
-    """Collect the signals that ask for an end, so that none falls between two statements.
-
-    Raised as an exception, one that comes while the engine starts would lose the run's handle. What
-    is ignored, as under `nohup`, stays ignored.
-    """
-    seen: list[int] = []
-    heard = [each for each in ENDS if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda each, _: seen.append(each)) for number in heard}
-    try:
-        yield seen
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 class Watched(Protocol):
     """A run of which one window is measured, such as `LoadHandle`."""
 
@@ -199,8 +180,9 @@ def watch(  # noqa: PLR0913 - what is watched, and all that is known of it
         raise KeyboardInterrupt
     if not measurements and workload is not None:
         for entrance in handle.entrances().values():
+            trouble = entrance_trouble(entrance, workload)
             raise TargetError(
-                entrance_trouble(entrance, workload),
+                text(trouble) if trouble else "no user began to send",
                 hint="the status that is right can be told: `--first 'POST /login … -> 302'`",
             )
     if not measurements:

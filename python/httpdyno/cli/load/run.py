@@ -2,32 +2,36 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
 from httpdyno.cli.console import messages
-from httpdyno.cli.load.arguments import LoadArguments, planned
+from httpdyno.cli.load.arguments import LoadArguments, planned, stretches_s
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.options import (
     OutputOptions,
     RequestOptions,
+    RunOptions,
     SafetyOptions,
+    SettingOptions,
     TargetOptions,
-    TrafficOptions,
-    UserOptions,
+    traffic_of,
 )
 from httpdyno.cli.load.output import LoadOutputs
-from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
-from httpdyno.cli.load.request import is_json_as_form
-from httpdyno.cli.load.stretch import stretches_s
+from httpdyno.cli.load.progress import LoadProgress, watch
 from httpdyno.cli.option_group import takes
-from httpdyno.cli.standard_streams import tell_hint
+from httpdyno.cli.standard_streams import tell, tell_hint
 from httpdyno.cli.waiting import put
 from httpdyno.host.foreign_files import is_there
+from httpdyno.host.interruption import interruptions
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
+from httpdyno.load.requests import is_json_as_form
+from httpdyno.load.target import parse_url
 from httpdyno.model import HostFacts, LoadOutcome
 from httpdyno.report.load.verdict import verdict_line, where_text
 from httpdyno.report.shared.phrase import plural
@@ -52,9 +56,9 @@ EXAMPLE = """Example:
 
 @takes(
     Arguments=TargetOptions,
-    Traffic=TrafficOptions,
+    Settings=SettingOptions,
+    Traffic=RunOptions,
     Requests=RequestOptions,
-    Users=UserOptions,
     Connections=ConnectionOptions,
     TLS=TlsOptions,
     This_machine=ClientOptions,
@@ -63,9 +67,9 @@ EXAMPLE = """Example:
 )
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     target: TargetOptions,
-    traffic: TrafficOptions,
+    said: Any,  # noqa: ANN401 - of `SettingOptions`
+    run: RunOptions,
     requests: RequestOptions,
-    users: UserOptions,
     connections: ConnectionOptions,
     tls: TlsOptions,
     client: ClientOptions,
@@ -91,12 +95,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         is_forced=output.force,
     )
     outputs.check()
+    traffic = traffic_of(said)
     _announce(traffic.replay)
     asked = LoadArguments(
         urls=target.urls or [],
         traffic=traffic,
         requests=requests,
-        users=users,
+        run=run,
         connections=connections,
         tls=tls,
         client=client,
@@ -104,9 +109,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     )
     plan = planned(asked)
     if requests.location:
-        from httpdyno.cli.load.landing import landed  # noqa: PLC0415 - not for most loads
-
-        plan = planned(landed(asked, plan))
+        plan = planned(_landed(asked, plan))
     if any(map(is_json_as_form, (*plan.workload.first, *plan.workload.requests))):
         tell_hint("a JSON body goes out as a form; add `-H 'Content-Type: application/json'`")
     with interruptions() as asked_to_end:
@@ -123,6 +126,20 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     if asked_to_end:
         raise KeyboardInterrupt
     return code
+
+
+def _landed(asked: LoadArguments, plan: LoadPlan) -> LoadArguments:
+    """Return the same options with the URLs that redirects lead to, and tell of each."""
+    from httpdyno.experiment.answer.ask import landing  # noqa: PLC0415 - not for most loads
+
+    urls = []
+    for url, request in zip(asked.urls, plan.workload.requests, strict=True):
+        begin = replace(parse_url(url), unix_path=plan.target.unix_path)
+        end = landing(begin, request, asked.allowed_host, plan.workload.timeout_s)
+        urls.append(url if end == begin else end.url)
+        if end != begin:
+            tell(f"{begin.url} leads to {end.url}")
+    return replace(asked, urls=urls)
 
 
 def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ...]) -> LoadOutcome:
@@ -176,9 +193,19 @@ def _looked_at(
     stretches = stretches_s(plan, is_asked=is_asked)
     if not stretches or asked_to_end or not outcome.measurement.completed:
         return outcome
-    from httpdyno.cli.load.look import with_look  # noqa: PLC0415 - not for a handful of requests
+    # Not for a handful of requests.
+    from httpdyno.inspection.behind import with_look  # noqa: PLC0415
+    from httpdyno.registry import site_adapters  # noqa: PLC0415
+    from httpdyno.servers.discover.machine import this_machine  # noqa: PLC0415
 
-    return with_look(outcome, plan, stretches, lambda: bool(asked_to_end))
+    return with_look(
+        outcome,
+        plan,
+        stretches,
+        lambda: bool(asked_to_end),
+        machine=lambda: this_machine(site_adapters()),
+        tell=tell,
+    )
 
 
 def _announce(log: str | None) -> None:

@@ -1,27 +1,143 @@
-"""Requests of a workload asked one by one, as its users ask them, with all of each answer."""
+"""Requests asked one by one, and their answers as they came.
 
+Codings of a body undone: gzip and deflate, and brotli where a decoder is here.
+
+Requests of a workload asked one by one, as its users ask them, with all of each answer.
+
+Where the redirects of a URL lead, asked once before the load begins.
+"""
+
+import ctypes
 import http.client
 import re
 import ssl
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from secrets import token_hex
 from socket import SHUT_RDWR, socket
 from threading import Timer
 from typing import Protocol
+from urllib.parse import urljoin
 
 from msgspec import structs
 
-from httpdyno.experiment.answer.coding import UndecodableError, decoded
+from httpdyno.errors import TargetError, UsageError
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers
-from httpdyno.model import Replay, RequestSpec, Workload
+from httpdyno.load.target import Target, check_permitted, parse_url, resolve
+from httpdyno.model import Replay, RequestSpec, TlsSpec, Workload
 from httpdyno.servers.network.address import connected, host_header
+
+MOST_BYTES = 16 << 20
+"""Of a decoded body; a few bytes may decode to any number."""
+
+_BROTLI = "libbrotlidec.so.1"
+_BROTLI_SUCCESS = 1
+_GZIP = 16 + zlib.MAX_WBITS
+_EITHER_ZLIB = 32 + zlib.MAX_WBITS
+_NONE = ("", "identity")
+
+
+def accepted() -> str:
+    """Return the `Accept-Encoding` of a browser, as far as its codings can be undone here."""
+    return "gzip, deflate, br" if _brotli() else "gzip, deflate"
+
+
+class UndecodableError(ValueError):
+    """A body is not what its coding says; lower case, no full stop."""
+
+
+class UnknownCodingError(ValueError):
+    """Nothing here undoes the coding."""
+
+
+def decoded(body: bytes, coding: str) -> bytes:
+    """Return a body with its codings undone, the last one first (RFC 9110 section 8.4).
+
+    Args:
+        body: As it came, out of its chunks.
+        coding: The `Content-Encoding`; empty is none.
+
+    Raises:
+        UndecodableError: It is broken, cut short or too large.
+        UnknownCodingError: Nothing here undoes it.
+    """
+    if not body:
+        return body  # as of a redirect, which may name the coding that it would have
+    for name in reversed([part.strip().lower() for part in coding.split(",")]):
+        if name in {"gzip", "x-gzip"}:
+            body = _inflated(body, _GZIP, name)
+        elif name == "deflate":
+            body = _deflated(body)
+        elif name == "br":
+            body = _unbrotlied(body)
+        elif name not in _NONE:
+            raise UnknownCodingError(name)
+    return body
+
+
+def _inflated(body: bytes, window_bits: int, name: str) -> bytes:
+    whole = bytearray()
+    rest = body
+    while rest:  # A gzip body may be several members, one after the other.
+        inflater = zlib.decompressobj(window_bits)
+        try:
+            whole += inflater.decompress(rest, MOST_BYTES + 1 - len(whole))
+        except zlib.error as error:
+            raise UndecodableError(f"its {name} is broken ({error})") from error
+        if len(whole) > MOST_BYTES:
+            raise UndecodableError(f"its {name} holds more than {MOST_BYTES:,} bytes")
+        if not inflater.eof:
+            raise UndecodableError(f"its {name} is cut short")
+        rest = inflater.unused_data
+    return bytes(whole)
+
+
+def _deflated(body: bytes) -> bytes:
+    """Return what a `deflate` body holds: with the head that it ought to have, or without."""
+    try:
+        return _inflated(body, _EITHER_ZLIB, "deflate")
+    except UndecodableError:
+        return _inflated(body, -zlib.MAX_WBITS, "deflate")
+
+
+def _unbrotlied(body: bytes) -> bytes:
+    library = _brotli()
+    if library is None:
+        raise UnknownCodingError("br")
+    n_bytes, room = len(body), max(1 << 16, 8 * len(body))
+    while True:
+        room = min(room, MOST_BYTES)
+        target, size = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
+        outcome = library.BrotliDecoderDecompress(
+            ctypes.c_size_t(n_bytes), body, ctypes.byref(size), target
+        )
+        if outcome == _BROTLI_SUCCESS:
+            return target.raw[: size.value]
+        if room >= MOST_BYTES:
+            raise UndecodableError(f"its br is broken or holds more than {MOST_BYTES:,} bytes")
+        room *= 16
+
+
+@cache
+def _brotli() -> ctypes.CDLL | None:
+    """Return the decoder's library, of which a server that codes brotli mostly has the other half.
+
+    Source:
+        `BrotliDecoderDecompress` in brotli/decode.h: 1 is success.
+    """
+    try:
+        return ctypes.CDLL(_BROTLI)
+    except OSError:
+        return None
+
 
 MOST_OF_LOG = 50
 """Requests of a replayed log that are asked: a log may hold many thousands."""
@@ -363,3 +479,62 @@ def _filled(text: str, user: int, random: str) -> str:
         return found[0][1:-1] if name is None else values.get(name, found[0])
 
     return PLACEHOLDER.sub(put, text)
+
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST = 10
+_CREDENTIALS = frozenset({"authorization", "cookie"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """A server that is asked."""
+
+    addresses: tuple[str, ...]
+    networks: tuple[str, ...] = ()
+
+
+def landing(
+    target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
+) -> Target:
+    """Return where redirects lead from a target; the same where it answers itself.
+
+    Raises:
+        TargetError: A server does not answer.
+        UsageError: Redirects lead to where nobody may load, or round and round.
+    """
+    begin = target
+    for _ in range(_MOST):
+        location = _location(target, request, allowed_host, timeout_s)
+        if not location:
+            return target
+        target = replace(parse_url(urljoin(target.url, location)), unix_path=target.unix_path)
+        named = {name.lower() for name, _ in request.headers}
+        if named & _CREDENTIALS and not _is_same_server(begin, target):
+            raise UsageError(
+                f"`{begin.url}` leads to `{target.origin}`, which your credentials are not for",
+                hint=f"load `{target.url}` itself, with the credentials that are",
+            )
+    raise UsageError(f"`{begin.url}` leads from redirect to redirect, {_MOST} times")
+
+
+def _is_same_server(begin: Target, end: Target) -> bool:
+    """Whether it is the same server, or the same host by TLS."""
+    is_by_tls = end.host == begin.host and end.is_tls and not begin.is_tls
+    return end.origin == begin.origin or is_by_tls
+
+
+def _location(
+    target: Target, request: RequestSpec, allowed_host: str | None, timeout_s: float
+) -> str:
+    """Return where an answer leads; empty where it is none."""
+    address = resolve(target, allowed_host=allowed_host)
+    check_permitted(target, address, allowed_host=allowed_host)
+    own = tuple(each for each in request.headers if each[0].lower() != "host")
+    there = structs.replace(request, path=target.path, headers=(("Host", target.authority), *own))
+    tls = TlsSpec(server_name=target.host) if target.is_tls else None
+    visitor = Visitor(running=_Place(addresses=(address,)), workload=Workload(tls=tls))
+    answer = visitor.ask(Question(request=there), limit_s=timeout_s)
+    if not answer.status:
+        raise TargetError(f"`{target.url}` did not answer: {answer.words}")
+    return answer.location if answer.status in _REDIRECTS else ""

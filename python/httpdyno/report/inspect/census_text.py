@@ -6,8 +6,9 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.phrase import plural
-from httpdyno.telemetry.syscalls.count import Census, LookedFor, PerRequest
+from httpdyno.telemetry.syscalls.count import LookedFor, PerRequest, SyscallProfile
 from httpdyno.telemetry.syscalls.trace import Kind
 
 CENSUS_LABEL = "calls"
@@ -31,7 +32,7 @@ def census_row(asked: Asked) -> str:
         f"besides {_figure(census.connection)} for its connection",
         f"answered: {answers}",
         f"{_traced(census)}, at rest {plural(census.rest_calls, 'call')} in {census.rest_s:.1f} s",
-        *census.doubts,
+        *texts(census.warnings),
     ]
     return "; ".join(said)
 
@@ -43,12 +44,12 @@ def census_tables(asked: Asked) -> Iterator[Table]:
         yield _files(asked.census)
 
 
-def _traced(census: Census) -> str:
+def _traced(census: SyscallProfile) -> str:
     processes = "1 process was" if census.n_traced == 1 else f"{census.n_traced:,} processes were"
     return f"{processes} traced, {census.n_took_part:,} took part"
 
 
-def _kinds(census: Census) -> Table:
+def _kinds(census: SyscallProfile) -> Table:
     table = _table("  call")
     table.add_column("a request", justify="right", no_wrap=True)
     table.add_column("fewest … most", justify="right", no_wrap=True)
@@ -62,7 +63,7 @@ def _kinds(census: Census) -> Table:
     return table
 
 
-def _notes(kind: Kind, census: Census) -> Iterator[str]:
+def _notes(kind: Kind, census: SyscallProfile) -> Iterator[str]:
     if kind == "open" and census.missing_opens.mean:
         yield f"{_figure(census.missing_opens)} of no file"
     if kind == "open" and census.htaccess_opens.mean:
@@ -71,7 +72,7 @@ def _notes(kind: Kind, census: Census) -> Iterator[str]:
         yield ", ".join(f"{each.address} {_figure(each.calls)}" for each in census.connected)
 
 
-def _files(census: Census) -> Table:
+def _files(census: SyscallProfile) -> Table:
     table = _table("  looked for by")
     table.add_column("a request", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")

@@ -17,11 +17,12 @@ from httpdyno.advice.rules.facts import (
     WorkerSize,
     configured,
 )
-from httpdyno.servers.apache_site.perl import PerlFiles
-from httpdyno.servers.apache_site.survey import is_whole
+from httpdyno.report.shared.unseen import BOUNDS
+from httpdyno.servers.apache.perl import PerlFiles
+from httpdyno.servers.apache.survey import is_whole
 from httpdyno.servers.discover.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
-from httpdyno.telemetry.syscalls.count import Census
+from httpdyno.telemetry.syscalls.count import SyscallProfile
 
 ENVIRONMENT = "environment"
 """In what is hidden, where the names of its variables are."""
@@ -33,7 +34,7 @@ class Asked:
     """What requests to a server took, one at a time."""
 
     url: str
-    census: Census
+    census: SyscallProfile
     answers: tuple[tuple[int, int], ...]
     """(status, how often), with those that came before the first that counts."""
 
@@ -104,7 +105,7 @@ def _perl(files: PerlFiles) -> PerlFacts:
 
 def _calls(asked: Asked) -> CallFacts | None:
     census, path = asked.census, unquote(urlsplit(asked.url).path)
-    if census.doubts:
+    if census.warnings:
         return None
     missing = [
         each.path
@@ -135,7 +136,7 @@ def _pool(observed: Observed) -> PoolFacts:
         n_fit=bound.n if bound else None,
         each_bytes=bound.each_bytes if bound else 0,
         available_bytes=bound.available_bytes if bound else 0,
-        limited_by=bound.limited_by if bound else "",
+        limited_by=BOUNDS[bound.limited_by] if bound else "",
         # The parent is one more process that the kernel keeps something for.
         room_bytes=bound.available_bytes
         - bound.reserve_bytes

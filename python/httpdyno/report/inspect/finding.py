@@ -24,7 +24,7 @@ Severity = Literal["bad", "warning", "doubtful", "note", "hint"]
 _SEVERITIES: tuple[Severity, ...] = ("bad", "warning", "doubtful", "note", "hint")
 """The worst first."""
 RULE_SEVERITIES: frozenset[Severity] = frozenset({"bad", "doubtful", "hint"})
-"""Of what a rule of `docs/rules.md` says."""
+"""Of what a rule of `docs/reference/rules.md` says."""
 _N_NAMED = 3
 """So many files are named; of more, how many."""
 
@@ -90,7 +90,7 @@ def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Fi
             for proposed in each.proposes
             if (info := knobs.get(proposed.knob))
             and info.default != proposed.value
-            and not info.complaint(proposed.value)
+            and info.takes(proposed.value)
         )
         yield Finding(
             name=each.name,

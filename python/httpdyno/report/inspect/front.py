@@ -6,8 +6,8 @@ from httpdyno.advice.rules.facts import Front
 from httpdyno.model import Backend
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected
-from httpdyno.servers.nginx.quantity import time_s
-from httpdyno.servers.nginx.upstream_knob import IDLE
+from httpdyno.servers.nginx.catalogue import IDLE
+from httpdyno.servers.nginx.text import time_s
 
 
 def fronts_of(

@@ -8,6 +8,7 @@ from httpdyno.report.inspect.finding import Finding
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_json import pool_json, workers_json
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.published import published
 
 _AT_TOP = ("pool", "workers", "findings")
@@ -62,7 +63,7 @@ def _server(server: Server) -> dict[str, Any]:
         "changed_files": list(seen.changed),
         "perhaps_changed_files": list(seen.perhaps_changed),
         "findings": [_finding(each) for each in server.findings],
-        "not_seen": [*found.hidden, *(server.observed.hidden if server.observed else ())],
+        "not_seen": [*found.hidden, *(texts(server.observed.hidden) if server.observed else ())],
     }
 
 

@@ -6,6 +6,7 @@ from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.shared.bottleneck import behind_text
 from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import oxford, plural
+from httpdyno.report.shared.unseen import unseen_disk, why_text
 from httpdyno.units import format_bytes, format_duration
 
 BESIDE_LABELS = ("answers", "disk", "run queue", "zombies", "errors")
@@ -69,7 +70,7 @@ def _disk(loaded: Loaded) -> str:
     """Return what was read from disks and written, in all, a second and an answer."""
     disk = loaded.seen.disk
     if disk is None or disk.moved is None or not disk.seconds:
-        return disk.hidden.removeprefix("disk ") if disk else ""
+        return unseen_disk(disk)
     answer = "a right answer" if loaded.n_errors else "an answer"
     told = []
     for amount, word in ((disk.moved.read_bytes, "read"), (disk.moved.written_bytes, "written")):
@@ -79,8 +80,8 @@ def _disk(loaded: Loaded) -> str:
             each = amount / loaded.n_completed if loaded.n_completed else 0.0
             text += f", {format_bytes(each)} {answer})"
         told.append(text)
-    hidden = disk.hidden.removeprefix("disk reads and writes ")
-    return f"{' and '.join(told)}{f'; of some {hidden}' if hidden else ''}"
+    hidden = f"; of some {why_text(disk.hidden)}" if disk.hidden else ""
+    return f"{' and '.join(told)}{hidden}"
 
 
 def _no_log(loaded: Loaded) -> str:

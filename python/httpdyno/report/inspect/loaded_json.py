@@ -5,7 +5,9 @@ from typing import Any
 
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.shared.log_text import log_json
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.published import published
+from httpdyno.report.shared.unseen import COUNTERS
 
 
 def loaded_json(loaded: Loaded) -> dict[str, Any]:
@@ -26,7 +28,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "disk": _disk(loaded),
         "run_queue": seen.run_queue,
         "host_cpus": seen.host_cpus or None,
-        "requests_counted_by": seen.counted_by,
+        "requests_counted_by": COUNTERS[seen.counted_by],
         "looks_cost_s": seen.looks_cost_s,
         "n_born": seen.n_born,
         "readings": [asdict(each) for each in seen.readings],
@@ -46,7 +48,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "reserve_bytes": loaded.reserve_bytes,
         "bottleneck": published(loaded.bottleneck),
         "look": published(loaded.look),
-        "not_seen": list(seen.hidden),
+        "not_seen": list(texts(seen.hidden)),
     }
 
 

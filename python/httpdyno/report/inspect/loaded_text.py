@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from httpdyno.advice.curve import ALIKE_RATIO, MOST_LOST_RATIO, HighWater, LifeRow, PrivateCurve
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.report.inspect.loaded_beside import beside_rows
+from httpdyno.report.shared import message
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
-from httpdyno.telemetry.observed import BY_STATUS, Reading
+from httpdyno.report.shared.unseen import COUNTERS
+from httpdyno.telemetry.observed import WorkerReading
 from httpdyno.units import (
     format_bounds,
     format_bytes,
@@ -32,7 +34,7 @@ def loaded_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
     yield "looks", _looks(loaded)
     yield from beside_rows(loaded)
     if ages := _ages(loaded.seen.readings):
-        since = "" if loaded.seen.counted_by == BY_STATUS else " since the first look"
+        since = "" if loaded.seen.counted_by == "status page" else " since the first look"
         yield "aged", f"own by requests{since}: {ages}"
     yield "growth", _growth(loaded)
     if loaded.growth.curve is not None and loaded.growth.curve.rise_bytes > 0:
@@ -60,11 +62,12 @@ def _looks(loaded: Loaded) -> str:
     born = f", of which {seen.n_born:,} came meanwhile" if seen.n_born else ""
     return (
         f"{plural(len(seen.readings), 'reading')} of {plural(len(seen.of_workers()), 'worker')}"
-        f"{born}, for {format_percent(share)} of a core; requests of each by {seen.counted_by}"
+        f"{born}, for {format_percent(share)} of a core; requests of each by "
+        f"{COUNTERS[seen.counted_by]}"
     )
 
 
-def _ages(readings: tuple[Reading, ...]) -> str:
+def _ages(readings: tuple[WorkerReading, ...]) -> str:
     """Return medians over readings of about the same age: that of the workers' own sizes."""
     ordered = sorted(readings, key=lambda each: each.n_requests)
     if len(ordered) < 2 * _N_AGES:
@@ -84,7 +87,7 @@ def _growth(loaded: Loaded) -> str:
     word = {"leak": "a leak", "cannot_tell": "cannot tell yet"}.get(growth.verdict, growth.verdict)
     more = growth.more_requests
     advice = f"; look on for {more:,} more requests of each worker" if more else ""
-    return f"{word}: {growth.reason}{advice}"
+    return f"{word}: {message.text(growth.reason)}{advice}"
 
 
 def _unshares(curve: PrivateCurve) -> str:

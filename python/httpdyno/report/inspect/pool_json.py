@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from httpdyno.report.shared.message import texts
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import rss_bytes
 from httpdyno.telemetry.worker import Worker
@@ -28,7 +29,7 @@ def pool_json(observed: Observed) -> dict[str, Any]:
         "states": dict(pool.states),
         "zombies": list(pool.zombies),
         "bound": asdict(observed.bound) if observed.bound else None,
-        "sockets": asdict(sockets) if sockets else None,
+        "sockets": {**asdict(sockets), "hidden": list(texts(sockets.hidden))} if sockets else None,
         "pressure": {name: asdict(each) for name, each in host.pressure.items()},
         "swap_ins": host.swap_ins,
     }
@@ -77,5 +78,5 @@ def worker_json(worker: Worker, *, is_parent: bool) -> dict[str, Any]:
         "major_faults": worker.major_faults,
         "n_descriptors": worker.n_descriptors,
         "n_threads": worker.n_threads,
-        "not_seen": list(worker.hidden),
+        "not_seen": list(texts(worker.hidden)),
     }

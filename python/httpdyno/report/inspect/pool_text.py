@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.shared.unseen import BOUNDS, why_text
 from httpdyno.telemetry.kernel import HostMemory, Sockets
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import RESERVE_RATIO, MemoryBound, rss_bytes, size
-from httpdyno.telemetry.worker import Worker
+from httpdyno.telemetry.worker import Worker, is_of_memory
 from httpdyno.units import format_bytes, format_guess, format_percent
 
 N_WORKERS = 20
@@ -36,7 +38,7 @@ def memory_row(observed: Observed) -> str:
     processes = plural(n, "process") if n == 1 else f"{n:,} processes"
     resident = f"RSS {'is' if n == 1 else 'adds up to'} {format_bytes(pool.rss_bytes)}"
     if pool.pss_bytes is None or pool.uss_bytes is None or pool.shared_bytes is None:
-        reasons = [each for each in observed.hidden if each.startswith("memory")]
+        reasons = texts([*filter(is_of_memory, observed.hidden)])
         of = "" if pool.n_hidden == n else f" (of {pool.n_hidden:,})"
         return f"{processes}, {', '.join(reasons)}{of}; {resident}"
     if n == 1:
@@ -58,7 +60,7 @@ def detail_rows(observed: Observed, at_end: Sequence[str] = ()) -> Iterator[tupl
         yield "room", "; ".join([_room(observed.bound), *at_end])
         yield "formulas", _formulas(observed.bound)
     elif observed.no_bound:
-        yield "room", observed.no_bound.removeprefix("room for workers is ")
+        yield "room", why_text(observed.no_bound)
     if observed.sockets is not None and (queue := _queue(observed.sockets)):
         yield "queue", queue
     yield "pressure", _pressure(observed.host)
@@ -114,7 +116,7 @@ def _figures(workers: Sequence[Worker]) -> tuple[str, ...]:
 
 def _room(bound: MemoryBound) -> str:
     whole = format_bytes(bound.available_bytes)
-    reserve = f"{format_percent(RESERVE_RATIO)} of {whole} ({bound.limited_by}) in reserve"
+    reserve = f"{format_percent(RESERVE_RATIO)} of {whole} ({BOUNDS[bound.limited_by]}) in reserve"
     if bound.n is None:
         return f"no worker has memory of its own; {reserve}"
     room = format_bytes(bound.available_bytes - bound.reserve_bytes)
@@ -145,7 +147,7 @@ def _queue(sockets: Sockets) -> str:
     said += [f"{n:,} {state}" for state, n in sorted(sockets.states.items())]
     if sockets.overflows is not None:
         said.append(f"{plural(sockets.overflows, 'overflow')} in its network so far")
-    return ", ".join([*said, *sockets.hidden])
+    return ", ".join([*said, *texts(sockets.hidden)])
 
 
 def _pressure(host: HostMemory) -> str:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from httpdyno.load.entrance import entrance_trouble
-from httpdyno.model import Caveat, LoadOutcome, Measurement, Replay
+from httpdyno.model import LoadOutcome, Measurement, Replay
 from httpdyno.report.load.tables import no_interval_text, unsteady_text
+from httpdyno.report.shared import message
+from httpdyno.report.shared.caveat import Caveat
 from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.units import format_duration, format_percent
@@ -68,7 +70,9 @@ def _of_entrance(outcome: LoadOutcome) -> Iterator[Caveat]:
     if outcome.entrance is None:
         return
     if trouble := entrance_trouble(outcome.entrance, outcome.workload):
-        yield Caveat(kind="not_entered", message=f"{trouble}; they sent the rest all the same")
+        yield Caveat(
+            kind="not_entered", message=f"{message.text(trouble)}; they sent the rest all the same"
+        )
 
 
 def _of_log(outcome: LoadOutcome) -> Iterator[Caveat]:

@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from httpdyno.load.entrance import n_entered
 from httpdyno.model import Batches, HistogramData, LoadOutcome, Measurement, Portion, Workload
+from httpdyno.reason import Reason
+from httpdyno.report.shared import message
 from httpdyno.report.shared.distribution import (
     FIGURE_NAMES,
     MIN,
@@ -400,7 +402,7 @@ def half_width_text(outcome: LoadOutcome) -> str:
 def no_interval_text(outcome: LoadOutcome) -> str:
     """Return why the throughput has no interval; empty where it has one, or no value."""
     rate = summary_of(outcome).throughput_per_s
-    return rate.reason if rate.low is None and rate.value else ""
+    return _why(rate.reason) if rate.low is None and rate.value else ""
 
 
 def warm_up_text(outcome: LoadOutcome) -> str:
@@ -420,7 +422,7 @@ def warm_up_text(outcome: LoadOutcome) -> str:
 
 def unsteady_text(outcome: LoadOutcome) -> str:
     """Return why no part of the test is steady; empty where one is."""
-    return summary_of(outcome).warm_up.reason
+    return _why(summary_of(outcome).warm_up.reason)
 
 
 def interval_grid(outcome: LoadOutcome) -> Grid:
@@ -429,14 +431,18 @@ def interval_grid(outcome: LoadOutcome) -> Grid:
     confidence = f"{summary.throughput_per_s.confidence * 100:g} % interval"
     rows = [_row("throughput", summary.throughput_per_s, format_rate)]
     rows += [_row(name, each, format_duration) for name, each in summary.latency_s.items()]
-    return Grid(head=("", "value", confidence), rows=tuple(rows), note=summary.warm_up.test)
+    return Grid(head=("", "value", confidence), rows=tuple(rows), note=_why(summary.warm_up.test))
+
+
+def _why(reason: Reason | None) -> str:
+    return "" if reason is None else message.text(reason)
 
 
 def _row(name: str, estimate: Estimate, text: Format) -> tuple[str, ...]:
     if estimate.value is None:
-        return (name, NOTHING, f"none: {estimate.reason}")
+        return (name, NOTHING, f"none: {_why(estimate.reason)}")
     mark = "≥ " if estimate.is_lower_bound else ""
-    interval = _bounds(estimate, text) or f"none: {estimate.reason}"
+    interval = _bounds(estimate, text) or f"none: {_why(estimate.reason)}"
     return (name, f"{mark}{text(estimate.value)}", interval)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 
+from httpdyno.errors import HttpdynoError
 from httpdyno.metrics import named
 from httpdyno.reason import Param, Reason
 from httpdyno.report.shared.phrase import oxford, plural
@@ -44,6 +45,11 @@ def text(reason: Reason) -> str:
 def joined(reasons: Sequence[str | Reason]) -> str:
     """Return the sentences of a verdict's reasons as one."""
     return "; ".join(texts(reasons))
+
+
+def error_text(error: HttpdynoError) -> str:
+    """Return what an error says, with its causes."""
+    return f"{error}: {joined(error.why)}" if error.why else str(error)
 
 
 def texts(reasons: Sequence[str | Reason]) -> tuple[str, ...]:
@@ -87,17 +93,19 @@ STATUSES: dict[str, str] = {
 
 
 _FORMATS: dict[str, Format] = {
-    "about": format_about,
     "bytes": format_bytes,
     "change": lambda ratio, **_: format_change(ratio),
+    "about": format_about,
     "down": lambda ratio, **_: format_number(ratio, 2, toward="down"),
     "duration": format_duration,
+    "duration_at_most": lambda seconds, **_: format_duration(seconds, toward="up"),
     "guess": lambda seconds, **_: format_guess(seconds),
     "mean": format_count,
     "ns": lambda seconds, **_: f"{format_number(seconds * 1e9, 1)} ns",
     "per_thousand": format_per_thousand,
     "percent": format_percent,
     "rate": format_rate,
+    "signed_bytes": lambda size, **_: f"{'−' if size < 0 else ''}{format_bytes(abs(size))}",
     "up": lambda ratio, **_: format_number(ratio, 2, toward="up"),
 }
 

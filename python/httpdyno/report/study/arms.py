@@ -22,6 +22,7 @@ from httpdyno.model import (
     Study,
     WorkersSeen,
 )
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING, oxford
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.shared.workload_text import workload_text
@@ -192,9 +193,12 @@ def header_notes(arms: Iterable[ArmSummary]) -> list[str]:
     if not found:
         return []
     name = found[0].name
-    why = [each.uncounted for each in found]
+    why = [joined(each.uncounted) for each in found]
     why += [
-        f"phase {of}, {s.uncounted}" for w in found for of, s in w.beside.items() if s.uncounted
+        f"phase {of}, {joined(s.uncounted)}"
+        for w in found
+        for of, s in w.beside.items()
+        if s.uncounted
     ]
     return [
         f"{name}: its first word, in answers to the same load after the windows",

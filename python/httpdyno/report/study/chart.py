@@ -262,7 +262,7 @@ def effect_rows(found: Factorial) -> list[Row]:
 
 def _effect_row(found: Factorial, each: Effect) -> Row:
     words, name = effect_word(each), effect_name(found, each)
-    extent = "where it runs with and without" if each.reason else "mean over the others"
+    extent = "where it runs with and without" if each.reasons else "mean over the others"
     claim = f"{interval_ratio_text(each.ratio)} ×, {words}" if each.ratio else words
     return Row(
         name=name,

@@ -17,6 +17,8 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.report.shared import message
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.svg import NARROW, WIDE, percentiles_svg
 from httpdyno.report.study import chart
@@ -174,7 +176,9 @@ def _sweep_figure(outcome: Outcome) -> dict[str, Any] | None:
     # The published figures are throughputs.
     book = book_ratios(outcome) if sweep.metric == "throughput_per_s" else {}
     word = taken_word(sweep)
-    caption = f"Lines through the dots are intervals. {word.capitalize()}: {sweep.rule}."
+    caption = (
+        f"Lines through the dots are intervals. {word.capitalize()}: {message.text(sweep.rule)}."
+    )
     if book and sweep.is_of_words:
         caption += " Open diamonds are the published figures, scaled to the same best."
     elif book:
@@ -360,7 +364,7 @@ def _card(
         figure += f"; {named(comparison.metric).label} {ratio_bounds_text(interval)}"
     failed = words_without_figure(comparison) if comparison.verdict == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
-    why = "" if failed else comparison.reason
+    why = "" if failed else joined(comparison.reasons)
     told = (second_clause(comparison), *also_clauses(comparison))
     parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [

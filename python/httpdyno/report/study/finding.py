@@ -2,21 +2,22 @@
 
 from collections import Counter
 
-from msgspec import structs
-
 from httpdyno.metrics import named
 from httpdyno.model import (
     ArmSummary,
-    Caveat,
     Comparison,
     Effect,
     Factorial,
     LadderStep,
     Outcome,
+    ResultWarning,
     SimpleEffect,
     Verdict,
     level_text,
 )
+from httpdyno.reason import Reason
+from httpdyno.report.shared.caveat import Caveat, caveats
+from httpdyno.report.shared.message import joined, text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.verdict import (
     at_text,
@@ -26,6 +27,7 @@ from httpdyno.report.study.verdict import (
     deciding,
     differing_clause,
     evidence_text,
+    failed_line,
     failure_text,
     interval_ratio_text,
     needed_text,
@@ -82,7 +84,7 @@ def effects_note(found: Factorial) -> str:
     if found.tie_breaker:
         tie = named(found.tie_breaker).label
         text += f"; where {name} is proven to lose little and shows no difference, {tie} decides"
-    return f"nothing is claimed: {found.doubt}; {text}" if found.doubt else text
+    return f"nothing is claimed: {joined(found.unclaimed)}; {text}" if found.unclaimed else text
 
 
 def interaction_sentences(found: Factorial) -> list[str]:
@@ -110,14 +112,17 @@ def simple_effects(found: Factorial, knob: str, given: str) -> tuple[SimpleEffec
 
 def partial_lines(found: Factorial) -> list[str]:
     """Return what is told of fewer combinations than all, or not at all, and why."""
-    return [f"{effect_name(found, each)}: {each.reason}" for each in found.effects if each.reason]
+    return [
+        f"{effect_name(found, each)}: {joined(each.reasons)}"
+        for each in found.effects
+        if each.reasons
+    ]
 
 
 def unfit_lines(found: Factorial) -> list[str]:
     """Return which combinations do not run, and which break a limit: those are in all effects."""
     return [
-        f"{name} {arm.status}: {arm.detail}".rstrip(": ")
-        + ("; no effect has it" if number in found.gone else "")
+        f"{name} {failed_line(arm)}" + ("; no effect has it" if number in found.gone else "")
         for number, (name, arm) in enumerate(factorial_arms(found))
         if arm.status != "complete"
     ]
@@ -165,9 +170,9 @@ def change_words(found: Factorial, knob: str) -> str:
 def headline(outcome: Outcome) -> str:
     """Return what a study found, in one line."""
     if outcome.status == "failed":
-        return f"failed: {outcome.message or 'no reason was recorded'}"
-    if outcome.withdrawn:
-        return _withdrawn_headline(outcome)
+        return f"failed: {joined(outcome.ended_by) or 'no reason was recorded'}"
+    if outcome.withdrawn is not None:
+        return _withdrawn_headline(outcome, outcome.withdrawn)
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
     if outcome.factorial is not None:
@@ -256,13 +261,13 @@ def _final_headline(outcome: Outcome, final: Comparison) -> str:
     return f"{'' if outcome.status == 'complete' else f'{outcome.status}; '}{text}{late}"
 
 
-def _withdrawn_headline(outcome: Outcome) -> str:
+def _withdrawn_headline(outcome: Outcome, why: Reason) -> str:
     """Return why the start stays, and the figure that says so."""
     interval = deciding(outcome.final) if outcome.final else None
     figure = f": {ratio_bounds_text(interval)}" if interval else ""
     second = differing_clause(outcome.final) if outcome.final else ""
     late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
-    return f"{outcome.withdrawn}{figure}{second}{late}"
+    return f"{text(why)}{figure}{second}{late}"
 
 
 def not_tried_text(outcome: Outcome) -> str:
@@ -281,14 +286,14 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
     """Return the verdict first, then the number it rests on, then what else is proven."""
     interval, verdict = deciding(comparison), comparison.verdict
     if verdict == "failed":
-        return f"{candidate} {failure_text(comparison.b, comparison.reason)}"
+        return f"{candidate} {failure_text(comparison.b)}"
     words = verdict_badge(comparison)
     if candidate == "b":
         subject = {"equivalent": "a and b are ", "better": "b is ", "worse": "b is "}
         words = f"{subject.get(verdict, '')}{words}"
     second = differing_clause(comparison)
     if interval is None:
-        return f"{words}: {comparison.reason}{second}"
+        return f"{words}: {joined(comparison.reasons)}{second}"
     if comparison.decided_by:
         return f"{words} {evidence_text(comparison, is_brief=True)}"
     reference = "" if candidate == "b" else " of the start"
@@ -420,23 +425,21 @@ def changes_title(outcome: Outcome) -> str:
     return "proven changes" if outcome.final.verdict == "better" else "changes kept, not confirmed"
 
 
-def outcome_caveats(outcome: Outcome) -> list[Caveat]:
-    """Return the caveats of the whole, then those of its parts, each once and saying of which."""
+def outcome_caveats(outcome: Outcome) -> tuple[Caveat, ...]:
+    """Return the warnings of the whole, then those of its parts, each once and saying of which."""
     parts = [(step.label, step.comparison) for step in outcome.steps]
     if outcome.final is not None:
         parts.append(("final", outcome.final))
-    names: dict[Caveat, list[str]] = {}
+    names: dict[Reason, list[str]] = {}
     for name, comparison in parts:
-        for caveat in comparison.caveats:
-            if caveat not in outcome.caveats:
-                names.setdefault(caveat, []).append(name)
+        for each in comparison.warnings:
+            if each not in outcome.warnings:
+                names.setdefault(each.reason, []).append(name)
     of_parts = [
-        structs.replace(caveat, message=f"{', '.join(of)}: {caveat.message}")
-        if len(parts) > 1
-        else caveat
-        for caveat, of in names.items()
+        ResultWarning(reason=reason, within=tuple(of) if len(parts) > 1 else ())
+        for reason, of in names.items()
     ]
     # What the headline says already is not said again.
-    known = {"steps_not_tried"} if outcome.not_tried else set()
-    own = [caveat for caveat in outcome.caveats if caveat.kind not in known]
-    return [*dict.fromkeys(own), *of_parts]
+    known = {"experiment.steps_not_tried"} if outcome.not_tried else set()
+    own = [each for each in outcome.warnings if each.code not in known]
+    return caveats(dict.fromkeys([*own, *of_parts]))

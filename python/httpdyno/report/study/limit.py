@@ -33,6 +33,7 @@ from httpdyno.report.shared.bottleneck import (
     run_queue_text,
 )
 from httpdyno.report.shared.log_text import TOLD_LEVELS, shortened
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms import worker_text
@@ -150,7 +151,7 @@ def _own_time_text(account: OwnAccount, answer_s: float, look: Look) -> str:
         busy = account.requests_per_s * answer_s
         told.insert(0, f"{format_rate(account.requests_per_s)} requests")
         told.append(f"{format_about(busy)} of {format_about(look.workers)} workers at answers")
-    words = f"{account.server}'s own statsd: {', '.join([*told, *account.remarks])}"
+    words = f"{account.server}'s own statsd: {', '.join([*told, *texts(account.remarks)])}"
     if not look.answers or not look.seconds:
         return words
     client_s = look.clients * look.seconds / look.answers

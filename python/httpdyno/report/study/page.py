@@ -7,6 +7,8 @@ from typing import Any
 from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.report.shared import message
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import rendered
 from httpdyno.report.study.arms import (
@@ -65,6 +67,7 @@ from httpdyno.report.study.verdict import (
     confidence_text,
     decider,
     deciding,
+    detail_text,
     differing_clause,
     evidence_text,
     has_figure,
@@ -172,7 +175,7 @@ def _hero(outcome: Outcome) -> dict[str, Any]:
             has_figure = deciding(outcome.final) is not None
             return (_final_hero if has_figure else _wordy_hero)(outcome, outcome.final)
     figure, unit = _plain_figure(outcome)
-    lines = [outcome.message] if outcome.message and outcome.status != "failed" else []
+    lines = [joined(outcome.ended_by)] if outcome.ended_by and outcome.status != "failed" else []
     return {
         "figure": figure,
         "unit": unit,
@@ -204,7 +207,7 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
 def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     """Return a hero without a figure: the candidate failed, or nothing could be measured."""
     # The claim has the first line of a server's words, and the whole of a reason.
-    detail = final.b.detail if final.b.status != "complete" else ""
+    detail = detail_text(final.b) if final.b.status != "complete" else ""
     return {
         "figure": verdict_badge(final),
         "unit": "",
@@ -230,9 +233,11 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         side = "at least" if more_is_better else "at most"
         lines.insert(0, f"proven: {side} {bound} ×")
     else:
-        lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
+        lines.append(
+            "; ".join(text for text in (joined(final.reasons), needed_text(final)) if text)
+        )
     if outcome.status != "complete":
-        lines.insert(0, outcome.message or outcome.status)
+        lines.insert(0, joined(outcome.ended_by) or outcome.status)
     if final.decided_by:
         tied = f"{named(final.metric).label} {ratio_bounds_text(of_objective(final))}"
         lines.append(f"{tied}, so {name} decided")
@@ -268,7 +273,7 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
             "badge": "",
             "lines": [],
         }
-    lines = [f"rule: {sweep.rule}"]
+    lines = [f"rule: {message.text(sweep.rule)}"]
     if pool := pool_text(sweep):
         lines.append(pool)
     arms = [(level_text(point.level), point.arm) for point in sweep.points]

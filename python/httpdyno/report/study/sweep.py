@@ -17,11 +17,13 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms import answers_text, dropped_line, header_table
 from httpdyno.report.study.verdict import (
     at_text,
+    detail_text,
     has_run,
     of_best_text,
     point_bounds,
@@ -54,7 +56,7 @@ def pool_text(sweep: Sweep) -> str:
         return _memory_text(pool.memory, pool)
     if pool.births is not None:
         return _births_text(pool.births, pool, _life(sweep))
-    return f"pool: {pool.reason}"
+    return f"pool: {message.text(pool.reason)}" if pool.reason else ""
 
 
 def _memory_text(line: PoolLine, pool: PoolCurve) -> str:
@@ -129,10 +131,12 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
     return Group(
         Text(f"{sweep.knob}, {named(sweep.metric).label}", "bold"),
         table,
-        Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
+        Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {message.text(sweep.rule)}"),
         *([Prose(Text(pool))] if pool else []),
         *(
-            Text(f"{level_text(p.level)}: {status_badge(p.arm.status)}: {p.arm.detail}", "red")
+            Text(
+                f"{level_text(p.level)}: {status_badge(p.arm.status)}: {detail_text(p.arm)}", "red"
+            )
             for p in sweep.points
             if p.arm.status != "complete"
         ),
@@ -201,7 +205,7 @@ def point_line(point: SweepPoint, metric: str) -> Text:
     """Return a sweep's level in one line, for progress."""
     if not has_run(point):
         return Text(
-            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {point.arm.detail}"
+            f"{level_text(point.level)}  {status_badge(point.arm.status)}: {detail_text(point.arm)}"
         )
     bounds = point_bounds_text(point, metric)
     return Text(f"{level_text(point.level)}  {at_text(point, metric)} ({bounds})")

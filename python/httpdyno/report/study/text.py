@@ -13,7 +13,9 @@ from rich.text import Text
 
 from httpdyno.metrics import METRICS, named, of_ratio
 from httpdyno.metrics.table import CALL_RATIOS
-from httpdyno.model import ArmSummary, Caveat, Comparison, LadderStep, Outcome, SecondClaim
+from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, SecondClaim
+from httpdyno.report.shared.caveat import Caveat
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.arms import (
@@ -244,8 +246,8 @@ def outcome_text(
         is_verbose: Whether all is told that limited a ladder's steps, and what its columns are.
     """
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
-    if outcome.message and outcome.status != "failed":
-        parts.append(Text(outcome.message))
+    if outcome.ended_by and outcome.status != "failed":
+        parts.append(Text(joined(outcome.ended_by)))
     changes = _change_lines(outcome) + their_lines(outcome, is_whole=is_verbose)
     is_ladder = bool(outcome.steps) and outcome.plan.reference is None
     if is_ladder:
@@ -340,7 +342,7 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     """Return why the verdict is what it is, and the figures that did not decide."""
     said = said_ratios(comparison)
     name = named(decider(comparison)).label
-    why = Text.assemble(f"{name}: ", styled_verdict(comparison), f", {comparison.reason}")
+    why = Text.assemble(f"{name}: ", styled_verdict(comparison), f", {joined(comparison.reasons)}")
     needed = needed_text(comparison)
     if needed:
         why.append(f"; {needed}")

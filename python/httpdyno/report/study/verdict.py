@@ -1,7 +1,6 @@
 """What a comparison showed, in words and figures: verdict, ratio, interval, other metrics."""
 
 import math
-import re
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -18,6 +17,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
+from httpdyno.report.shared.message import STATUSES, joined, texts
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.stats.histogram import is_median_between
 from httpdyno.units import Toward, format_bounds, format_guess, format_number
@@ -56,21 +56,6 @@ STATUS_BADGES: dict[TrialStatus, str] = {
     "unlike": "other answers",
 }
 """How a candidate's status is shown where its own word would say too little."""
-_STATUS_SAID: dict[TrialStatus, str] = {
-    "refused": "was refused",
-    "crashed": "crashed",
-    "hung": "stopped answering",
-    "unstable": "was unstable",
-    "unlike": "answers unlike the start",
-    "infeasible": "broke a limit",
-}
-
-
-_CANDIDATE = re.compile(
-    r"the candidate (was refused by the server|crashed|stopped answering|was unstable|"
-    r"answers unlike the start|broke a limit)(: |\Z)"
-)
-"""How reasons begin; `experiment.claim` writes them."""
 
 
 def has_figure(comparison: Comparison) -> bool:
@@ -130,22 +115,29 @@ def verdict_words(comparison: Comparison) -> str:
     return f"{words} by {named(by).short}" if by else words
 
 
-def failure_text(arm: ArmSummary, reason: str) -> str:
+def failure_text(arm: ArmSummary) -> str:
     """Return what became of an arm that did not run: `was refused: AH00180: …`."""
-    said = _STATUS_SAID.get(arm.status, "failed")
-    why = first_line(arm.detail and _told(arm.detail)) or _told(reason)
+    said = STATUSES.get(arm.status, "failed")
+    why = first_line(detail_text(arm))
     return f"{said}: {why}" if why else said
+
+
+def detail_text(arm: ArmSummary) -> str:
+    """Return why an arm is not complete, a line or more each; empty where it is."""
+    return "\n".join(texts(arm.detail))
+
+
+def failed_line(arm: ArmSummary) -> str:
+    """Return `refused: AH00180: …`: how an arm came out that is not complete, and why."""
+    why = detail_text(arm)
+    return f"{arm.status}: {why}" if why else arm.status
 
 
 def words_without_figure(comparison: Comparison) -> str:
     """Return why there is no figure: the server's own words in full, or the reason."""
-    detail = comparison.b.detail if comparison.b.status != "complete" else ""
-    return _told(detail or comparison.reason)
-
-
-def _told(words: str) -> str:
-    """Return the words without what the status beside them says already."""
-    return _CANDIDATE.sub("", words)
+    if comparison.verdict == "failed":
+        return detail_text(comparison.b)
+    return joined(comparison.reasons)
 
 
 def first_line(text: str) -> str:
@@ -466,7 +458,7 @@ def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
 def also_words(comparison: Comparison, claim: SecondClaim) -> str:
     """Return what comes after the verdict: its figure, or the reason why there is none."""
     if claim.verdict == "not_measured" or named(claim.metric).ratio not in comparison.ratios:
-        return claim.reason
+        return joined(claim.reasons)
     figure = second_figure(comparison, claim)
     interval = comparison.ratios[named(claim.metric).ratio]
     is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio

@@ -4,6 +4,8 @@ from typing import Any
 
 from httpdyno.metrics.table import named
 from httpdyno.model import TurnsOutcome
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.svg import (
     AFTER,
@@ -49,7 +51,7 @@ def turns_html(outcome: TurnsOutcome) -> str:
         {
             "words": claim_words(outcome, claim),
             "verdict": claim.verdict,
-            "reason": claim.reason,
+            "reason": joined(claim.reasons),
         }
         for claim in outcome.claims
     ]
@@ -59,6 +61,7 @@ def turns_html(outcome: TurnsOutcome) -> str:
         "measured": measured_text(outcome),
         "confidence": confidence_text(outcome),
         "claims": claims,
+        "caveats": caveats(outcome.warnings),
         "instances": _instances(outcome),
         "without": without_lines(outcome),
         "limits": limit_rows(outcome),

@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import Instance, TurnsClaim, TurnsOutcome
+from httpdyno.report.shared.caveat import caveats
+from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.turns.words import (
     claim_words,
@@ -34,7 +36,7 @@ def turns_text(outcome: TurnsOutcome) -> RenderableType:
     for claim in outcome.claims:
         style = _STYLES.get(claim.verdict, "bold yellow")
         parts.append(Prose(Text(claim_words(outcome, claim), style)))
-        parts.append(Prose(Text(claim.reason)))
+        parts.append(Prose(Text(joined(claim.reasons))))
     parts += [Text(), _instances(outcome)]
     parts += [Prose(Text(line)) for line in without_lines(outcome)]
     for claim in outcome.claims:
@@ -48,7 +50,7 @@ def turns_text(outcome: TurnsOutcome) -> RenderableType:
             parts.append(Padding(Prose(line), _INDENT))
     parts += [Text(), Prose(Text(measured_text(outcome)))]
     parts.append(Prose(Text(f"confidence {confidence_text(outcome)}")))
-    for caveat in outcome.caveats:
+    for caveat in caveats(outcome.warnings):
         parts.append(Prose(Text.assemble(("caveat: ", "yellow"), caveat.message)))
     return Group(*parts)
 

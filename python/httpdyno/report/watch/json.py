@@ -7,8 +7,9 @@ from typing import Any
 from httpdyno.model import Behind
 from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.shared.log_text import log_json
+from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.published import published
-from httpdyno.report.watch.phrase import hidden_words
+from httpdyno.report.watch.phrase import hidden
 from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.pool import PoolChange, Turnover
 from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched
@@ -65,7 +66,7 @@ def watch_json(
         ],
         "behind": published(behind),
         "beside": [{"pid": each.pid, "name": each.name} for each in beside],
-        "not_seen": list(hidden_words(watched)),
+        "not_seen": list(texts(hidden(watched))),
     }
 
 
@@ -120,7 +121,7 @@ def _status(watched: Watched) -> dict[str, Any] | None:
         "answer_s": said.answer_s if took is None else took.seconds,
         "answers_seen": took.n_seen if took else None,
         "uptime_s": said.uptime_s,
-        "remarks": list(said.remarks),
+        "remarks": list(texts(said.remarks)),
     }
 
 

@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from httpdyno.model import Behind
+from httpdyno.reason import Reason
+from httpdyno.report.shared import message
 from httpdyno.report.shared.bottleneck import behind_text
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.shared.unseen import unseen_disk, why_text
 from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.telemetry.pool import Pool
 from httpdyno.telemetry.status import Status
 from httpdyno.telemetry.watched import LEAST_REQUESTS, Watched
-from httpdyno.telemetry.worker import Worker
+from httpdyno.telemetry.worker import Worker, is_of_memory
 from httpdyno.units import (
     format_bytes,
     format_duration,
@@ -86,9 +89,9 @@ def memory_text(watched: Watched, every_s: float) -> str:
     pool = watched.now.pool
     resident = f"RSS adds up to {format_bytes(pool.rss_bytes)}"
     if pool.pss_bytes is None or pool.uss_bytes is None or pool.shared_bytes is None:
-        hidden = [each for each in hidden_words(watched) if each.startswith("memory")]
-        if hidden:
-            return f"{hidden[0]}; {resident}"
+        unseen = next(filter(is_of_memory, hidden(watched)), None)
+        if unseen is not None:
+            return f"{message.text(unseen)}; {resident}"
         return (
             f"memory of {pool.n_hidden:,} of {_n_processes(pool):,} is still to be read; {resident}"
         )
@@ -170,7 +173,7 @@ def queue_texts(watched: Watched, every_s: float) -> Iterator[str]:
         yield f"{states} ({format_guess(age_s)} ago)" if is_old else states
     if watched.overflows is not None:
         yield f"{plural(watched.overflows, 'overflow')} in its network"
-    yield from sockets.hidden
+    yield from message.texts(sockets.hidden)
 
 
 def state_text(watched: Watched) -> str:
@@ -190,7 +193,7 @@ def disk_text(watched: Watched, every_s: float) -> str:
     """Return what is read from disks and written; empty at the first look."""
     disk = watched.now.disk
     if disk is None or disk.moved is None or not disk.seconds:
-        return disk.hidden.removeprefix("disk ") if disk else ""
+        return unseen_disk(disk)
     moved, n = (disk.moved.read_bytes, disk.moved.written_bytes), watched.disk_requests.n
     read, written = (format_bytes(each / disk.seconds) for each in moved)
     text = f"{read}/s read and {written}/s written"
@@ -199,11 +202,7 @@ def disk_text(watched: Watched, every_s: float) -> str:
         text += f", {read} and {written} a request"
     if disk.seconds >= _OLD_LOOKS * every_s:
         text += f", over {format_guess(disk.seconds)}"
-    return (
-        f"{text}; of some {disk.hidden.removeprefix('disk reads and writes ')}"
-        if disk.hidden
-        else text
-    )
+    return f"{text}; of some {why_text(disk.hidden)}" if disk.hidden else text
 
 
 def run_queue_text(watched: Watched) -> str:
@@ -243,15 +242,15 @@ def status_texts(watched: Watched) -> Iterator[str]:
             f"an answer takes {_rough(took.seconds)} of a {_ONE[said.of]}: a mean, by "
             f"{plural(took.n_looks, 'look')} that saw {took.n_seen:,} at answers"
         )
-    yield from said.remarks
+    yield from message.texts(said.remarks)
 
 
-def hidden_words(watched: Watched) -> tuple[str, ...]:
+def hidden(watched: Watched) -> tuple[Reason, ...]:
     """Return what may not be seen, with the reason, each once."""
     workers = watched.now.sample.workers
     disk = watched.now.disk
     beside = [*watched.now.sockets.hidden, *([disk.hidden] if disk and disk.hidden else [])]
-    return tuple(dict.fromkeys([*(words for each in workers for words in each.hidden), *beside]))
+    return tuple(dict.fromkeys([*(each for seen in workers for each in seen.hidden), *beside]))
 
 
 def _rate(watched: Watched, said: Status) -> str:

@@ -47,7 +47,7 @@ _LABEL_WIDTH = 10
 _NAME_WIDTH = 17
 _TABLE_FRAME = 3
 """Lines of a table that are no workers: one above it, its head, what is left out."""
-_SHORT_STATES = {"waiting for a disk": "disk"}
+_SHORT_STATES = {"disk sleep": "disk"}
 _NEW, _PARENT = "+", "^"
 _N_KINDS = 2
 """Of lines of its error logs."""

@@ -7,15 +7,70 @@ knob then is unverified. A variable with another value is another value.
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpdyno.model import Effective, Level, level_text
+from httpdyno.model import Configuration, Effective, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.command.reach import Reach
+from httpdyno.servers.command.knob import VARIABLES
+from httpdyno.servers.network.listening import Listening, listening
+from httpdyno.servers.option_words import option
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.render import Variables, rendered_with_use
+from httpdyno.servers.stack.adapter import Insight
+from httpdyno.servers.stack.names import variable_of
+from httpdyno.servers.staging import last_lines
 
 SOURCE = "seen in its command line and environment"
+WAY_OUT = "write `{port}` or `{address}` in the command, or have a cell: `--isolation cell`"
+"""For a program that is told nowhere where to listen, outside of a cell."""
+_CELL, _WALL = "cell", "wall"
+_REFUSED = re.compile(r"EACCES|[Pp]ermission denied|[Ee]rrno 13\b|os error 13\b")
+_NOT_RUN = frozenset({126, 127})
+"""Exit codes of a program that could not be run at all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reach:
+    """One knob's way to a program."""
+
+    arguments: tuple[str, ...] = ()
+    """Arguments that it is in, as they were given."""
+    environment: Mapping[str, str]
+    """Variables that it is in, as they were given."""
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether it is in neither: a template or a command before the start may have it."""
+        return not self.arguments and not self.environment
+
+
+def reaches(spec: ServerSpec, variables: Variables) -> dict[str, Reach]:
+    """Return for each knob where it went.
+
+    Args:
+        spec: The target.
+        variables: Of one start.
+
+    Raises:
+        AdapterError: An argument or a variable cannot be rendered.
+    """
+    arguments: dict[str, list[str]] = {name: [] for name in variables.knobs}
+    environment: dict[str, dict[str, str]] = {name: {} for name in variables.knobs}
+    for part in spec.command:
+        text, used = rendered_with_use(part, variables, "command")
+        for name in used:
+            arguments[name].append(text)
+    for variable, value in spec.environment.items():
+        text, used = rendered_with_use(value, variables, f"environment.{variable}")
+        for name in used:
+            environment[name][variable] = text
+    return {
+        name: Reach(arguments=tuple(arguments[name]), environment=environment[name])
+        for name in variables.knobs
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,3 +136,129 @@ def _has(reach: Reach, process: ProcessTexts) -> bool:
 
 def _fields(file: Path) -> list[str]:
     return [os.fsdecode(field) for field in file.read_bytes().split(b"\0")][:-1]
+
+
+class MadeInsight(Insight):
+    """What is seen of a program of a study, which says nothing of itself."""
+
+    def __init__(
+        self, process: ServerProcess, variables: Variables, reaches: Mapping[str, Reach]
+    ) -> None:
+        self._process = process
+        self._variables = variables
+        self._reaches = reaches
+
+    def words(self) -> str:
+        """Return the end of its log."""
+        return last_lines(self._process.last_words())
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        """Whether it ended in order before it was ready, and said why."""
+        # Which code a program of anybody's ends with when it refuses its settings is not known; one
+        # that ends in order before it was ready did so for a reason that its words may say.
+        return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
+
+    def lacking(self) -> str:
+        """Return nothing: what is all of it nobody knows."""
+        return ""
+
+    def effective(self) -> Effective | NotRunning:
+        """Return what its listening processes were seen to have."""
+        members = [process.pid for process in self._process.members()]
+        port = f":{self._variables.port}"
+        at_port = {each.pid for each in listening(members) if each.address.endswith(port)}
+        found = [process_texts(pid) for pid in sorted(at_port)]
+        texts = [each for each in found if each is not None]
+        return seen(self._reaches, self._variables.knobs, texts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Where:
+    """Where a copy is to listen."""
+
+    kind: str
+    """Of its seat."""
+    address: str
+    is_told: bool
+    """Whether its command line says so; a port that stands in the code is said nowhere."""
+
+    def complaint(self, words: str) -> str:
+        """Return why a program does not listen that said this; empty where nobody can know."""
+        is_refused = self.kind == _WALL and _REFUSED.search(words)
+        if self.kind == _CELL or (self.is_told and not is_refused):
+            return ""
+        why = (
+            "behind a wall the kernel refuses (EACCES) each port that the copy was not given"
+            if self.kind == _WALL
+            else "outside of a cell a copy listens only where its command line says"
+        )
+        return f"{why}, such as one that stands in the code: {WAY_OUT}"
+
+
+class CopyInsight(Insight):
+    """What is seen of a copy from outside."""
+
+    def __init__(self, process: ServerProcess, asked: Configuration, where: Where) -> None:
+        self._process = process
+        self._asked = asked
+        self._where = where
+
+    def words(self) -> str:
+        """Return the end of its log, and why it may not listen."""
+        words = last_lines(self._process.last_words())
+        if self._listening() or self._process.exit_code in _NOT_RUN:
+            return words
+        return "\n".join(filter(None, [words, self._where.complaint(words)]))
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        """Whether it ended in order before it was ready, and said why."""
+        return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
+
+    def lacking(self) -> str:
+        """Return that it does not listen, or not where it is to."""
+        found = self._listening()
+        if not found:
+            return "it does not listen yet"
+        if self._where.kind == _CELL or not self._where.address or _is_at(self._where, found):
+            return ""
+        there = ", ".join(sorted({each.address for each in found}))
+        return f"it listens at {there}, and not at {self._where.address}, where its copy is asked"
+
+    def effective(self) -> Effective | NotRunning:
+        """Return what its listening processes were seen to have."""
+        found = [process_texts(pid) for pid in sorted({e.pid for e in self._listening()})]
+        processes = [each for each in found if each is not None]
+        values: dict[str, str] = {}
+        asked: dict[str, str] = {}
+        for name, level in self._asked.values.items():
+            if not processes:
+                continue
+            wanted = level_text(level)
+            variable = name if name in VARIABLES else variable_of(name)
+            if variable:
+                usual = _usual(name)
+                said = {each.environment.get(variable, usual) for each in processes}
+            else:
+                said = {option(each.arguments, f"--{name}") for each in processes}
+            if variable or said == {wanted}:
+                values[name] = wanted if said == {wanted} else ", ".join(sorted(said))
+                asked[name] = wanted
+        return Effective(values=values, asked=asked, source=SOURCE if asked else "")
+
+    def _listening(self) -> list[Listening]:
+        # Programs have unix sockets for purposes of their own, too.
+        is_unix = self._where.address.startswith("unix:")
+        return listening((each.pid for each in self._process.members()), with_unix=is_unix)
+
+
+def _is_at(where: Where, found: Sequence[Listening]) -> bool:
+    """Whether one of the sockets is the one that was to be."""
+    host, _, port = where.address.rpartition(":")
+    hosts = {host, "0.0.0.0", "[::]"}  # noqa: S104 - compared, not listened at
+    return any(each.address in {f"{one}:{port}" for one in hosts} for each in found)
+
+
+def _usual(variable: str) -> str:
+    """Return what a variable stands for where it is not set."""
+    info = VARIABLES.get(variable)
+    return "" if info is None or info.default is None else level_text(info.default)

@@ -45,8 +45,7 @@ from httpdyno.servers.discover.source import (
     UnitSource,
 )
 from httpdyno.servers.network.listening import ListeningSocket
-from httpdyno.servers.site.environment import is_setting, process_source
-from httpdyno.servers.site.member_user import own_user
+from httpdyno.servers.stack.environment import is_setting, own_user, process_source
 from httpdyno.servers.systemd import (
     UnitFacts,
     command_of,
@@ -169,7 +168,7 @@ def configured(machine: Machine) -> tuple[Found, ...]:
 
 
 def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
-    known = sorted({*KINDS, *(adapter.kind for adapter in machine.adapters)} - {"command"})
+    known = sorted({*KINDS, *(adapter.name for adapter in machine.adapters)} - {"command"})
     if kind not in known:
         if is_there(Path(kind)):
             return _of_file(Path.cwd() / kind, machine)
@@ -188,7 +187,7 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
     here = [each for each in runs if not each.is_elsewhere]
     mains = {os.path.realpath(each.member.main) for each in here}
-    adapters = [each for each in machine.adapters if each.kind == kind]
+    adapters = [each for each in machine.adapters if each.name == kind]
     usual = [member for each in adapters for member in each.usual()]
     if not adapters:
         usual = [
@@ -222,7 +221,7 @@ def _of_file(
     if member is None:
         if path.is_file() and os.access(path, os.X_OK):
             return (_of_command(CommandSource((text,), path.parent), machine),)
-        known = {adapter.kind for adapter in machine.adapters} | {"nginx", "apache"}
+        known = {adapter.name for adapter in machine.adapters} | {"nginx", "apache"}
         kinds = sorted(known - _WITHOUT_FILE)
         raise UsageError(
             f"`{path}` is no main configuration file of a server that is known here",

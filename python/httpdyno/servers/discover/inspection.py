@@ -26,7 +26,7 @@ from httpdyno.servers.discover.find import Found, find
 from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.discover.program import package_version, python_version, said_version
 from httpdyno.servers.discover.source import AddressSource, parse_source
-from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
+from httpdyno.servers.stack.adapter import MemberFiles, ServerAdapter
 
 _UNIX = "unix:"
 _HOSTS = Path("/etc/hosts")
@@ -143,7 +143,7 @@ class Inspected:
 
 
 def inspected(
-    found: Found, adapters: Sequence[SiteAdapter], allowance: Allowance | None = None
+    found: Found, adapters: Sequence[ServerAdapter], allowance: Allowance | None = None
 ) -> Inspected:
     """Return what can be said of a server; what of it is not understood is said, not raised.
 
@@ -170,8 +170,8 @@ def name_of(found: Found) -> str:
     return f"{found.member.kind} ({where})" if where else found.member.kind
 
 
-def _inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
-    adapter = next((each for each in adapters if each.kind == found.member.kind), None)
+def _inspected(found: Found, adapters: Sequence[ServerAdapter]) -> Inspected:
+    adapter = next((each for each in adapters if each.name == found.member.kind), None)
     seen = Inspected(found=found, version=_version(found))
     if found.is_elsewhere:
         return replace(seen, trouble="it runs in a container, whose files are not read")
@@ -181,7 +181,7 @@ def _inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
     return replace(seen, trouble=read) if isinstance(read, str) else read
 
 
-def _read(seen: Inspected, adapter: SiteAdapter) -> Inspected:
+def _read(seen: Inspected, adapter: ServerAdapter) -> Inspected:
     found = seen.found
     files = adapter.read(found.member)
     survey = adapter.survey(found.member, files, None)

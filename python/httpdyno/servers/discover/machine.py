@@ -29,7 +29,7 @@ from httpdyno.servers.network.listening import (
 )
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.run.live_process import MARK
-from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.stack.adapter import ServerAdapter
 
 _SERVICE = ".service"
 
@@ -50,7 +50,7 @@ class Machine:
     """What was seen when it was made; sockets when they are first asked for."""
 
     processes: dict[int, ProcessFacts]
-    adapters: Sequence[SiteAdapter] = ()
+    adapters: Sequence[ServerAdapter] = ()
     proc: Path = PROC
     _inodes: dict[int, frozenset[int] | None] = field(default_factory=dict)
     _allowances: dict[str, Allowance] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class Machine:
         )
 
 
-def this_machine(adapters: Sequence[SiteAdapter] = ()) -> Machine:
+def this_machine(adapters: Sequence[ServerAdapter] = ()) -> Machine:
     """Return what runs here now."""
     return Machine(processes=all_processes(), adapters=adapters)
 

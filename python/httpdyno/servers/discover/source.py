@@ -19,6 +19,7 @@ ALIASES = {"apache2": "apache", "httpd": "apache", "fpm": "php-fpm", "nodejs": "
 """What people also call a kind."""
 
 _MAX_PORT = 65535
+_RUN = "run:"
 _PHP_FPM = re.compile(r"php-?[\d.]*-?fpm-?[\d.]*")
 _UNIT = re.compile(r"[\w:.\\@-]+")
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]*|\*):(?P<port>\d+)")
@@ -213,3 +214,9 @@ _PREFIXES: dict[str, Callable[[str], Source]] = {
     "pid:": _process,
     "unix:": _socket,
 }
+
+
+def run_named(words: Sequence[str]) -> str | None:
+    """Return the id of the stored run that is named as `run:ID`; None where a server is."""
+    first = words[0] if len(words) == 1 else ""
+    return first.removeprefix(_RUN) if first.startswith(_RUN) else None

@@ -6,13 +6,14 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Fragments, KnobInfo, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.apache.as_read import absent_perl_modules
+from httpdyno.servers.apache.made import absent_perl_modules
 from httpdyno.servers.command import Command
-from httpdyno.servers.command.server import COMMAND_LINE, command_line, own_user
+from httpdyno.servers.command.server import command_line
 from httpdyno.servers.fragments.program import Program
-from httpdyno.servers.render import Variables, rendered_configuration
+from httpdyno.servers.render import COMMAND_LINE, Variables, rendered_configuration
 from httpdyno.servers.run.folder import remove_place
-from httpdyno.servers.staging import environment, stage
+from httpdyno.servers.stack.stack import Stack
+from httpdyno.servers.staging import acting_user_name, environment, stage
 
 NAME = "fragments"
 BODY = "body"
@@ -28,8 +29,8 @@ Source:
 _NO_PORT = "0"
 
 
-class FragmentTarget:
-    """Starts the program; fulfils what is asked of an adapter, but there is no server to load."""
+class FragmentTarget(Stack):
+    """Starts the program; fulfils what is asked of a stack, but there is no server to load."""
 
     def __init__(self, fragments: Fragments) -> None:
         self._fragments = fragments
@@ -53,10 +54,15 @@ class FragmentTarget:
         perl = absent_perl_modules(str(spec.settings.get("perl_modules", "")).split())
         return (*self._command.missing(spec), *perl)
 
-    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
-        """Return in words what is wrong with the study's command; empty when nothing is."""
+    def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:
+        """Look for the study's command.
+
+        Raises:
+            AdapterError: There is none.
+        """
         del study_folder, configuration
-        return "" if spec.command else 'there is no command: `command = ["perl", "bodies.pl"]`'
+        if not spec.command:
+            raise AdapterError('there is no command: `command = ["perl", "bodies.pl"]`')
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return what the program says of its version, and its path.
@@ -72,7 +78,7 @@ class FragmentTarget:
         """Return the body, the command line and the environment; touches nothing."""
         body = configuration.values[self._fragments.knob]
         variables = Variables.placeholders(
-            spec, self.of_program(configuration), server_user=own_user()
+            spec, self.of_program(configuration), server_user=acting_user_name()
         )
         lines = "".join(f"{argument}\n" for argument in command_line(spec, variables))
         return rendered_configuration(
@@ -129,7 +135,7 @@ class FragmentTarget:
             run=str(place.folder),
             memory=str(place.memory_folder),
             port=_NO_PORT,
-            server_user=own_user(),
+            server_user=acting_user_name(),
         )
         try:
             if refusal := stage(spec, study_folder, place, variables, extra={}):

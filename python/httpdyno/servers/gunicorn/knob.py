@@ -1,4 +1,4 @@
-"""gunicorn's settings that can be tuned. Source of all: docs.gunicorn.org, Settings."""
+"""gunicorn's settings that can be tuned, and their flags. Source: docs.gunicorn.org, Settings."""
 
 from collections.abc import Mapping
 
@@ -33,3 +33,36 @@ KNOBS = {
 """A change is one of the command line, which a running gunicorn does not read again. Of what stands
 in its configuration file it takes most by a reload (HUP), but neither `backlog` nor what
 `preload_app` has loaded."""
+
+FLAGS = {
+    "workers": "--workers",
+    "worker_class": "--worker-class",
+    "threads": "--threads",
+    "worker_connections": "--worker-connections",
+    "max_requests": "--max-requests",
+    "max_requests_jitter": "--max-requests-jitter",
+    "timeout": "--timeout",
+    "graceful_timeout": "--graceful-timeout",
+    "keepalive": "--keep-alive",
+    "backlog": "--backlog",
+    "worker_tmp_dir": "--worker-tmp-dir",
+    "limit_request_line": "--limit-request-line",
+    "limit_request_fields": "--limit-request-fields",
+}
+SWITCHES: dict[tuple[str, Level], str] = {
+    ("preload_app", True): "--preload",
+    ("reuse_port", True): "--reuse-port",
+    ("sendfile", False): "--no-sendfile",
+}
+"""A switch and the level that its flag stands for; there is no flag for the other one."""
+
+
+def flags(levels: Mapping[str, Level]) -> list[str]:
+    """Return the levels as gunicorn's command line has them."""
+    found: list[str] = []
+    for name, value in levels.items():
+        if name in FLAGS:
+            found += [FLAGS[name], str(value)]
+        elif switch := SWITCHES.get((name, value)):
+            found.append(switch)
+    return found

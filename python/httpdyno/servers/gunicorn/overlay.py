@@ -1,4 +1,4 @@
-"""What httpdyno puts after a person's own settings of gunicorn: hooks, places of its own, flags.
+"""What httpdyno puts after a person's own settings of gunicorn, and what comes of it.
 
 A configuration that is code is never edited. The overlay is a module that executes theirs first,
 with its own `__file__`, and then adds to it: no file, socket or address of theirs is written or
@@ -6,36 +6,23 @@ taken. Levels of knobs come as flags on the command line, which gunicorn reads l
 switch that no flag turns off stands in the overlay.
 """
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from httpdyno.model import Level
+from httpdyno.model import Effective, Level, level_text
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.gunicorn.knob import FLAGS, KNOBS, SWITCHES, as_understood
+from httpdyno.servers.log_file import log_text
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.stack.adapter import Insight
+from httpdyno.servers.staging import last_lines
 
 EFFECTIVE = "effective.json"
 """Where the arbiter writes down what it is set to."""
 BOOTED = "booted"
 """Where each worker that has loaded the application leaves a sign."""
-
-FLAGS = {
-    "workers": "--workers",
-    "worker_class": "--worker-class",
-    "threads": "--threads",
-    "worker_connections": "--worker-connections",
-    "max_requests": "--max-requests",
-    "max_requests_jitter": "--max-requests-jitter",
-    "timeout": "--timeout",
-    "graceful_timeout": "--graceful-timeout",
-    "keepalive": "--keep-alive",
-    "backlog": "--backlog",
-    "worker_tmp_dir": "--worker-tmp-dir",
-    "limit_request_line": "--limit-request-line",
-    "limit_request_fields": "--limit-request-fields",
-}
-SWITCHES: dict[tuple[str, Level], str] = {
-    ("preload_app", True): "--preload",
-    ("reuse_port", True): "--reuse-port",
-    ("sendfile", False): "--no-sendfile",
-}
-"""A switch and the level that its flag stands for; there is no flag for the other one."""
 
 _HOOKS = """
 _when_ready_before = globals().get("when_ready")
@@ -119,21 +106,53 @@ def overlay(config: str, run: str, levels: Mapping[str, Level]) -> str:
     return theirs + places + switches + hooks(run)
 
 
-def flags(levels: Mapping[str, Level]) -> list[str]:
-    """Return the levels as gunicorn's command line has them."""
-    found: list[str] = []
-    for name, value in levels.items():
-        if name in FLAGS:
-            found += [FLAGS[name], str(value)]
-        elif switch := SWITCHES.get((name, value)):
-            found.append(switch)
-    return found
+class GunicornInsight(Insight):
+    """What gunicorn's log and its own settings say."""
+
+    def __init__(self, process: ServerProcess, folder: Path, asked: Mapping[str, Level]) -> None:
+        self._process = process
+        self._folder = folder
+        self._asked = asked
+
+    def words(self) -> str:
+        """Return the end of its log."""
+        return last_lines(self._process.last_words())
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        """Whether it exited by itself because of a setting."""
+        # 1 is gunicorn's own "Error: …" about a setting; 3 and 4 are an application that failed.
+        return exit_code == 1 and "Error" in words
+
+    def lacking(self) -> str:
+        """Return how many workers have not loaded the application yet."""
+        said = self._said()
+        if not said:
+            return "its arbiter has not said that it is ready"
+        workers = said.get("workers", 0)
+        booted = len(log_text(self._folder / BOOTED))
+        return f"{booted} of {workers} workers are up" if booted < workers else ""
+
+    def effective(self) -> Effective | NotRunning:
+        """Return the settings of the running arbiter, with what was asked of it."""
+        said = self._said()
+        if not said:
+            return NotRunning(status="refused", detail="gunicorn did not say its settings")
+        return Effective(
+            values={name: _text(said.get(name)) for name in KNOBS},
+            asked={
+                name: _text(value)
+                for name, value in as_understood(self._asked, said.get("threads", 1)).items()
+            },
+            source=f"settings of the running arbiter, {said['program']} at {said['executable']}",
+        )
+
+    def _said(self) -> dict[str, Any]:
+        try:
+            said = json.loads(log_text(self._folder / EFFECTIVE))
+        except (ValueError, RecursionError):
+            return {}
+        return said if isinstance(said, dict) else {}
 
 
-def own_places(address: str, run: str) -> list[str]:
-    """Return the flags that let it listen and write at places of its own."""
-    return [
-        *("--bind", address),
-        *("--pid", f"{run}/gunicorn.pid"),
-        *("--error-logfile", "-"),
-    ]
+def _text(value: object) -> str:
+    return level_text(value) if isinstance(value, bool | int | float | str) else "none"

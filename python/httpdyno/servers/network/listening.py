@@ -203,8 +203,10 @@ def address_text(hexadecimal: str) -> str:
 
     `0100007F:1F90` is `127.0.0.1:8080`: words of four bytes in the machine's order.
     """
-    host, _, port = hexadecimal.partition(":")
-    return ListeningSocket(inode=0, host=_host(host), port=int(port, 16)).address
+    packed, _, port = hexadecimal.partition(":")
+    host = _host(packed)
+    # A peer that is none has port 0.
+    return f"{f'[{host}]' if ':' in host else host}:{int(port, 16)}"
 
 
 def _host(hexadecimal: str) -> str:

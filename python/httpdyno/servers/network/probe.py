@@ -16,7 +16,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 from urllib.parse import quote
 
 from httpdyno.servers.network.address import connected, host_header
@@ -273,22 +273,6 @@ class StatusPage(Protocol):
         Raises:
             OSError: As above.
         """
-
-
-@runtime_checkable
-class SaysStatus(Protocol):
-    """A server, or what an adapter knows of one, that may have status pages."""
-
-    def status_pages(self) -> tuple[StatusPage, ...]:
-        """Return those that its configuration in force has, where they may be asked from here.
-
-        Whether they answer is not known.
-        """
-
-
-def status_pages_of(what: object) -> tuple[StatusPage, ...]:
-    """Return the status pages of a server, or of what is known of one; none where it says none."""
-    return what.status_pages() if isinstance(what, SaysStatus) else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

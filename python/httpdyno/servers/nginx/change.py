@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Edit, Level, Survey
 from httpdyno.servers.nginx.catalogue import TUNABLES, asked
-from httpdyno.servers.nginx.listen_knob import SOMAXCONN
-from httpdyno.servers.nginx.place import changed, put
-from httpdyno.servers.nginx.quantity import level_of
-from httpdyno.servers.nginx.scope import Conf, conf_of
-from httpdyno.servers.nginx.tree import walk
-from httpdyno.servers.nginx.tunable import Change
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.nginx.conf import Conf, changed, conf_of, put
+from httpdyno.servers.nginx.knob import SOMAXCONN, Change
+from httpdyno.servers.nginx.text import level_of, walk
+from httpdyno.servers.stack.snapshot import edited_files
 
 _SOFT_LIMIT = 1024
 """Open files of a service where nothing says otherwise: systemd's and the kernel's soft limit."""

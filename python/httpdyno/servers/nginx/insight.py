@@ -1,4 +1,6 @@
-"""What a running copy of nginx tells: its words, its workers, its sockets, its files.
+"""nginx's workers as the kernel shows them: their number, their limits, their generation.
+
+What a running copy of nginx tells: its words, its workers, its sockets, its files.
 
 nginx cannot be asked for its settings. So what is seen from outside counts first (workers, their
 open-file limit, the sockets with their backlogs), and the rest is read from the files of the mount
@@ -19,18 +21,46 @@ from httpdyno.servers.link import seen_file
 from httpdyno.servers.log_file import foreign_log_end
 from httpdyno.servers.network.address import network_of
 from httpdyno.servers.network.probe import StatusPage
-from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
-from httpdyno.servers.nginx.include import files_of
-from httpdyno.servers.nginx.listen_knob import SOCKET_OPTIONS
-from httpdyno.servers.nginx.paths import is_file
-from httpdyno.servers.nginx.quantity import level_of
-from httpdyno.servers.nginx.scope import Conf, conf_of
-from httpdyno.servers.nginx.status import status_pages
-from httpdyno.servers.nginx.upstream import name_for
-from httpdyno.servers.nginx.worker import open_files_limit, workers
+from httpdyno.servers.nginx.conf import Build, Conf, conf_of, files_of, is_file
+from httpdyno.servers.nginx.endpoint import name_for, status_pages
+from httpdyno.servers.nginx.knob import SOCKET_OPTIONS
+from httpdyno.servers.nginx.text import level_of
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run.live_process import child_pids
+from httpdyno.servers.stack.adapter import Insight
 from httpdyno.servers.staging import last_lines
+
+_TITLE = b"nginx: worker process"
+_LEAVING = b"is shutting down"
+_OPEN_FILES = re.compile(r"^Max open files +(\d+)", re.MULTILINE)
+
+
+def workers(master: int) -> tuple[int, ...]:
+    """Return the workers that take connections, those that are leaving left out.
+
+    They are the generation of a master: after a reload that was taken up, all of them are others.
+    """
+    return tuple(pid for pid in child_pids(master) if _is_worker(pid))
+
+
+def open_files_limit(pid: int) -> int | None:
+    """Return how many files a process may have open; None where it is not told."""
+    try:
+        text = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
+    except OSError:
+        return None
+    match = _OPEN_FILES.search(text)
+    return int(match[1]) if match else None
+
+
+def _is_worker(pid: int) -> bool:
+    try:
+        title = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return title.startswith(_TITLE) and _LEAVING not in title
+
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")
@@ -55,7 +85,7 @@ class Started:
     """From a scope to what it is in the copy, where that is an address."""
 
 
-class NginxInsight:
+class NginxInsight(Insight):
     """What is known of one running copy."""
 
     def __init__(self, process: ServerProcess, started: Started) -> None:

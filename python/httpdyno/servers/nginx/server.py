@@ -1,8 +1,12 @@
-"""Site adapter for nginx."""
+"""nginx's command lines: from that of a running master to a member, and that of a private copy.
+
+Site adapter for nginx.
+"""
 
 import dataclasses
 import os
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,19 +26,81 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import catalogue, change
-from httpdyno.servers.nginx.build import Build, build_of, build_of_program, program_of
-from httpdyno.servers.nginx.include import files_of
+from httpdyno.servers.nginx.conf import (
+    Build,
+    Conf,
+    build_of,
+    build_of_program,
+    build_of_running,
+    conf_of,
+    files_of,
+    is_file,
+    program_of,
+    unreadable,
+)
+from httpdyno.servers.nginx.endpoint import tls_files
 from httpdyno.servers.nginx.insight import NginxInsight, Started
-from httpdyno.servers.nginx.paths import is_file, unreadable
-from httpdyno.servers.nginx.private import cell_edits
-from httpdyno.servers.nginx.process import KIND, member_of, member_of_process, of_command
-from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.survey import survey_of
-from httpdyno.servers.nginx.tls import tls_files
-from httpdyno.servers.nginx.tree import parsed
-from httpdyno.servers.nginx.wall import rewrite
-from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.nginx.text import Directive, parsed
+from httpdyno.servers.nginx.wall import cell_edits, rewrite
+from httpdyno.servers.stack.adapter import Launch, MemberFiles, Seat, ServerAdapter
 from httpdyno.servers.staging import last_lines
+
+KIND = "nginx"
+_PROGRAMS = frozenset({"nginx", "openresty", "angie", "freenginx"})
+_TITLE = "nginx: master process"
+_OTHER_TITLE = re.compile(r"nginx: (?:worker|cache|privileged|isolated)")
+_OWN_DIRECTIVES = frozenset({"daemon", "master_process", "pid"})
+"""Of `-g`: what a copy decides for itself."""
+
+
+def member_of(main: str, *, program: str = "", prefix: str = "", folder: str = "") -> Member:
+    """Return the member of a main file."""
+    return Member(name=KIND, kind=KIND, main=main, program=program, prefix=prefix, folder=folder)
+
+
+def member_of_process(program: str, arguments: Sequence[str], folder: str) -> Member | None:
+    """Return the member that a master runs; None for anything else, also for a worker.
+
+    nginx writes its title over its arguments, so they may be one text: `nginx: master process
+    /usr/sbin/nginx -c /etc/nginx/nginx.conf`.
+    """
+    if posixpath.basename(program.removesuffix(" (deleted)")) not in _PROGRAMS:
+        return None
+    line = " ".join(arguments).strip("\0 ")
+    if _OTHER_TITLE.match(line):
+        return None
+    line = line.removeprefix(_TITLE)
+    program = program.removesuffix(" (deleted)")
+    prefix = _option(line, "p")
+    if prefix:
+        prefix = posixpath.normpath(posixpath.join(folder, prefix))
+    try:
+        build = build_of_running(program, prefix)
+    except AdapterError:
+        return None
+    if build is None:
+        return None
+    main = build.full(_option(line, "c") or build.options.get("--conf-path", "conf/nginx.conf"))
+    return member_of(posixpath.normpath(main), program=program, prefix=prefix)
+
+
+def of_command(command: Sequence[str]) -> tuple[Directive, ...]:
+    """Return the directives that `-g` gives on a command line, but those that a copy decides."""
+    words = list(command)
+    given = [
+        words[i + 1] if word == "-g" else word[2:]
+        for i, word in enumerate(words)
+        if word.startswith("-g") and (word != "-g" or i + 1 < len(words))
+    ]
+    found = [each for text in given for each in parsed(text.encode(), "-g")]
+    return tuple(each for each in found if each.name not in _OWN_DIRECTIVES)
+
+
+def _option(line: str, letter: str) -> str:
+    match = re.search(rf"(?:^|\s)-{letter}\s*(\S+)", line)
+    return match[1] if match else ""
+
 
 _USUAL = ("/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf")
 _USUAL_OPENRESTY = "/usr/local/openresty/nginx/conf/nginx.conf"
@@ -47,13 +113,10 @@ _MASTER = "master"
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-class Nginx:
-    """Site adapter for nginx."""
+class Nginx(ServerAdapter):
+    """Adapter for nginx, as people run it."""
 
-    @property
-    def kind(self) -> str:
-        """Its name in `[[site.members]]`."""
-        return KIND
+    name = KIND
 
     def usual(self) -> tuple[Member, ...]:
         """Return what the distribution's packages have configured here; empty when nothing is."""
@@ -107,9 +170,9 @@ class Nginx:
             unreadable=tuple(dict.fromkeys((*files.unreadable, *survey.unreadable))),
         )
 
-    def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
+    def knobs(self, survey: Survey | None = None) -> Mapping[str, KnobInfo]:
         """Return what can be set here, `NAME` or `NAME@SCOPE` → what it is; defaults as found."""
-        return catalogue.knobs(survey)
+        return {} if survey is None else catalogue.knobs(survey)
 
     def change_set(
         self, survey: Survey, files: MemberFiles, values: Mapping[str, Level]
@@ -133,7 +196,7 @@ class Nginx:
 
     def launch(
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
-    ) -> SiteLaunch:
+    ) -> Launch:
         """Return how the copy is started, in the foreground.
 
         In a seat that is no cell, the files that lie there are rewritten first.
@@ -172,7 +235,7 @@ class Nginx:
             changed=frozenset(changed),
             moved=moved,
         )
-        return SiteLaunch(
+        return Launch(
             command=[
                 *(program, "-c", main),
                 *(("-p", member.prefix) if member.prefix else ()),
@@ -182,7 +245,7 @@ class Nginx:
             environment=_ENVIRONMENT,
             folder=member.folder or "/",
             user=user,
-            error_log=seat.path(build.full(log)) if is_file(log) else "",
+            error_logs=(seat.path(build.full(log)),) if is_file(log) else (),
             insight=lambda process: NginxInsight(process, started),
         )
 

@@ -5,14 +5,11 @@ from pathlib import Path
 
 from httpdyno.model import Notice, Reading, Survey
 from httpdyno.servers.nginx import catalogue
-from httpdyno.servers.nginx.backend import backends
-from httpdyno.servers.nginx.lexer import BOM
-from httpdyno.servers.nginx.listen import listeners, listens
-from httpdyno.servers.nginx.listen_knob import SOMAXCONN
-from httpdyno.servers.nginx.log import logs
-from httpdyno.servers.nginx.paths import unreadable, written_folders
-from httpdyno.servers.nginx.scope import Conf
-from httpdyno.servers.nginx.upstream_knob import idle_readings
+from httpdyno.servers.nginx.catalogue import idle_readings, logs
+from httpdyno.servers.nginx.conf import Conf, unreadable, written_folders
+from httpdyno.servers.nginx.endpoint import backends, listeners, listens
+from httpdyno.servers.nginx.knob import SOMAXCONN
+from httpdyno.servers.nginx.text import BOM
 
 _TOLD = frozenset(
     {"user", "limit_req", "limit_conn", "allow", "deny", "auth_basic", "http2"}

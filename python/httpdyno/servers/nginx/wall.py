@@ -1,4 +1,10 @@
-"""The edits that let nginx run where it sees everybody's files and ports: in a wall, or open.
+"""The edits that let nginx run as a private copy; nothing of them is shown or applied.
+
+In a cell it sees its files at their paths and may bind its ports: what is edited is that it stays
+in the foreground, and where the copy is not root, what only root may do. The number of lines stays,
+so that a line which nginx names is a line of theirs.
+
+The edits that let nginx run where it sees everybody's files and ports: in a wall, or open.
 
 Every file of the configuration lies at `seat.path(its own path)`, every address becomes
 `seat.port(address)`, and all that is written goes below the seat. What is read (documents, keys,
@@ -16,19 +22,82 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import Edit, Survey
 from httpdyno.servers.link import led
-from httpdyno.servers.nginx.backend import default_port, with_port
-from httpdyno.servers.nginx.build import Build
-from httpdyno.servers.nginx.include import files_of
-from httpdyno.servers.nginx.lexer import BOM
-from httpdyno.servers.nginx.listen import Listen, addresses, is_of_the_socket, listens
-from httpdyno.servers.nginx.paths import READ, TEMP_OPTIONS, WRITTEN, is_file
-from httpdyno.servers.nginx.place import changed, written
-from httpdyno.servers.nginx.private import at_start, blanked, in_foreground, of_an_ordinary_user
-from httpdyno.servers.nginx.scope import Conf, conf_of
-from httpdyno.servers.nginx.tree import Directive, walk
-from httpdyno.servers.nginx.upstream import PASSES, target_of
-from httpdyno.servers.site.adapter import Seat
-from httpdyno.servers.site.text import edited_files
+from httpdyno.servers.nginx.conf import (
+    READ,
+    TEMP_OPTIONS,
+    WRITTEN,
+    Build,
+    Conf,
+    changed,
+    conf_of,
+    files_of,
+    is_file,
+    written,
+)
+from httpdyno.servers.nginx.endpoint import (
+    PASSES,
+    Listen,
+    addresses,
+    default_port,
+    is_of_the_socket,
+    listens,
+    target_of,
+    with_port,
+)
+from httpdyno.servers.nginx.text import BOM, Directive, walk
+from httpdyno.servers.stack.adapter import Seat
+from httpdyno.servers.stack.snapshot import edited_files
+
+
+def cell_edits(conf: Conf, *, is_root: bool) -> tuple[Edit, ...]:
+    """Return the edits for a cell.
+
+    Args:
+        conf: Theirs, with `is_root` as their own master is.
+        is_root: Whether the copy is root.
+    """
+    edits = [*in_foreground(conf)]
+    if not is_root:
+        edits += [*of_an_ordinary_user(conf), *_at_roots_port(conf)]
+    return tuple(replace(edit, purpose="private") for edit in edits)
+
+
+def in_foreground(conf: Conf) -> Iterator[Edit]:
+    """Yield what keeps the master from becoming a daemon; where nothing is set, `-g` does."""
+    for directive in conf.main.own("daemon"):
+        if directive.texts == ("on",):
+            yield from changed(directive, ("off",))
+
+
+def of_an_ordinary_user(conf: Conf) -> Iterator[Edit]:
+    """Yield what takes out that which only root may do."""
+    for directive in conf.main.own("user"):
+        yield blanked(conf, directive)
+    for directive in conf.main.own("worker_priority"):
+        if directive.texts[:1] and directive.texts[0].startswith("-"):
+            yield blanked(conf, directive)
+
+
+def blanked(conf: Conf, directive: Directive) -> Edit:
+    """Return the edit that takes a directive out and leaves its lines."""
+    raw = conf.texts[directive.file][directive.start : directive.end]
+    text = "\n" * raw.count(b"\n")
+    return Edit(file=directive.file, start=directive.start, end=directive.end, text=text)
+
+
+def at_start(block: Directive, text: str) -> Edit:
+    """Return the edit that puts something behind the open brace of a block, on its line."""
+    at = block.end if block.inner is None else block.inner[0]
+    return Edit(file=block.file, start=at, end=at, text=f" {text}")
+
+
+def _at_roots_port(conf: Conf) -> Iterator[Edit]:
+    """Yield the port of servers without `listen`: for root it is 80, for others another one."""
+    for listen in listens(conf):
+        if listen.directive is None and listen.server.node is not None and conf.is_root:
+            port = listen.address.rpartition(":")[2]
+            yield at_start(listen.server.node, f"listen {port};")
+
 
 _SYSLOG = "syslog:"
 _SYSLOG_FILE = "/var/log/nginx-syslog.log"

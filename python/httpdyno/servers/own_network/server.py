@@ -14,25 +14,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from httpdyno.errors import AdapterError
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, level_text
-from httpdyno.servers.adapter import (
-    Accompanied,
-    Acting,
-    Limited,
-    Logged,
-    NotRunning,
-    Place,
-    Prepared,
-    Rendered,
-    Running,
-    ServerAdapter,
-    Timed,
-)
-from httpdyno.servers.companions.names import network_knobs
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.limits.limit_group import LimitGroups
-from httpdyno.servers.network.probe import StatusPage, status_pages_of
+from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.own_network.network import (
     NetworkTexts,
     OpenNetwork,
@@ -40,9 +26,11 @@ from httpdyno.servers.own_network.network import (
     open_network,
 )
 from httpdyno.servers.sandbox.available import cell_complaint
+from httpdyno.servers.stack.names import network_knobs
+from httpdyno.servers.stack.stack import Stack
 
 
-class InNetwork:
+class InNetwork(Running):
     """All of a server, and its network; owns both."""
 
     def __init__(self, running: Running, network: OpenNetwork, shape: Mapping[str, str]) -> None:
@@ -80,21 +68,21 @@ class InNetwork:
     @property
     def limits(self) -> tuple[LimitGroups, ...]:
         """What limits its servers; nothing limits the resolver."""
-        return self._running.limits if isinstance(self._running, Limited) else ()
+        return self._running.limits
 
     def limit_hit(self) -> str:
         """Return in words how it ran into its memory limit; empty where it did not."""
-        return self._running.limit_hit() if isinstance(self._running, Limited) else ""
+        return self._running.limit_hit()
 
     @property
     def prepare_s(self) -> float:
         """What the study's commands before it took."""
-        return self._running.prepare_s if isinstance(self._running, Prepared) else 0.0
+        return self._running.prepare_s
 
     @property
     def ready_s(self) -> float | None:
         """How long it took to be ready; None before."""
-        return self._running.ready_s if isinstance(self._running, Timed) else None
+        return self._running.ready_s
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers, and read back what is in force."""
@@ -120,8 +108,7 @@ class InNetwork:
 
     def act(self, command: SideCommand) -> str:
         """Run a command of the study in it; return what was wrong with it."""
-        running = self._running
-        return running.act(command) if isinstance(running, Acting) else "no command can be run"
+        return self._running.act(command)
 
     def is_alive(self) -> bool:
         """Whether all root processes run."""
@@ -133,15 +120,15 @@ class InNetwork:
 
     def error_logs(self) -> tuple[Path, ...]:
         """Return the files that it logs and prints to as long as it runs."""
-        return self._running.error_logs() if isinstance(self._running, Logged) else ()
+        return self._running.error_logs()
 
     def companions(self) -> Mapping[str, Running]:
         """Return what of it answers none of the load itself."""
-        return self._running.companions() if isinstance(self._running, Accompanied) else {}
+        return self._running.companions()
 
     def status_pages(self) -> tuple[StatusPage, ...]:
         """Return the status pages that its configuration in force has."""
-        return status_pages_of(self._running)
+        return self._running.status_pages()
 
     def stop(self) -> None:
         """End it, and then its network; idempotent.
@@ -155,11 +142,11 @@ class InNetwork:
             stack.callback(self._running.stop)
 
 
-class WithNetwork:
-    """A `ServerAdapter` of one that has a network for itself."""
+class WithNetwork(Stack):
+    """A stack that has a network for itself."""
 
-    def __init__(self, adapter: ServerAdapter) -> None:
-        """Take the adapter of what runs in it."""
+    def __init__(self, adapter: Stack) -> None:
+        """Take the stack that runs in it."""
         self._adapter = adapter
 
     @property
@@ -181,13 +168,14 @@ class WithNetwork:
         own = (f"a network of its own {complaint}",) if complaint else ()
         return (*self._adapter.missing(spec), *own)
 
-    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
-        """Return in words what is known to be wrong with its texts, or the server's."""
-        try:
-            _texts(spec, configuration)
-        except AdapterError as error:
-            return str(error)
-        return self._adapter.complaint(spec, study_folder, configuration)
+    def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:
+        """Look for what is known to be wrong with its texts, or the server's.
+
+        Raises:
+            HttpdynoError: Something is.
+        """
+        _texts(spec, configuration)
+        self._adapter.check(spec, study_folder, configuration)
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return the server's version line."""

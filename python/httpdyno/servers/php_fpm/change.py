@@ -16,8 +16,10 @@ from httpdyno.model import ChangeSet, Edit, Level, Survey, level_text
 from httpdyno.servers.php_fpm.configuration import (
     GLOBAL,
     INCLUDE,
+    IniConfiguration,
     PoolConfiguration,
     Setting,
+    ini_configuration,
     pool_configuration,
 )
 from httpdyno.servers.php_fpm.knob import (
@@ -28,12 +30,13 @@ from httpdyno.servers.php_fpm.knob import (
     SPARE,
     SPARE_PARTS,
     PhpKnob,
+    PoolValues,
+    complaint,
     is_same,
     jit_parts,
+    spare_companion,
     spare_parts,
 )
-from httpdyno.servers.php_fpm.php_ini import IniConfiguration, ini_configuration
-from httpdyno.servers.php_fpm.rule import PoolValues, complaint, spare_companion
 from httpdyno.servers.php_fpm.survey import (
     MAIN,
     PHP_INI,
@@ -44,7 +47,7 @@ from httpdyno.servers.php_fpm.survey import (
     pool_names,
     scope_of,
 )
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
 
 OWN_INI = "99-httpdyno.ini"
 _LATEST_INI = "zz-httpdyno.ini"

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from httpdyno.model import level_text
-from httpdyno.servers.php_fpm.configuration import GLOBAL
-from httpdyno.servers.php_fpm.ini import truth
+from httpdyno.servers.php_fpm.configuration import GLOBAL, truth
 from httpdyno.servers.php_fpm.knob import (
     JIT,
     JIT_BUFFER,

@@ -15,8 +15,8 @@ from httpdyno.host.foreign_files import read_regular
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm.change import change_set
+from httpdyno.servers.php_fpm.configuration import read_files
 from httpdyno.servers.php_fpm.copy import checked, launched, private_edits
-from httpdyno.servers.php_fpm.files import read_files
 from httpdyno.servers.php_fpm.installation import (
     is_program,
     main_of_arguments,
@@ -25,20 +25,17 @@ from httpdyno.servers.php_fpm.installation import (
 )
 from httpdyno.servers.php_fpm.knob import KNOBS, level_of
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, survey_of_files
-from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.stack.adapter import Launch, MemberFiles, Seat, ServerAdapter
 
 KIND = "php-fpm"
 _LARGEST_BYTES = 16 << 20
 _LOOKS_SO = re.compile(rb"^\s*\[global\]\s*$|^\s*pm\.max_children\s*=", re.MULTILINE)
 
 
-class PhpFpm:
-    """Site adapter for php-fpm."""
+class PhpFpm(ServerAdapter):
+    """Adapter for php-fpm, as people run it."""
 
-    @property
-    def kind(self) -> str:
-        """Its name in `[[site.members]]`."""
-        return KIND
+    name = KIND
 
     def usual(self) -> tuple[Member, ...]:
         """Return what the distribution's packages have configured here, newest version last."""
@@ -79,8 +76,10 @@ class PhpFpm:
         survey = survey_of_files(member, files)
         return survey if seat is None else checked(member, survey, seat)
 
-    def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
+    def knobs(self, survey: Survey | None = None) -> Mapping[str, KnobInfo]:
         """Return what can be set here, `NAME` or `NAME@POOL` → what it is; defaults as found."""
+        if survey is None:
+            return {}
         found: dict[str, KnobInfo] = {}
         scopes = dict.fromkeys(["", *(scope_of(p, pool_names(survey)) for p in pool_names(survey))])
         for name, knob in KNOBS.items():
@@ -111,7 +110,7 @@ class PhpFpm:
 
     def launch(
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
-    ) -> SiteLaunch:
+    ) -> Launch:
         """Return how the copy is started; writes its own configuration into the seat's folder.
 
         Raises:

@@ -8,9 +8,16 @@ from collections.abc import Sequence
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Listener, LogPlace, Member, Notice, Reading, Survey
-from httpdyno.servers.php_fpm.configuration import GLOBAL, PoolConfiguration, Setting
-from httpdyno.servers.php_fpm.files import ini_of, pools_of, prefix_of
-from httpdyno.servers.php_fpm.ini import truth
+from httpdyno.servers.php_fpm.configuration import (
+    GLOBAL,
+    IniConfiguration,
+    PoolConfiguration,
+    Setting,
+    ini_of,
+    pools_of,
+    prefix_of,
+    truth,
+)
 from httpdyno.servers.php_fpm.installation import program_of, version_in, version_numbers
 from httpdyno.servers.php_fpm.knob import (
     JIT,
@@ -22,8 +29,7 @@ from httpdyno.servers.php_fpm.knob import (
     is_same,
     jit_text,
 )
-from httpdyno.servers.php_fpm.php_ini import IniConfiguration
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.stack.adapter import MemberFiles
 
 MAIN = "fpm-config"
 PREFIX = "prefix"

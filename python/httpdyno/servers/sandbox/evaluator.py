@@ -7,7 +7,7 @@ environment, files or children. The kernel ends it after 5 s of CPU time for one
 512 MiB and writes 16 MiB at most. It starts once for a command; a render costs 0.2 ms. What a
 stranger wrote may take for ever, so it must be possible to end the answer from outside.
 
-`experiment.answer.mask` does the same with the patterns of what may differ, on whole answers.
+`experiment.answer.reading` does the same with the patterns of what may differ, on whole answers.
 """
 
 import atexit

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from httpdyno.host.procfs import ProcessStat, content, context_switches, ignores_children, readable
-from httpdyno.telemetry.profile.roster import Member
+from httpdyno.reason import Reason, because
+from httpdyno.telemetry.processes import TrackedProcess
 from httpdyno.telemetry.worker import NOT_TOLD, Sample, Worker, not_visible
 
 _KERNEL_TELLS_WAITING = Path("/proc/self/schedstat").exists()
@@ -48,7 +49,7 @@ class Transfers(NamedTuple):
     written_bytes: int = 0
 
 
-class Account(NamedTuple):
+class ProcessCounters(NamedTuple):
     """One process."""
 
     parent: int
@@ -62,7 +63,7 @@ class Account(NamedTuple):
     """It ignores its children, so that nothing of them goes over to it."""
 
 
-class ThreadAccount(NamedTuple):
+class ThreadCounters(NamedTuple):
     """One thread."""
 
     ran_s: float = 0.0
@@ -90,20 +91,21 @@ class Balance:
     """CPU time by process, in ticks."""
 
 
-class Ledger:
+class Counters:
     """Takes the counters of those who are there, now and then."""
 
     def __init__(self) -> None:
-        self.first: dict[Identity, Account] = {}
-        self.last: dict[Identity, Account] = {}
+        self.first: dict[Identity, ProcessCounters] = {}
+        self.last: dict[Identity, ProcessCounters] = {}
         self.present: set[Identity] = set()
-        self.hidden: set[str] = set()
+        self.hidden: dict[str, Reason] = {}
+        """By its code."""
         if not _KERNEL_TELLS_WAITING:
-            self.hidden.add(f"waiting for a CPU: {NOT_TOLD}")
-        self._first_threads: dict[tuple[int, int, int], ThreadAccount] = {}
-        self._last_threads: dict[tuple[int, int, int], ThreadAccount] = {}
+            self._hide(because("telemetry.cpu_wait", why=NOT_TOLD))
+        self._first_threads: dict[tuple[int, int, int], ThreadCounters] = {}
+        self._last_threads: dict[tuple[int, int, int], ThreadCounters] = {}
 
-    def read(self, members: Iterable[Member]) -> bool:
+    def read(self, members: Iterable[TrackedProcess]) -> bool:
         """Take the counters now; return whether all members were still there.
 
         If not, one may have gone over to its parent after that one was read, so read again.
@@ -138,7 +140,7 @@ class Ledger:
             dead: How those that died were seen last.
         """
         threads = {
-            key: _less(now, self._first_threads.get(key, ThreadAccount()))
+            key: _less(now, self._first_threads.get(key, ThreadCounters()))
             for key, now in self._last_threads.items()
         }
         first, last = self.first, settled(self.last, self.present)
@@ -165,16 +167,19 @@ class Ledger:
             },
         )
 
-    def _account(self, member: Member, status: bytes) -> Account:
+    def _hide(self, what: Reason) -> None:
+        self.hidden[what.code] = what
+
+    def _account(self, member: TrackedProcess, status: bytes) -> ProcessCounters:
         try:
             transfers: Transfers | None = transferred(readable(b"/proc/%d/io" % member.pid))
         except PermissionError:
-            self.hidden.add(f"input and output: {not_visible()}")
+            self._hide(because("telemetry.io", why=not_visible()))
             transfers = None
         except OSError:  # it ended, or this kernel does not count
             transfers = None
         now = member.stat
-        return Account(
+        return ProcessCounters(
             parent=now.parent,
             own_s=now.user_s + now.system_s,
             reaped_s=now.reaped_s,
@@ -184,7 +189,7 @@ class Ledger:
         )
 
 
-def _alone(threads: Mapping[tuple[int, int, int], ThreadAccount]) -> Iterator[tuple[int, int]]:
+def _alone(threads: Mapping[tuple[int, int, int], ThreadCounters]) -> Iterator[tuple[int, int]]:
     total: Counter[Identity] = Counter()
     for (pid, start, _), each in threads.items():
         total[pid, start] += each.voluntary
@@ -194,8 +199,8 @@ def _alone(threads: Mapping[tuple[int, int, int], ThreadAccount]) -> Iterator[tu
 
 
 def settled(
-    accounts: Mapping[Identity, Account], present: Iterable[Identity]
-) -> dict[Identity, Account]:
+    accounts: Mapping[Identity, ProcessCounters], present: Iterable[Identity]
+) -> dict[Identity, ProcessCounters]:
     """Leave out the accounts of those whose counters went over to a parent that is present."""
     takers = {identity[0] for identity in present if not accounts[identity].is_careless}
     return {
@@ -206,8 +211,8 @@ def settled(
 
 
 def spawn_cpu_s(
-    first: Mapping[Identity, Account],
-    last: Mapping[Identity, Account],
+    first: Mapping[Identity, ProcessCounters],
+    last: Mapping[Identity, ProcessCounters],
     present: Iterable[Identity],
     dead: Mapping[Identity, ProcessStat],
 ) -> float | None:
@@ -229,7 +234,7 @@ def spawn_cpu_s(
 
 
 def _is_taken(
-    account: Account, accounts: Mapping[Identity, Account], takers: Iterable[int]
+    account: ProcessCounters, accounts: Mapping[Identity, ProcessCounters], takers: Iterable[int]
 ) -> bool:
     """Return whether a dead process's counters went over to one of these, perhaps by others."""
     parents = {identity[0]: each for identity, each in accounts.items()}
@@ -259,7 +264,9 @@ def transferred(text: bytes) -> Transfers | None:
     )
 
 
-def moved(first: Mapping[Identity, Account], last: Mapping[Identity, Account]) -> Transfers | None:
+def moved(
+    first: Mapping[Identity, ProcessCounters], last: Mapping[Identity, ProcessCounters]
+) -> Transfers | None:
     """Return what was moved between two accounts; None where the last tells nothing."""
     ends = [each.transfers for each in last.values() if each.transfers]
     if not ends:
@@ -273,7 +280,7 @@ def _sums(each: list[Transfers]) -> list[int]:
     return [sum(column) for column in zip(*each, strict=True)] or [0] * len(Transfers())
 
 
-def _thread_account(member: Member, thread: int, status: bytes) -> ThreadAccount | None:
+def _thread_account(member: TrackedProcess, thread: int, status: bytes) -> ThreadCounters | None:
     folder = b"/proc/%d/task/%d" % (member.pid, thread)
     scheduled = content(folder + b"/schedstat").split()
     is_all = member.threads == (member.pid,)
@@ -281,11 +288,11 @@ def _thread_account(member: Member, thread: int, status: bytes) -> ThreadAccount
     if switches is None:
         return None
     ran_ns, waited_ns = map(int, scheduled[:2]) if scheduled else (0, 0)
-    return ThreadAccount(ran_ns / 1e9, waited_ns / 1e9, *switches)
+    return ThreadCounters(ran_ns / 1e9, waited_ns / 1e9, *switches)
 
 
-def _less(now: ThreadAccount, before: ThreadAccount) -> ThreadAccount:
-    return ThreadAccount(
+def _less(now: ThreadCounters, before: ThreadCounters) -> ThreadCounters:
+    return ThreadCounters(
         ran_s=now.ran_s - before.ran_s,
         waited_s=now.waited_s - before.waited_s,
         voluntary=now.voluntary - before.voluntary,
@@ -309,8 +316,8 @@ class Disk:
     """Between both; 0 at the first."""
     moved: Transfers | None
     """None at the first, and where none of them may be seen."""
-    hidden: str = ""
-    """Why some or all of them may not be seen; empty where all may."""
+    hidden: Reason | None = None
+    """Why some or all of them may not be seen; None where all may."""
 
 
 class DiskTransfers:
@@ -325,7 +332,7 @@ class DiskTransfers:
         self._most_ratio = most_ratio
         self._due_s = -math.inf
         self._last: Disk | None = None
-        self._accounts: dict[Identity, Account] = {}
+        self._accounts: dict[Identity, ProcessCounters] = {}
 
     def look(self, sample: Sample) -> Disk | None:
         """Return what was read last, which is now where that is due; None of no process.
@@ -346,18 +353,18 @@ class DiskTransfers:
             at_s=at_s,
             seconds=0.0 if self._last is None else at_s - self._last.at_s,
             moved=transfers,
-            hidden=f"disk reads and writes {not_visible()}" if is_hidden else "",
+            hidden=because("telemetry.disk", why=not_visible()) if is_hidden else None,
         )
         self._accounts = now
         self._due_s = at_s + (time.thread_time() - began_s) / self._most_ratio
         return self._last
 
 
-def _accounts(sample: Sample) -> tuple[dict[Identity, Account], bool]:
+def _accounts(sample: Sample) -> tuple[dict[Identity, ProcessCounters], bool]:
     """Return what each has moved so far, and whether some may not be seen."""
     left = list(sample.workers)
     for _ in range(_ATTEMPTS):
-        found: dict[Identity, Account] = {}
+        found: dict[Identity, ProcessCounters] = {}
         is_hidden = False
         for each in left:
             try:
@@ -374,8 +381,8 @@ def _accounts(sample: Sample) -> tuple[dict[Identity, Account], bool]:
     return found, is_hidden
 
 
-def _account(worker: Worker, transfers: Transfers | None) -> Account:
-    return Account(
+def _account(worker: Worker, transfers: Transfers | None) -> ProcessCounters:
+    return ProcessCounters(
         parent=worker.parent,
         own_s=worker.cpu_s,
         reaped_s=worker.reaped_s,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import Connection, Diagnosis, ListeningSocket
+from httpdyno.reason import Reason, because
 
 _SOCKET, _PIPE, _EVENTS = "socket:[", "pipe:[", "anon_inode:"
 
@@ -54,7 +55,7 @@ class Ends:
         Args:
             networks: Their paths; an empty one is this process's own.
         """
-        self.hidden: tuple[str, ...] = ()
+        self.hidden: tuple[Reason, ...] = ()
         self._diagnoses: list[Diagnosis] = []
         self._mine: dict[int, int] = {}
         """Inodes of the sockets that the server listens at, with the part of it that does."""
@@ -71,7 +72,7 @@ class Ends:
             try:
                 self._diagnoses.append(Diagnosis(network))
             except AdapterError as error:
-                self.hidden = (*self.hidden, str(error))
+                self._hide(error)
 
     def close(self) -> None:
         """Ask no more."""
@@ -197,9 +198,13 @@ class Ends:
         try:
             return diagnosis.listening()
         except AdapterError as error:
-            if str(error) not in self.hidden:
-                self.hidden = (*self.hidden, str(error))
+            self._hide(error)
             return ()
+
+    def _hide(self, error: AdapterError) -> None:
+        found = because("telemetry.sockets", error=str(error))
+        if found not in self.hidden:
+            self.hidden = (*self.hidden, found)
 
     def _ports(self, only: int | None = None) -> frozenset[int]:
         addresses = (each.address for part, each in self.queues() if only in (None, part))

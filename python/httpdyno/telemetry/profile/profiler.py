@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from httpdyno.host.procfs import content
 from httpdyno.model.look import CompanionSeen, Doing, Look, QueueSeen
+from httpdyno.reason import because
 from httpdyno.telemetry.account import Account, account_found, group_cpu_s
 from httpdyno.telemetry.kernel import (
-    Machine,
+    MachineCounters,
     cpu_ticks_of,
     cpus,
     groups_of,
@@ -26,11 +27,10 @@ from httpdyno.telemetry.kernel import (
     quotas,
     running_threads,
 )
-from httpdyno.telemetry.profile.counters import Balance, Ledger
+from httpdyno.telemetry.processes import ThreadTable, TrackedProcess
+from httpdyno.telemetry.profile.counters import Balance, Counters
 from httpdyno.telemetry.profile.end import Ends
-from httpdyno.telemetry.profile.roster import Member, Roster
-from httpdyno.telemetry.profile.sampler import Means, Sampler, Tally
-from httpdyno.units import format_duration
+from httpdyno.telemetry.profile.sampler import Means, StateCounts, ThreadSampler
 
 
 class Shared(NamedTuple):
@@ -112,8 +112,8 @@ def _groups_shared(pids: Collection[int]) -> list[tuple[str, int]]:
 _EVERY_S = 0.05
 _SAMPLES_CPU_RATIO = 0.015
 """Of a core, at most; with the next less than 3 %."""
-_LEDGER_EVERY_S = 0.5
-_LEDGER_CPU_RATIO = 0.005
+_COUNTERS_EVERY_S = 0.5
+_COUNTERS_CPU_RATIO = 0.005
 _ATTEMPTS = 3
 _SMOOTHING = 0.2
 _GOLDEN = 0.6180339887498949
@@ -124,21 +124,21 @@ _ALONE: frozenset[Doing] = frozenset({"sleep", "running"})
 _OWN_NETWORK = "/proc/self/ns/net"
 _PATIENCE_S = 20.0
 """A sample takes milliseconds; but the kernel may be asked several things, for 5 s each."""
-_MISSED = "CPU time of children that nobody waits for: only a control group of its own counts it"
+_MISSED = because("telemetry.missed_cpu")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Beside:
+class DependencyTrees:
     """Trees of a server that answer none of the load: a companion, told apart from its workers."""
 
     name: str
     root_pids: Sequence[int]
     """Of those that the server has."""
     account: Account
-    """What they used, for one onlooker alone."""
+    """What they used, for one profiler alone."""
 
 
-class Onlooker:
+class Profiler:
     """Looks at a server from `start` to `stop`; once."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Onlooker:
         network: str = "",
         *,
         account: Account | None = None,
-        companions: Sequence[Beside] = (),
+        companions: Sequence[DependencyTrees] = (),
         patience_s: float = _PATIENCE_S,
     ) -> None:
         """Look at some trees.
@@ -156,7 +156,7 @@ class Onlooker:
             root_pids: The processes whose trees are the server.
             network: A network namespace that its sockets are in, such as `/proc/PID/ns/net`,
                 beside those of these processes.
-            account: What they used, for this onlooker alone; None to open one.
+            account: What they used, for this profiler alone; None to open one.
             companions: Which of them answer none of the load.
             patience_s: How long its beginning and its end are waited for.
         """
@@ -168,7 +168,7 @@ class Onlooker:
         self._has_begun, self._is_over = Event(), Event()
         self._look: Look | None = None
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name="onlooker", daemon=True)
+        self._thread = Thread(target=self._run, name="profiler", daemon=True)
         self.own_cpu_s = 0.0
         """CPU time that looking took."""
 
@@ -183,8 +183,8 @@ class Onlooker:
         self._thread.join(self._patience_s)
         if self._thread.is_alive():
             # A file of /proc may wait for a process that holds its own memory's lock.
-            words = f"nothing: who looks took over {format_duration(self._patience_s)} to end"
-            return Look(seconds=0.0, n_samples=0, hidden=(words,))
+            late = because("telemetry.did_not_end", patience_s=self._patience_s)
+            return Look(seconds=0.0, n_samples=0, hidden=(late,))
         if self._error is not None:
             raise self._error
         assert self._look is not None  # noqa: S101 - one of both is set
@@ -235,7 +235,7 @@ class _Looking:
         networks: Sequence[str],
         ends: Ends,
         account: Account,
-        companions: Sequence[Beside],
+        companions: Sequence[DependencyTrees],
     ) -> None:
         self._roots = roots
         self._networks = networks
@@ -243,10 +243,10 @@ class _Looking:
         self._companions = companions
         self._programs = [_program(each.root_pids) for each in companions]
         parts = {pid: n for n, each in enumerate(companions, 1) for pid in each.root_pids}
-        self._roster = Roster(roots, parts)
-        self._sampler = Sampler(self._roster, ends)
-        self._tally = Tally()
-        self._ledger = Ledger()
+        self._table = ThreadTable(roots, parts)
+        self._sampler = ThreadSampler(self._table, ends)
+        self._tally = StateCounts()
+        self._counters = Counters()
         self._account = account
         self._queues: dict[int, list[int]] = {}
         self._addresses: dict[int, tuple[int, str, int]] = {}
@@ -263,29 +263,29 @@ class _Looking:
 
     def until(self, is_over: Event, has_begun: Event) -> Look:
         """Look until it is over; say when it has begun."""
-        self._roster.update()
+        self._table.update()
         self._ends.begin()
-        self._shared = SharedCpus([*self._roster.members])
+        self._shared = SharedCpus([*self._table.members])
         opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
         companions_s = [each.account.read().cpu_s for each in self._companions]
-        ledger_cost_s = self._read_ledger()
-        self._ledger.begin()
+        counters_cost_s = self._read_counters()
+        self._counters.begin()
         has_begun.set()
         sample_at_s = time.monotonic()
-        ledger_at_s = sample_at_s + _ledger_distance_s(ledger_cost_s)
+        counters_at_s = sample_at_s + _counters_distance_s(counters_cost_s)
         sample_cost_s = 0.0
         while not is_over.is_set() or not self._tally.n_samples:
             cost_s = self._sample()
             sample_cost_s += (cost_s - sample_cost_s) * (_SMOOTHING if sample_cost_s else 1.0)
-            if time.monotonic() >= ledger_at_s:
-                ledger_cost_s = self._read_ledger() + self._read_states()
-                ledger_at_s = time.monotonic() + _ledger_distance_s(ledger_cost_s)
+            if time.monotonic() >= counters_at_s:
+                counters_cost_s = self._read_counters() + self._read_states()
+                counters_at_s = time.monotonic() + _counters_distance_s(counters_cost_s)
             every_s = max(_EVERY_S, sample_cost_s / _SAMPLES_CPU_RATIO)
             # Evenly spread over from half of it to one and a half, in an order without a pattern.
             sample_at_s += every_s * (0.5 + self._tally.n_samples * _GOLDEN % 1.0)
             sample_at_s = max(sample_at_s, time.monotonic())
             is_over.wait(max(0.0, sample_at_s - time.monotonic()))
-        self._read_ledger()
+        self._read_counters()
         seconds = time.monotonic() - opened_s
         # Begun after the whole and read before it, or a part of it could come out as more.
         now_s = [each.account.read().cpu_s for each in self._companions]
@@ -298,7 +298,7 @@ class _Looking:
         """Look once; return the CPU time that it took, as the next two."""
         began_s = time.thread_time()
         self._tally.add(self._sampler.sample())
-        self._keeps |= {each.pid for each in self._roster.members.values() if each.has_children}
+        self._keeps |= {each.pid for each in self._table.members.values() if each.has_children}
         self._look_for_lone_parents()
         for part, each in self._ends.queues():
             self._queues.setdefault(each.inode, []).append(each.waiting)
@@ -316,8 +316,8 @@ class _Looking:
         """
         if self._ends.hidden:
             return
-        by_part: dict[int, list[Member]] = {}
-        for each in self._roster.members.values():
+        by_part: dict[int, list[TrackedProcess]] = {}
+        for each in self._table.members.values():
             by_part.setdefault(each.part, []).append(each)
         for line in by_part.values():
             leaves = [each.pid for each in line if not each.has_children]
@@ -332,16 +332,16 @@ class _Looking:
     def _holds_client(self, pid: int) -> bool:
         return pid in self._holds_clients or self._ends.holds_any_client(pid)
 
-    def _read_ledger(self) -> float:
+    def _read_counters(self) -> float:
         began_s = time.thread_time()
         for _ in range(_ATTEMPTS):
-            self._roster.update(is_whole=True)
-            members = list(self._roster.members.values())
-            if self._ledger.read(members):
+            is_whole = self._table.update(is_whole=True)
+            members = list(self._table.members.values())
+            if self._counters.read(members) and is_whole:
                 break
         due = [each.pid for each in members if each.pid not in self._known or each.has_children]
         self._known.update(due)
-        self._holds_clients |= self._ends.learn({pid: self._roster.part_of[pid] for pid in due})
+        self._holds_clients |= self._ends.learn({pid: self._table.part_of[pid] for pid in due})
         self._cpus = self._cpus or cpus([each.pid for each in members])
         return time.thread_time() - began_s
 
@@ -354,17 +354,17 @@ class _Looking:
     def _cpu_s(self) -> float:
         return self._account.read().cpu_s
 
-    def _machine(self) -> Machine:
-        return Machine(self._roots, self._networks)
+    def _machine(self) -> MachineCounters:
+        return MachineCounters(self._roots, self._networks)
 
     def _told(
         self,
         seconds: float,
         used_s: tuple[float, Sequence[float]],
-        before: Machine,
-        after: Machine,
+        before: MachineCounters,
+        after: MachineCounters,
     ) -> Look:
-        balance = self._ledger.balance(self._roster.last)
+        balance = self._counters.balance(self._table.last)
         keepers = self._keepers(balance, seconds)
         means = self._means_of(0, keepers, balance)
         loops_asleep = self._tally.asleep(balance.alone, keepers | self._others_than(0))
@@ -387,8 +387,8 @@ class _Looking:
             wait_s=balance.wait_s,
             switches_voluntary=balance.voluntary,
             switches_involuntary=balance.involuntary,
-            births=self._roster.births,
-            deaths=self._roster.deaths,
+            births=self._table.births,
+            deaths=self._table.deaths,
             spawn_cpu_s=balance.spawn_cpu_s,
             major_faults=balance.major_faults,
             read_bytes=transfers.read_bytes if transfers else None,
@@ -416,7 +416,7 @@ class _Looking:
             hidden=(
                 *self._sampler.hidden,
                 *self._ends.hidden,
-                *sorted(self._ledger.hidden),
+                *self._counters.hidden.values(),
                 *([_MISSED] if self._account.misses_children() else ()),
             ),
         )
@@ -426,7 +426,7 @@ class _Looking:
         return self._tally.means(keepers | self._others_than(part), balance.worked)
 
     def _others_than(self, part: int) -> set[int]:
-        return {pid for pid, whose in self._roster.part_of.items() if whose != part}
+        return {pid for pid, whose in self._table.part_of.items() if whose != part}
 
     def _companion(self, part: int, means: Means, cpu_s: float) -> CompanionSeen:
         queues = self._queues_seen(part)
@@ -438,8 +438,8 @@ class _Looking:
             workers=means.workers,
             doing=dict(means.doing),
             waiting=sum(each.mean for each in queues),
-            births=self._roster.births_of[part],
-            deaths=self._roster.deaths_of[part],
+            births=self._table.births_of[part],
+            deaths=self._table.deaths_of[part],
         )
 
     def _keepers(self, balance: Balance, seconds: float) -> set[int]:
@@ -469,5 +469,5 @@ def _program(root_pids: Sequence[int]) -> str:
     return content(b"/proc/%d/comm" % root_pids[0]).decode(errors="replace").strip()
 
 
-def _ledger_distance_s(cost_s: float) -> float:
-    return max(_LEDGER_EVERY_S, cost_s / _LEDGER_CPU_RATIO)
+def _counters_distance_s(cost_s: float) -> float:
+    return max(_COUNTERS_EVERY_S, cost_s / _COUNTERS_CPU_RATIO)

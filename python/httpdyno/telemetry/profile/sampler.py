@@ -24,10 +24,24 @@ from pathlib import Path
 
 from httpdyno.host.procfs import DEAD, content, status_words, thread_state
 from httpdyno.model.look import Doing
-from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, KeptFiles, descriptors_to_keep
+from httpdyno.reason import Reason, because
+from httpdyno.telemetry.processes import (
+    BESIDE_A_LOAD,
+    KeptFiles,
+    ThreadTable,
+    TrackedProcess,
+    descriptors_to_keep,
+)
 from httpdyno.telemetry.profile.end import End, Ends
-from httpdyno.telemetry.profile.roster import Member, Roster
-from httpdyno.telemetry.profile.wait import Call, Lock, Seen, by_state, call, kinds, seen
+from httpdyno.telemetry.profile.wait import (
+    CurrentCall,
+    Lock,
+    ThreadState,
+    by_state,
+    call,
+    kinds,
+    seen,
+)
 from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 
 FileId = tuple[int, int, int]
@@ -57,11 +71,11 @@ _PASSIVE: frozenset[Doing] = frozenset({"idle", "client_read", "client_write"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ProcessSeen:
+class ProcessState:
     """A process in one sample."""
 
     parent: int
-    threads: Mapping[int, Seen]
+    threads: Mapping[int, ThreadState]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +113,7 @@ class _Waited:
         return self.n_shut == 0 and self.n_free > self.n_serving
 
 
-class Tally:
+class StateCounts:
     """Adds samples up."""
 
     def __init__(self) -> None:
@@ -112,7 +126,7 @@ class Tally:
         self._unclear: Counter[Thread] = Counter()
         self._locks: dict[str, _Waited] = defaultdict(_Waited)
 
-    def add(self, sample: Mapping[int, ProcessSeen]) -> None:
+    def add(self, sample: Mapping[int, ProcessState]) -> None:
         """Add what was seen at one moment, by process."""
         self.n_samples += 1
         process_of = {thread: pid for pid, each in sample.items() for thread in each.threads}
@@ -183,7 +197,7 @@ class Tally:
         """Whether a process was seen, and its threads at nothing else than these."""
         return pid in self._did and self._did[pid] <= set(doing)
 
-    def _add(self, thread: Thread, seen: Seen) -> None:
+    def _add(self, thread: Thread, seen: ThreadState) -> None:
         self._doing[thread][seen.doing] += 1
         if seen.backend:
             self._backends[thread][seen.backend] += 1
@@ -194,7 +208,7 @@ class Tally:
 
 
 def is_open(
-    lock: Lock, pid: int, sample: Mapping[int, ProcessSeen], process_of: Mapping[int, int]
+    lock: Lock, pid: int, sample: Mapping[int, ProcessState], process_of: Mapping[int, int]
 ) -> bool | None:
     """Return whether who has a lock waits for a connection; None where that cannot be told.
 
@@ -218,12 +232,12 @@ def is_open(
     return _awaits([holder.threads[lock.holder]] if is_thread else holder.threads.values())
 
 
-def _siblings(pid: int, sample: Mapping[int, ProcessSeen]) -> Iterator[ProcessSeen]:
+def _siblings(pid: int, sample: Mapping[int, ProcessState]) -> Iterator[ProcessState]:
     parent = sample[pid].parent
     return (each for other, each in sample.items() if other != pid and each.parent == parent)
 
 
-def _awaits(threads: Collection[Seen]) -> bool | None:
+def _awaits(threads: Collection[ThreadState]) -> bool | None:
     """Return whether threads wait for connections and do nothing else; None if it is not sure."""
     doing = {each.doing for each in threads}
     if doing & _AT_WORK:
@@ -240,13 +254,13 @@ def _is_stray(lock: Lock, process_of: Mapping[int, int]) -> bool:
 
 
 def _within(
-    seen: Seen, lock: Lock, thread: int, process: ProcessSeen, process_of: Mapping[int, int]
-) -> Seen:
+    seen: ThreadState, lock: Lock, thread: int, process: ProcessState, process_of: Mapping[int, int]
+) -> ThreadState:
     """Return what a thread is at that waits for what only its own process has."""
     if lock.scope == "interpreter":
         others = (each.doing for other, each in process.threads.items() if other != thread)
-        return Seen("lock") if "running" in others else seen
-    return Seen("idle", is_unclear=True) if _is_stray(lock, process_of) else seen
+        return ThreadState("lock") if "running" in others else seen
+    return ThreadState("idle", is_unclear=True) if _is_stray(lock, process_of) else seen
 
 
 _KERNEL_TELLS_CALLS = Path("/proc/self/syscall").exists()
@@ -254,49 +268,50 @@ _KERNEL_TELLS_CALLS = Path("/proc/self/syscall").exists()
 _LOCKS = "/proc/locks"
 
 
-class Sampler:
+class ThreadSampler:
     """Looks again and again. Not for several threads at once."""
 
-    def __init__(self, roster: Roster, ends: Ends) -> None:
-        self._roster = roster
+    def __init__(self, table: ThreadTable, ends: Ends) -> None:
+        self._table = table
         self._ends = ends
         self._files = KeptFiles(descriptors_to_keep(BESIDE_A_LOAD))
         self._kind_of = kinds(platform.machine()) if _KERNEL_TELLS_CALLS else {}
         self._refused = False
         self._holders: dict[FileId, int] | None = None
-        self._unsure: list[tuple[Member, int, Call]] = []
+        self._unsure: list[tuple[TrackedProcess, int, CurrentCall]] = []
         self._by_own_number: dict[int, int] = {}
         """Threads in a namespace of processes of their own, by what they are called there."""
 
     @property
-    def hidden(self) -> tuple[str, ...]:
+    def hidden(self) -> tuple[Reason, ...]:
         """What was not seen, and why."""
         if not _KERNEL_TELLS_CALLS:
-            return (f"what workers wait for: {NOT_TOLD}",)
+            return (because("telemetry.waits", why=NOT_TOLD),)
         if not self._kind_of:
-            return (f"what workers wait for: not known for {platform.machine()}",)
-        return (f"what workers wait for: {not_visible()}",) if self._refused else ()
+            unknown = because("telemetry.not_known_here", machine=platform.machine())
+            return (because("telemetry.waits", why=unknown),)
+        return (because("telemetry.waits", why=not_visible()),) if self._refused else ()
 
-    def sample(self) -> dict[int, ProcessSeen]:
+    def sample(self) -> dict[int, ProcessState]:
         """Return what all threads are at, by process."""
-        self._roster.update()
-        self._files.keep_only(self._roster.members)
+        self._table.update()
+        self._files.keep_only(self._table.members)
         self._ends.begin()
         self._holders, self._unsure = None, []
-        found: dict[int, dict[int, Seen]] = {}
+        found: dict[int, dict[int, ThreadState]] = {}
         parents: dict[int, int] = {}
-        for member in list(self._roster.members.values()):
+        for member in list(self._table.members.values()):
             parents[member.pid] = member.stat.parent
             found[member.pid] = self._process(member)
         self._look_again(found)
         self._ask_who_serves(found)
         return {
-            pid: ProcessSeen(parent=parents[pid], threads=threads)
+            pid: ProcessState(parent=parents[pid], threads=threads)
             for pid, threads in found.items()
             if threads
         }
 
-    def _look_again(self, found: dict[int, dict[int, Seen]]) -> None:
+    def _look_again(self, found: dict[int, dict[int, ThreadState]]) -> None:
         """Look at those again of whom it was not clear what they wait for.
 
         First at what they were in, since their connections may be known by now. If they are not,
@@ -315,7 +330,7 @@ class Sampler:
                 else:
                     found[member.pid][thread] = now
 
-    def _ask_who_serves(self, found: Mapping[int, dict[int, Seen]]) -> None:
+    def _ask_who_serves(self, found: Mapping[int, dict[int, ThreadState]]) -> None:
         """Find out of one that waits for each lock whether it has a client."""
         asked: set[str] = set()
         for pid, threads in found.items():
@@ -327,21 +342,21 @@ class Sampler:
                     is_serving = self._ends.holds_client(pid)
                     threads[thread] = at._replace(lock=lock._replace(is_serving=is_serving))
 
-    def _process(self, member: Member) -> dict[int, Seen]:
+    def _process(self, member: TrackedProcess) -> dict[int, ThreadState]:
         if member.is_zombie:
             # Nobody is told when it is reaped.
-            self._roster.look_at([member.pid])
-            return {member.pid: Seen("zombie")} if member.pid in self._roster.members else {}
-        found: dict[int, Seen] = {}
+            self._table.look_at(member.pid)
+            return {member.pid: ThreadState("zombie")} if member.pid in self._table.members else {}
+        found: dict[int, ThreadState] = {}
         for thread in member.threads:
             at = self._thread(member, thread)
             if at is not None:
                 found[thread] = at
         if len(found) < len(member.threads):
-            self._roster.look_at([member.pid])
+            self._table.look_at(member.pid)
         return found
 
-    def _thread(self, member: Member, thread: int) -> Seen | None:
+    def _thread(self, member: TrackedProcess, thread: int) -> ThreadState | None:
         """Return what a thread is at; None where it is gone."""
         eyes = self._eyes(member, thread)
         if self._kind_of:
@@ -360,7 +375,7 @@ class Sampler:
         state = eyes.state()
         return _alive(by_state(state), member, thread) if state != DEAD else None
 
-    def _eyes(self, member: Member, thread: int) -> "_ThreadEyes":
+    def _eyes(self, member: TrackedProcess, thread: int) -> "_ThreadEyes":
         return _ThreadEyes(self, self._ends, member, thread)
 
     def holder(self, file: FileId) -> int | None:
@@ -369,14 +384,14 @@ class Sampler:
             self._holders = holders(content(_LOCKS.encode()).decode())
         return self._holders.get(file)
 
-    def thread_numbered(self, member: Member, number: int) -> int:
+    def thread_numbered(self, member: TrackedProcess, number: int) -> int:
         """Return the thread that a process knows by a number, as a futex has it."""
         if _n_names(member.pid) == 1:
             return number
         if number not in self._by_own_number:
             self._by_own_number = {
                 _names(each.pid, thread)[-1]: thread
-                for each in self._roster.members.values()
+                for each in self._table.members.values()
                 for thread in each.threads
             }
         return self._by_own_number.get(number, number)
@@ -393,7 +408,7 @@ def _n_names(pid: int) -> int:
     return len(_names(pid, pid))
 
 
-def _alive(at: Seen, member: Member, thread: int) -> Seen | None:
+def _alive(at: ThreadState, member: TrackedProcess, thread: int) -> ThreadState | None:
     """Leave out a first thread that has ended before the others."""
     is_first_of_many = thread == member.pid and len(member.threads) > 1
     return None if at.doing == "zombie" and is_first_of_many else at
@@ -404,7 +419,9 @@ class _ThreadEyes:
 
     __slots__ = ("_ends", "_member", "_sampler", "_thread")
 
-    def __init__(self, sampler: Sampler, ends: Ends, member: Member, thread: int) -> None:
+    def __init__(
+        self, sampler: ThreadSampler, ends: Ends, member: TrackedProcess, thread: int
+    ) -> None:
         self._sampler = sampler
         self._ends = ends
         self._member = member

@@ -1,6 +1,6 @@
 """What a thread waits for, by the system call that it is in and what its descriptors are. Pure.
 
-Nothing is asked here: descriptors, memory and states are told by `Eyes`.
+Nothing is asked here: descriptors, memory and states are told by `ThreadProbe`.
 
 **Locks.** A thread in futex may wait for a mutex, or for work: pools sleep in futex, too. What
 tells them apart is how the C library calls it. glibc waits for a mutex until its word is not 2,
@@ -57,7 +57,7 @@ class Kind(IntEnum):
     DISK = auto()
 
 
-class Call(NamedTuple):
+class CurrentCall(NamedTuple):
     """What a thread is in."""
 
     kind: Kind
@@ -65,7 +65,7 @@ class Call(NamedTuple):
     stack_pointer: int = 0
 
 
-RUNNING = Call(Kind.RUNNING)
+RUNNING = CurrentCall(Kind.RUNNING)
 _FIELDS = 9
 _WITHOUT_ARGUMENTS = frozenset(
     {Kind.OTHER, Kind.ACCEPT, Kind.EVENTS, Kind.CHILD, Kind.SLEEP, Kind.DISK}
@@ -127,23 +127,23 @@ def kinds(machine: str) -> Mapping[int, Kind]:
     return {number: kind for kind, numbers in table.items() for number in numbers}
 
 
-def call(text: bytes, kind_of: Mapping[int, Kind]) -> Call:
+def call(text: bytes, kind_of: Mapping[int, Kind]) -> CurrentCall:
     """Return what a thread's /proc/PID/task/TID/syscall says.
 
     A program of 32 bits has other numbers; it is known by its stack, and what it is in is `OTHER`.
     """
     fields = text.split()
     if len(fields) < _FIELDS:
-        return RUNNING if fields[:1] == [b"running"] else Call(Kind.NONE)
+        return RUNNING if fields[:1] == [b"running"] else CurrentCall(Kind.NONE)
     number, stack_pointer = int(fields[0]), int(fields[7], 16)
     if number < 0:
-        return Call(Kind.NONE)
+        return CurrentCall(Kind.NONE)
     if stack_pointer < _FOUR_GIB:
-        return Call(Kind.OTHER)
+        return CurrentCall(Kind.OTHER)
     kind = kind_of.get(number, Kind.OTHER)
     if kind in _WITHOUT_ARGUMENTS:
-        return Call(kind)
-    return Call(kind, tuple(int(each, 16) for each in fields[1:7]), stack_pointer)
+        return CurrentCall(kind)
+    return CurrentCall(kind, tuple(int(each, 16) for each in fields[1:7]), stack_pointer)
 
 
 _POLL_IN, _POLL_OUT = 0x001, 0x004
@@ -178,7 +178,7 @@ class Lock(NamedTuple):
     """Whether who waits for it holds a client's connection; None where that was not asked."""
 
 
-class Seen(NamedTuple):
+class ThreadState(NamedTuple):
     """What a thread is at."""
 
     doing: Doing
@@ -191,7 +191,7 @@ class Seen(NamedTuple):
     """It waits for a connection, and for nothing else."""
 
 
-class Eyes(Protocol):
+class ThreadProbe(Protocol):
     """What may be asked of one thread and its process."""
 
     @property
@@ -214,20 +214,20 @@ class Eyes(Protocol):
         """Return the thread that its process knows by a number; the number where none is found."""
 
 
-IDLE, OTHER, SLEEP = Seen("idle"), Seen("other"), Seen("sleep")
-_UNCLEAR = Seen("idle", is_unclear=True)
-LISTENS = Seen("idle", is_listening=True)
-_PLAIN: dict[Kind, Seen] = {
-    Kind.RUNNING: Seen("running"),
+IDLE, OTHER, SLEEP = ThreadState("idle"), ThreadState("other"), ThreadState("sleep")
+_UNCLEAR = ThreadState("idle", is_unclear=True)
+LISTENS = ThreadState("idle", is_listening=True)
+_PLAIN: dict[Kind, ThreadState] = {
+    Kind.RUNNING: ThreadState("running"),
     Kind.ACCEPT: LISTENS,
     Kind.EVENTS: IDLE,
-    Kind.CHILD: Seen("child"),
+    Kind.CHILD: ThreadState("child"),
     Kind.SLEEP: SLEEP,
-    Kind.DISK: Seen("disk"),
+    Kind.DISK: ThreadState("disk"),
 }
 
 
-def seen(call: Call, eyes: Eyes) -> Seen:
+def seen(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
     """Return what a thread is at."""
     plain = _PLAIN.get(call.kind)
     if plain is not None:
@@ -236,40 +236,40 @@ def seen(call: Call, eyes: Eyes) -> Seen:
     return by_state(eyes.state()) if by_arguments is None else by_arguments(call, eyes)
 
 
-def by_state(state: str) -> Seen:
+def by_state(state: str) -> ThreadState:
     """Return what a state alone says."""
     match state:
         case "running":
-            return Seen("running")
-        case "waiting for a disk":
-            return Seen("disk")
+            return ThreadState("running")
+        case "disk sleep":
+            return ThreadState("disk")
         case "zombie":
-            return Seen("zombie")
+            return ThreadState("zombie")
         case _:
             return OTHER
 
 
-def _transferring(call: Call, eyes: Eyes) -> Seen:
-    if call.kind is Kind.SEND_FILE and eyes.state() == "waiting for a disk":
-        return Seen("disk")
+def _transferring(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
+    if call.kind is Kind.SEND_FILE and eyes.state() == "disk sleep":
+        return ThreadState("disk")
     end = eyes.end(call.arguments[0])
     match end.kind:
         case EndKind.CLIENT:
-            return Seen("client_read" if call.kind is Kind.READ else "client_write")
+            return ThreadState("client_read" if call.kind is Kind.READ else "client_write")
         case EndKind.BACKEND:
-            return Seen("backend", end.address)
+            return ThreadState("backend", end.address)
         case EndKind.PIPE if eyes.has_children:
-            return Seen("child")
+            return ThreadState("child")
         case EndKind.PIPE | EndKind.EVENTS if call.kind is Kind.READ:
             return IDLE
         case _:
             return by_state(eyes.state())
 
 
-def _connecting(call: Call, eyes: Eyes) -> Seen:
+def _connecting(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
     end = eyes.end(call.arguments[0])
     address = end.address or socket_address(eyes.memory(call.arguments[1], call.arguments[2]))
-    return Seen("backend", address) if address else OTHER
+    return ThreadState("backend", address) if address else OTHER
 
 
 def socket_address(name: bytes) -> str:
@@ -291,7 +291,7 @@ def socket_address(name: bytes) -> str:
     return ""
 
 
-def _polling(call: Call, eyes: Eyes) -> Seen:
+def _polling(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
     address, n = call.arguments[:2]
     if n == 0:
         return SLEEP
@@ -304,7 +304,7 @@ def _polling(call: Call, eyes: Eyes) -> Seen:
     return watching([(eyes.end(fd), writes) for fd, writes in polled if fd >= 0], eyes)
 
 
-def _selecting(call: Call, eyes: Eyes) -> Seen:
+def _selecting(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
     n, *sets = call.arguments[:3]
     if not n or not any(sets):
         return SLEEP
@@ -320,7 +320,7 @@ def _selecting(call: Call, eyes: Eyes) -> Seen:
     return watching([(eyes.end(fd), bool(masks[1] >> fd & 1)) for fd in descriptors], eyes)
 
 
-def watching(watched: Sequence[tuple[End, bool]], eyes: Eyes) -> Seen:
+def watching(watched: Sequence[tuple[End, bool]], eyes: ThreadProbe) -> ThreadState:
     """Return what a thread is at that waits for any of few descriptors.
 
     Args:
@@ -332,28 +332,28 @@ def watching(watched: Sequence[tuple[End, bool]], eyes: Eyes) -> Seen:
         return LISTENS
     backends = [end.address for end, _ in watched if end.kind is EndKind.BACKEND]
     if backends:
-        return Seen("backend", backends[0])
+        return ThreadState("backend", backends[0])
     clients = [writes for end, writes in watched if end.kind is EndKind.CLIENT]
     if len(clients) == 1:
-        return Seen("client_write" if clients[0] else "client_read")
+        return ThreadState("client_write" if clients[0] else "client_read")
     if EndKind.PIPE in kinds and eyes.has_children and not clients:
-        return Seen("child")
+        return ThreadState("child")
     # A loop around poll, or what wakes itself.
     if clients or set(kinds) <= {EndKind.PIPE, EndKind.EVENTS}:
         return IDLE
     return by_state(eyes.state())
 
 
-def _locking(call: Call, eyes: Eyes) -> Seen:
+def _locking(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
     descriptor, command = call.arguments[:2]
     if call.kind is Kind.SEMAPHORE:
-        return Seen("lock", lock=Lock(f"semaphore {descriptor}"))
+        return ThreadState("lock", lock=Lock(f"semaphore {descriptor}"))
     if call.kind is Kind.RECORD_LOCK and command not in _SET_LOCK_AND_WAIT:
         return by_state(eyes.state())
-    return Seen("lock", lock=eyes.file_lock(descriptor))
+    return ThreadState("lock", lock=eyes.file_lock(descriptor))
 
 
-def _at_futex(call: Call, eyes: Eyes) -> Seen:
+def _at_futex(call: CurrentCall, eyes: ThreadProbe) -> ThreadState:
     address, operation, value, timeout = call.arguments[:4]
     value &= 0xFFFF_FFFF
     command = operation & _FUTEX_COMMAND
@@ -361,22 +361,22 @@ def _at_futex(call: Call, eyes: Eyes) -> Seen:
     lock = Lock(f"futex {address:x}", scope="thread" if is_private else "process")
     if command in _FUTEX_LOCK_PI:
         word = int.from_bytes(eyes.memory(address, 4), sys.byteorder)
-        return Seen("lock", lock=lock._replace(holder=_holder(word, eyes)))
+        return ThreadState("lock", lock=lock._replace(holder=_holder(word, eyes)))
     if timeout:
         return _until(call, eyes, lock)
     if command == _FUTEX_WAIT:
         if value == _CONTENDED and not 0 <= address - call.stack_pointer < _OWN_STACK_BYTES:
-            return Seen("lock", lock=lock)
+            return ThreadState("lock", lock=lock)
         if value & _HAS_WAITERS and value & _HOLDER:
-            return Seen("lock", lock=lock._replace(holder=_holder(value, eyes)))
+            return ThreadState("lock", lock=lock._replace(holder=_holder(value, eyes)))
     return _UNCLEAR
 
 
-def _holder(word: int, eyes: Eyes) -> int | None:
+def _holder(word: int, eyes: ThreadProbe) -> int | None:
     return eyes.thread_numbered(word & _HOLDER) if word & _HOLDER else None
 
 
-def _until(call: Call, eyes: Eyes, lock: Lock) -> Seen:
+def _until(call: CurrentCall, eyes: ThreadProbe, lock: Lock) -> ThreadState:
     """Return what a thread is at that waits in futex until some time."""
     operation = call.arguments[1]
     memory = eyes.memory(call.arguments[3], _TIMESPEC.size)
@@ -388,11 +388,11 @@ def _until(call: Call, eyes: Eyes, lock: Lock) -> Seen:
         clock = time.CLOCK_REALTIME if operation & _FUTEX_REALTIME else time.CLOCK_MONOTONIC
         left_s -= time.clock_gettime(clock)
     if left_s <= _SWITCH_INTERVAL_S:
-        return Seen("idle", lock=lock._replace(scope="interpreter"), is_unclear=True)
+        return ThreadState("idle", lock=lock._replace(scope="interpreter"), is_unclear=True)
     return _UNCLEAR
 
 
-_BY_ARGUMENTS: dict[Kind, Callable[[Call, Eyes], Seen]] = {
+_BY_ARGUMENTS: dict[Kind, Callable[[CurrentCall, ThreadProbe], ThreadState]] = {
     Kind.FUTEX: _at_futex,
     Kind.POLL: _polling,
     Kind.SELECT: _selecting,

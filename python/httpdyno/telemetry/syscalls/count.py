@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from httpdyno.model import Record
+from httpdyno.reason import Reason, because
 from httpdyno.telemetry.syscalls.trace import (
     BY_PATH,
     KINDS,
-    Call,
-    Frame,
+    CallTrace,
     Kind,
     Part,
     Processes,
-    Trace,
+    RequestFrame,
+    TracedCall,
     kind_of,
 )
 
@@ -69,7 +70,7 @@ class Connected(Record, frozen=True):
     calls: PerRequest
 
 
-class Census(Record, frozen=True):
+class SyscallProfile(Record, frozen=True):
     """System calls per request, of the processes that took part in it.
 
     What each connection costs is not among `kinds`, nor the time zone's file: see `count`.
@@ -105,8 +106,8 @@ class Census(Record, frozen=True):
     """For so long the server was watched before it was asked."""
     rest_calls: int = 0
     """So many calls it made meanwhile, all of its processes."""
-    doubts: tuple[str, ...] = ()
-    """Why the figures may not be those of one request, each a sentence without full stop."""
+    warnings: tuple[Reason, ...] = ()
+    """Why the figures may not be those of one request."""
 
     def of(self, kind: Kind) -> PerRequest:
         """Return the calls of a kind."""
@@ -131,15 +132,17 @@ _PORT_OF_NAMES = ":53"
 class _Request:
     """The calls of one request, by what they belong to."""
 
-    parts: Mapping[Part, list[Call]]
+    parts: Mapping[Part, list[TracedCall]]
     processes: frozenset[int]
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[TracedCall]:
         return self.parts["request"]
 
 
-def census(found: Trace, process_of: Mapping[int, int], *, rest_s: float = 0.0) -> Census:
+def census(
+    found: CallTrace, process_of: Mapping[int, int], *, rest_s: float = 0.0
+) -> SyscallProfile:
     """Return the calls per request.
 
     Args:
@@ -147,7 +150,7 @@ def census(found: Trace, process_of: Mapping[int, int], *, rest_s: float = 0.0) 
         process_of: The threads that were traced from the beginning → their processes.
         rest_s: How long the first part was watched.
     """
-    frame, processes = Frame(), Processes(process_of)
+    frame, processes = RequestFrame(), Processes(process_of)
     rest, *asked = found.parts
     frame.learn(call for part in found.parts for call in part)
     processes.working(rest)
@@ -158,7 +161,7 @@ def census(found: Trace, process_of: Mapping[int, int], *, rest_s: float = 0.0) 
     took_part = frozenset().union(*(each.processes for each in requests))
     n_connections = frame.n_accepted - before
     files = _files(requests)
-    return Census(
+    return SyscallProfile(
         n_requests=len(requests),
         n_traced=len(set(process_of.values())),
         n_took_part=len(took_part),
@@ -176,16 +179,16 @@ def census(found: Trace, process_of: Mapping[int, int], *, rest_s: float = 0.0) 
         n_connections=n_connections,
         rest_s=rest_s,
         rest_calls=len(rest),
-        doubts=tuple(_doubts(requests, n_connections, len(found.not_understood))),
+        warnings=tuple(_warnings(requests, n_connections, len(found.not_understood))),
     )
 
 
-def is_htaccess(call: Call) -> bool:
+def is_htaccess(call: TracedCall) -> bool:
     """Whether it opens a `.htaccess`, be there one or not."""
     return kind_of(call) == "open" and call.path.endswith("/.htaccess")
 
 
-def address(call: Call) -> str:
+def address(call: TracedCall) -> str:
     """Return whom a call connects to: `192.0.2.1:53`, a path; empty where it does not."""
     if call.name != "connect":
         return ""
@@ -201,9 +204,9 @@ def is_name_service(to: str) -> bool:
     return to.endswith(_PORT_OF_NAMES) or any(each in to for each in _NAME_SERVICES)
 
 
-def _request(part: Sequence[Call], frame: Frame, processes: Processes) -> _Request:
+def _request(part: Sequence[TracedCall], frame: RequestFrame, processes: Processes) -> _Request:
     working = processes.working(part)
-    parts: dict[Part, list[Call]] = {"request": [], "connection": [], "zone": []}
+    parts: dict[Part, list[TracedCall]] = {"request": [], "connection": [], "zone": []}
     for call in part:
         where = frame.part(call)
         if processes.of(call) in working:
@@ -211,20 +214,16 @@ def _request(part: Sequence[Call], frame: Frame, processes: Processes) -> _Reque
     return _Request(parts, frozenset(working))
 
 
-def _doubts(requests: Sequence[_Request], n_connections: int, n_unread: int) -> Iterable[str]:
+def _warnings(requests: Sequence[_Request], n_connections: int, n_unread: int) -> Iterable[Reason]:
     n_idle = sum(1 for each in requests if not each.processes)
     if n_idle:
-        yield (
-            f"in {n_idle:,} of {len(requests):,} requests no process that was traced took part: "
-            "somebody else answered"
-        )
+        yield because("telemetry.nobody_took_part", n=n_idle, n_requests=len(requests))
     if n_connections > len(requests):
-        yield (
-            f"{n_connections:,} connections were accepted, and {len(requests):,} were asked for: "
-            "others asked too, or the server asked itself, and what that took is among the figures"
+        yield because(
+            "telemetry.others_asked", n_connections=n_connections, n_requests=len(requests)
         )
     if n_unread:
-        yield f"{n_unread:,} lines of strace were not understood and are not counted"
+        yield because("telemetry.lines_not_understood", n=n_unread)
 
 
 def _kinds(requests: Sequence[_Request]) -> tuple[KindCalls, ...]:
@@ -243,7 +242,7 @@ def _kinds(requests: Sequence[_Request]) -> tuple[KindCalls, ...]:
 
 
 def _files(requests: Sequence[_Request]) -> tuple[LookedFor, ...]:
-    by_path: dict[str, list[Call]] = {}
+    by_path: dict[str, list[TracedCall]] = {}
     for call in _all(requests):
         if call.path and kind_of(call) in BY_PATH:
             by_path.setdefault(call.path, []).append(call)
@@ -270,23 +269,23 @@ def _connected(requests: Sequence[_Request]) -> tuple[Connected, ...]:
     )
 
 
-def _all(requests: Sequence[_Request]) -> Iterable[Call]:
+def _all(requests: Sequence[_Request]) -> Iterable[TracedCall]:
     return (call for each in requests for call in each.calls)
 
 
-def _is_of(kind: Kind, call: Call) -> bool:
+def _is_of(kind: Kind, call: TracedCall) -> bool:
     return kind_of(call) == kind
 
 
-def _goes_to(to: str, call: Call) -> bool:
+def _goes_to(to: str, call: TracedCall) -> bool:
     return address(call) == to
 
 
-def _is_missing(call: Call) -> bool:
+def _is_missing(call: TracedCall) -> bool:
     return call.error in _MISSING
 
 
-def _each(requests: Sequence[_Request], counts: Callable[[Call], bool]) -> PerRequest:
+def _each(requests: Sequence[_Request], counts: Callable[[TracedCall], bool]) -> PerRequest:
     return _per_request([sum(1 for call in each.calls if counts(call)) for each in requests])
 
 

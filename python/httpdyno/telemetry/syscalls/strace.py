@@ -6,6 +6,7 @@ go of what it traced and wakes it up; and the kernel ends strace when httpdyno i
 signal.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -19,23 +20,23 @@ from pathlib import Path
 from httpdyno.errors import AdapterError, RevertError, TargetError
 from httpdyno.host.interruption import cleaning
 from httpdyno.host.procfs import (
-    children_now,
     content,
     of_process,
     stat_of,
     status_words,
     thread_ids,
-    walk,
 )
 from httpdyno.host.runnable import own_program
-from httpdyno.telemetry.syscalls.count import Census, census
+from httpdyno.telemetry.processes import living_pids
+from httpdyno.telemetry.syscalls.count import SyscallProfile, census
 from httpdyno.telemetry.syscalls.trace import trace
 
 _ATTACH_S = 10.0
 _DETACH_S = 5.0
 _POLL_S = 0.005
 _TRIES = 5
-_GONE = "No such process"
+_GONE, _DENIED = os.strerror(errno.ESRCH), os.strerror(errno.EPERM)
+"""As strace has them."""
 _PROGRAM = (
     # The parent may be gone before the kernel was told to tell.
     "import ctypes, os, sys\n"
@@ -102,11 +103,11 @@ def traced(root_pids: Sequence[int]) -> Iterator[Tracer]:
     program = _strace()
     for _ in range(_TRIES):
         with ExitStack() as stack:
-            pids = tree_pids(root_pids)
+            pids = living_pids(root_pids)
             _check_free(pids)
             tracer = stack.enter_context(_attached(program, pids))
             # One that was begun before its parent was held is nobody's.
-            if tracer.holds(tree_pids(root_pids)):
+            if tracer.holds(living_pids(root_pids)):
                 yield tracer
                 return
     raise TargetError(
@@ -151,7 +152,7 @@ def require_tracing() -> None:
     Raises:
         TargetError: There is no strace, or it may not.
     """
-    waiting = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
+    waiting = [sys.executable, "-I", "-S", "-c", "open(0).read()"]
     with subprocess.Popen(  # noqa: S603 - this Python
         waiting, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
@@ -164,22 +165,6 @@ def require_tracing() -> None:
             ) from error
         finally:
             process.kill()
-
-
-def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
-    """Return the processes of some trees, without those that have ended: roots first."""
-    found: list[int] = []
-    children_of = children_now()
-
-    def below(pid: int) -> list[int]:
-        now = stat_of(pid)
-        if now is None or now.has_ended:
-            return []
-        found.append(pid)
-        return children_of(pid, has_one_thread=now.n_threads == 1)
-
-    walk(root_pids, below)
-    return tuple(found)
 
 
 def threads_of(pids: Sequence[int]) -> dict[int, int]:
@@ -239,14 +224,19 @@ def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], err
 
 
 def _refused(said: str) -> TargetError:
-    if "Operation not permitted" not in said:
+    if _DENIED not in said:
         return TargetError(f"the server could not be traced: {said or 'strace did not begin'}")
-    hint = "with root's rights it may: `sudo httpdyno …`"
     if os.geteuid() == 0:
-        hint = "this root may not trace, as in many containers: it takes CAP_SYS_PTRACE"
-    elif content(os.fsencode(_YAMA)).strip() not in (b"", b"0"):
-        hint += f" ({_YAMA} keeps others' children from being traced)"
-    return TargetError(f"the server may not be traced by this user: {said}", hint=hint)
+        return TargetError(
+            f"the server may not be traced by this user: {said}",
+            hint="this root may not trace, as in many containers: it takes CAP_SYS_PTRACE",
+        )
+    is_kept = content(os.fsencode(_YAMA)).strip() not in (b"", b"0")
+    return TargetError(
+        f"the server may not be traced by this user: {said}",
+        hint="with root's rights it may: `sudo httpdyno …`"
+        + (f" ({_YAMA} keeps others' children from being traced)" if is_kept else ""),
+    )
 
 
 def _let_go(process: "subprocess.Popen[bytes]", pids: Sequence[int]) -> None:
@@ -301,7 +291,9 @@ _LONGEST_S = 2.0
 """A server that never rests is waited for so long. A lingering close takes as long."""
 
 
-def census_of(root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQUESTS) -> Census:
+def census_of(
+    root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQUESTS
+) -> SyscallProfile:
     """Return the system calls of requests to a server.
 
     Args:
@@ -313,11 +305,11 @@ def census_of(root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQU
         TargetError: There is no strace, it may not trace, or the server's processes are gone.
         RevertError: It did not let go of them.
     """
-    n_warm = min(_MOST_WARM, max(_FEWEST_WARM, _WARM_PER_PROCESS * len(tree_pids(root_pids))))
+    n_warm = min(_MOST_WARM, max(_FEWEST_WARM, _WARM_PER_PROCESS * len(living_pids(root_pids))))
     for _ in range(n_warm):
         ask()
     with traced(root_pids) as tracer:
-        process_of = threads_of(tree_pids(root_pids))
+        process_of = threads_of(living_pids(root_pids))
         # The first after strace took hold: calls that it broke into are begun again.
         began_s = time.monotonic()
         time.sleep(_REST_S)
@@ -348,7 +340,7 @@ class Edges:
 
 def census_between(
     root_pids: Sequence[int], load: Callable[[Callable[[int, bool], None]], None]
-) -> Census | None:
+) -> SyscallProfile | None:
     """Return the system calls of all that a server did between the edges of a load, as one request.
 
     Args:
@@ -363,7 +355,7 @@ def census_between(
         RevertError: It did not let go of them.
     """
     with traced(root_pids) as tracer:
-        process_of = threads_of(tree_pids(root_pids))
+        process_of = threads_of(living_pids(root_pids))
         edges = Edges(tracer)
         load(edges.on_edge)
         tracer.settle(0.0, 0.0)

@@ -27,14 +27,14 @@ _RESTARTED = re.compile(r"<\.\.\. resuming interrupted (\w+) \.\.\.>")
 _RESULT = re.compile(r"(0x[0-9a-f]+|-?\d+)(?:<([^>]*)>)?(?: (E[A-Z0-9]+) )?")
 _FILE = re.compile(r"(?:\d+|AT_FDCWD)<([^>]*)>")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_AS_SEEN_HERE = re.compile(r"/\* (\d+) in strace's PID NS \*/")
+_AS_SEEN_HERE = re.compile(r"/\* (\d+) in\sstrace's\sPID\sNS \*/")
 _BY_THE_KERNEL = "? ERESTART"
 _NO_CALL = ("--- ", "+++ ", "[ ")
 _CUT_OFF = ("<detached ...>", "<unavailable>", "<ptrace(")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TracedCall:
     """A system call that ended."""
 
     thread: int
@@ -71,15 +71,15 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Trace:
+class CallTrace:
     """Calls in the parts that the lines came in."""
 
-    parts: tuple[tuple[Call, ...], ...]
+    parts: tuple[tuple[TracedCall, ...], ...]
     not_understood: tuple[str, ...] = ()
     """Lines that are no call and nothing else that is known."""
 
 
-def trace(parts: Iterable[Sequence[str]]) -> Trace:
+def trace(parts: Iterable[Sequence[str]]) -> CallTrace:
     """Return the calls of each part; one that began in an earlier part belongs to where it ended.
 
     Args:
@@ -87,7 +87,7 @@ def trace(parts: Iterable[Sequence[str]]) -> Trace:
     """
     reader = _Reader()
     found = tuple(tuple(reader.read(lines)) for lines in parts)
-    return Trace(parts=found, not_understood=tuple(reader.not_understood))
+    return CallTrace(parts=found, not_understood=tuple(reader.not_understood))
 
 
 class _Reader:
@@ -95,7 +95,7 @@ class _Reader:
         self.not_understood: list[str] = []
         self._begun: dict[int, str] = {}
 
-    def read(self, lines: Sequence[str]) -> Iterable[Call]:
+    def read(self, lines: Sequence[str]) -> Iterable[TracedCall]:
         for line in lines:
             match = _LINE.fullmatch(line.rstrip("\n"))
             if match is None:
@@ -103,7 +103,7 @@ class _Reader:
             elif (call := self._call(int(match[1]), match[2])) is not None:
                 yield call
 
-    def _call(self, thread: int, text: str) -> Call | None:
+    def _call(self, thread: int, text: str) -> TracedCall | None:
         if text.startswith(_NO_CALL):
             if text.startswith("+++ "):  # nothing of it is resumed any more
                 self._begun.pop(thread, None)
@@ -125,13 +125,13 @@ class _Reader:
         return None if result.startswith(_BY_THE_KERNEL) else _made(thread, name, arguments, result)
 
 
-def _made(thread: int, name: str, arguments: str, result: str) -> Call:
+def _made(thread: int, name: str, arguments: str, result: str) -> TracedCall:
     # After a stop the kernel goes on with what waited by a call of its own name.
     restarted = _RESTARTED.match(arguments)
     match = _RESULT.match(result + " ")
     # Who is begun in a namespace of its own has one number there and another in each line here.
     here = _AS_SEEN_HERE.search(result)
-    return Call(
+    return TracedCall(
         thread=thread,
         name=restarted[1] if restarted else name,
         arguments="" if restarted else arguments,
@@ -207,7 +207,7 @@ _LOCKING = ("F_SETLK", "F_OFD_SETLK")
 _KIND_OF: dict[str, Kind] = {name: kind for kind, names in NAMES.items() for name in names}
 
 
-def kind_of(call: Call) -> Kind:
+def kind_of(call: TracedCall) -> Kind:
     """Return a call's kind."""
     kind = _KIND_OF.get(call.name, "other")
     if call.name == "fcntl" and any(word in call.arguments for word in _LOCKING):
@@ -227,7 +227,7 @@ _OF_CONNECTIONS = frozenset(
 )
 
 
-class Frame:
+class RequestFrame:
     """Tells calls of a trace apart, in the order in which they ended."""
 
     def __init__(self) -> None:
@@ -238,11 +238,11 @@ class Frame:
         self._shut: set[str] = set()
         self._zone: set[str] = set()
 
-    def learn(self, calls: Iterable[Call]) -> None:
+    def learn(self, calls: Iterable[TracedCall]) -> None:
         """Take note of the sockets that somebody listens at, before calls are told apart."""
         self._listeners |= {each.file for each in calls if kind_of(each) == "accept"}
 
-    def part(self, call: Call) -> Part:
+    def part(self, call: TracedCall) -> Part:
         """Return what a call belongs to."""
         if call.path == _ZONE:
             self._zone |= {call.made} - {""}
@@ -251,7 +251,7 @@ class Frame:
             return "zone"
         return "connection" if self._is_of_connection(call) else "request"
 
-    def _is_of_connection(self, call: Call) -> bool:
+    def _is_of_connection(self, call: TracedCall) -> bool:
         kind, file = kind_of(call), call.file
         if kind == "accept":
             # Programs of one server speak with each other through unix sockets.
@@ -285,11 +285,11 @@ class Processes:
         self._process_of = dict(process_of)
         self._begun_by: dict[int, int] = {}
 
-    def of(self, call: Call) -> int:
+    def of(self, call: TracedCall) -> int:
         """Return the process that made a call."""
         return self._process_of.setdefault(call.thread, call.thread)
 
-    def working(self, calls: Iterable[Call]) -> set[int]:
+    def working(self, calls: Iterable[TracedCall]) -> set[int]:
         """Return the processes that work at what is going on, and take note of those that begin.
 
         Others only do what they do every second: they wait, and look after their children.
@@ -304,7 +304,7 @@ class Processes:
         seen = set(self._process_of.values())
         return {each for each in seen if not found.isdisjoint(self._line(each))}
 
-    def _began(self, call: Call, process: int, thread: int) -> None:
+    def _began(self, call: TracedCall, process: int, thread: int) -> None:
         if "CLONE_THREAD" in call.arguments:
             self._process_of[thread] = process
         else:
@@ -319,7 +319,7 @@ class Processes:
         return line
 
 
-def _is_work(call: Call) -> bool:
+def _is_work(call: TracedCall) -> bool:
     kind = kind_of(call)
     if kind == "accept":
         return not call.error

@@ -31,7 +31,7 @@ def upgrade() -> None:
         sa.Column("outcome", sa.Text),
         sa.Column("headline", sa.Text),
         sa.CheckConstraint(
-            "status IN ('running', 'complete', 'interrupted', 'failed')", name="status"
+            f"status IN {('running', 'complete', 'interrupted', 'failed')}", name="status"
         ),
         sqlite_strict=True,
         sqlite_autoincrement=True,

@@ -1,0 +1,1 @@
+"""From measured starts to claims, verdicts and warnings; pure."""

@@ -1,0 +1,1 @@
+"""From a study to a plan, and whether it can run."""

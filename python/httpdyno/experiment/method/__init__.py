@@ -1,0 +1,1 @@
+"""What a run does, in order: stages, comparisons, and the methods made of them."""

@@ -1,0 +1,1 @@
+"""Starts are measured: servers up side by side, loaded in turns, looked at, ended."""
