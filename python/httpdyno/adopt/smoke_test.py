@@ -32,9 +32,9 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.stack.copies import CopyStack
 from httpdyno.servers.stack.running import RunningCopy
-from httpdyno.servers.stack.seats import OpenSeat
 from httpdyno.telemetry.account import ReadyTime, account_of
 from httpdyno.telemetry.kernel import cpu_ticks, tcp_extensions
 
@@ -321,7 +321,7 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
     with new_run_root() as root, ExitStack() as stack:
         watched: list[Attempts] = []
 
-        def watch(seat: OpenSeat) -> None:
+        def watch(seat: OpenSandbox) -> None:
             if seat.kind != "open":
                 watched.append(stack.enter_context(Attempts(seat)))
 

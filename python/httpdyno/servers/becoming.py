@@ -55,6 +55,8 @@ def children(pid: int) -> list[int]:
     return children_now()(pid)
 
 
+CANNOT_RUN = "cannot run "
+"""So begins what is said of a program that could not be run."""
 NOBODY = 0x8000_0000
 """What root of a copy is outside of it: a user and a group that no system gives to anybody."""
 _PR_SET_PDEATHSIG = 1

@@ -28,6 +28,7 @@ from _collections_abc import Callable, Sequence  # `collections` takes longer to
 from types import ModuleType
 
 from httpdyno.servers.becoming import (
+    CANNOT_RUN,
     NOBODY,
     below,
     children,
@@ -443,7 +444,7 @@ def _become(job: Job, control: int, go: int, *, is_in_group: bool) -> int:
 
 def _say_not_run(job: Job, error: OSError) -> None:
     where = f" in {job.folder}" if job.folder else ""
-    os.write(_STDERR, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
+    os.write(_STDERR, f"{CANNOT_RUN}{job.command[0]}{where}: {error.strerror}\n".encode())
 
 
 def _enter(namespace: int) -> None:

@@ -597,14 +597,13 @@ class _Start:
                 hint="Say it as `program` of this member in the study.",
             )
         kept: list[str] = []
-        left = list(self.member.command[1:])
-        while left:
-            word = left.pop(0)
+        words = iter(self.member.command[1:])
+        for word in words:
             option = word.partition("=")[0] if word.startswith("--") else word
             if option not in _OPTIONS_OF_OURS:
                 kept.append(word)
             elif _OPTIONS_OF_OURS[option] and "=" not in word:
-                left = left[1:]
+                next(words, "")
         return [program, *kept, *self._apart()]
 
     def environment(self) -> dict[str, str]:

@@ -22,12 +22,12 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 from httpdyno.host.foreign_text import kept_text, readable, visible
 from httpdyno.servers.network.address import place_of, within
@@ -36,7 +36,7 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.sandbox import syscall as calls
 from httpdyno.servers.sandbox import syscall_filter
 from httpdyno.servers.sandbox.overlay import is_below
-from httpdyno.servers.sandbox.sandbox import Bounds
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.sandbox.syscall import DNS, Call, Caller, Reach, asked_name, reaches, writes
 from httpdyno.servers.sandbox.syscall_filter import REACH_FILE, here
 from httpdyno.servers.sandbox.verdict import (
@@ -171,26 +171,6 @@ _NAME_SERVICE = ("unix:/var/run/nscd/socket", "unix:/run/nscd/socket")
 """Where the C library looks first for each user and host, and does without: no try of theirs."""
 
 
-class Watched(Protocol):
-    """A seat that tells what is started in it."""
-
-    watch: Callable[[ServerProcess], None] | None
-    """Told of each process that is started; while it is there, their calls are told."""
-    told: tuple[str, ...]
-    """Which kinds of calls these are."""
-
-    @property
-    def kind(self) -> str:
-        """`cell` or `wall`."""
-
-    @property
-    def network(self) -> str:
-        """Its network namespace, as a path; empty for the host's."""
-
-    def bounds(self) -> Bounds:
-        """Return what it has for its own, and what it may reach."""
-
-
 class _Note(NamedTuple):
     verdict: Verdict
     names: tuple[str, ...]
@@ -199,7 +179,7 @@ class _Note(NamedTuple):
 class Attempts:
     """Names what is tried in a seat while it is entered; what runs there ends before it is left."""
 
-    def __init__(self, seat: Watched, *, kind: str = "") -> None:
+    def __init__(self, seat: OpenSandbox, *, kind: str = "") -> None:
         """Take what is watched.
 
         Args:
@@ -433,7 +413,7 @@ _UNREAD = "UDP addresses that nobody reads at"
 class Refusals:
     """Of one cell, from before anything runs in it until all has ended."""
 
-    def __init__(self, seat: Watched) -> None:
+    def __init__(self, seat: OpenSandbox) -> None:
         self._attempts = Attempts(seat, kind=REACH_FILE)
         self._counts = Path(seat.network).parent.parent / "net"
         self._before: dict[str, int] = {}

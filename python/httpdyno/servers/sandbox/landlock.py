@@ -10,30 +10,25 @@ socket whose path would pass the kernel's 107 bytes gets a short one.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import Rights, folders_below
-from httpdyno.host.rights import is_root_of_the_machine
-from httpdyno.model import Door, LimitValues
+from httpdyno.host.runnable import account
+from httpdyno.model import Door
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.network.address import SOCKET_PATH_BYTES, HeldPort
-from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import held_own, let_through, make_copy_folders
 from httpdyno.servers.run.root import ROOT_VARIABLE
-from httpdyno.servers.sandbox import confinement, landlock_rules
+from httpdyno.servers.sandbox import landlock_rules
 from httpdyno.servers.sandbox.sandbox import (
     SHARED_MEMORY,
     Bounds,
     CellWish,
-    Limits,
-    Said,
-    numbered,
-    owner,
-    said_by,
+    OpenSandbox,
 )
 from httpdyno.servers.sandbox.syscall_filter import REACH, WRITE
 
@@ -46,21 +41,14 @@ _EVERYBODYS = 0o1777
 _LAST_OF_NETWORK = 254
 
 
-class WallSeat:
-    """A seat in a place without namespaces. What runs in it was started by it."""
-
-    network = ""
-    """It listens where everything does."""
+class WallSeat(OpenSandbox):
+    """A sandbox without namespaces; of kind `open` without rules."""
 
     def __init__(
         self, place: Place, kind: Literal["wall", "open"], listening: Iterable[str] = ()
     ) -> None:
         """Take where it is, and the addresses of theirs that its members listen at."""
-        self.kind: str = kind
-        self.watch: Callable[[ServerProcess], None] | None = None
-        self.told: tuple[str, ...] = (REACH, WRITE)
-        """Told of each process that is started; while it is there, their calls are told."""
-        self._place = place
+        super().__init__(place, kind, (REACH, WRITE))
         self._listening = {_host_and_port(a) for a in listening if not a.startswith(_UNIX)}
         self._sockets: dict[str, str] = {}
         self._ports: dict[tuple[str, str], HeldPort] = {}
@@ -85,21 +73,6 @@ class WallSeat:
                 str(self.memory_folder): SHARED_MEMORY,
             },
         )
-
-    @property
-    def is_root(self) -> bool:
-        """Whether what runs in it is root of the machine, and may become their users."""
-        return is_root_of_the_machine()
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the copy's own; on disk."""
-        return self._place.copy_folder
-
-    @property
-    def memory_folder(self) -> Path:
-        """The same on a RAM-backed file system."""
-        return self._place.copy_memory_folder
 
     def port(self, address: str) -> str:
         """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
@@ -164,78 +137,23 @@ class WallSeat:
                 os.chown(own, known.user_id, known.group_id)
                 own.chmod(known.mode)
 
-    def spawn(  # noqa: PLR0913 - what there is to say of a process
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str = "/",
-        user: str = "",
-        log: Path,
-        output_to: Path | None = None,
-        limits: Limits | None = None,
-        within: LimitValues | None = None,
-    ) -> ServerProcess:
-        """Start a process behind the wall, in the foreground; as `CellSeat.spawn`.
+    def _entry(self, user: str) -> Entry:
+        del user  # it becomes that by its rules
+        return Entry()
 
-        Raises:
-            AdapterError: It cannot be started, or there is no such user or limit.
-        """
-        rules = [f"owner={' '.join(map(str, owner(user)))}"] if user else []
+    def _rules(self, user: str, outputs: Sequence[Path]) -> list[str]:
+        rules = [f"owner={' '.join(map(str, account(user)))}"] if user else []
         if self.kind == "wall":
             ports = [held.number for held in self._ports.values()]
             # What it prints to it may open again, as `/dev/stderr`.
-            self._printed |= {str(log), *([str(output_to)] if output_to else ())}
+            self._printed |= {str(each) for each in outputs}
             rules += [f"write={path}" for path in (*self._writable(), *self._printed)]
             rules += [f"bind={port}" for port in ports]
             rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
-            environment = {**environment, "TMPDIR": str(self._temporary(user))}
-        process = ServerProcess.spawn(
-            [landlock_rules.__name__, *rules, "--", *command],
-            place=self._place,
-            environment=environment,
-            log=log,
-            output_to=output_to,
-            folder=folder,
-            entry=Entry(
-                limits=numbered(limits or {}),
-                told=self.told if self.watch else (),
-                confined_by=confinement.__name__,
-            ),
-            limits=within,
-            is_module=True,
-        )
-        if self.watch:
-            self.watch(process)
-        return process
+        return rules
 
-    def run(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str = "/",
-        user: str = "",
-        timeout_s: float = 10.0,
-    ) -> Said:
-        """Run a program behind the wall to its end as that user, all that came from it too.
-
-        Raises:
-            AdapterError: It cannot be run, or does not end in time.
-        """
-        return said_by(
-            command,
-            lambda errors, output: self.spawn(
-                command,
-                environment=environment,
-                folder=folder,
-                user=user if self.is_root else "",
-                log=errors,
-                output_to=output,
-            ),
-            self._place.folder,
-            timeout_s=timeout_s,
-        )
+    def _variables(self, user: str) -> Mapping[str, str]:
+        return {"TMPDIR": str(self._temporary(user))} if self.kind == "wall" else {}
 
     def written(self) -> tuple[str, ...]:
         """Return the files, as paths of theirs, that are in the place in their stead."""

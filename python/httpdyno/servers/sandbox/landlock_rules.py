@@ -16,7 +16,7 @@ import stat
 import struct
 from _collections_abc import Iterable
 
-from httpdyno.servers.becoming import end_with_parent, execute
+from httpdyno.servers.becoming import CANNOT_RUN, end_with_parent, execute
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """The same on all architectures."""
@@ -132,5 +132,5 @@ def main(*arguments: str) -> int:
         if os.getppid() == keeper:
             execute(command, dict(os.environ))
     except OSError as error:
-        os.write(_STDERR, os.fsencode(f"cannot run {command[0]}: {error.strerror}\n"))
+        os.write(_STDERR, os.fsencode(f"{CANNOT_RUN}{command[0]}: {error.strerror}\n"))
     return _NOT_RUN

@@ -4,7 +4,7 @@ import os
 import select
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,22 +12,18 @@ import httpdyno
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import folders_below
 from httpdyno.host.rights import is_root_of_the_machine, outside_ids
-from httpdyno.model import LimitValues
+from httpdyno.host.runnable import account
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import make_copy_folders
-from httpdyno.servers.sandbox import confinement, holder
+from httpdyno.servers.sandbox import holder
 from httpdyno.servers.sandbox.holder import APART, BY_USER, OWN_USERS, USERS, packed
 from httpdyno.servers.sandbox.mount_plan import FOLDER, CannotError, Plan, planned
 from httpdyno.servers.sandbox.sandbox import (
     Bounds,
     CellWish,
-    Limits,
-    Said,
-    numbered,
-    owner,
-    said_by,
+    OpenSandbox,
 )
 from httpdyno.servers.sandbox.syscall_filter import REACH
 
@@ -152,54 +148,24 @@ SOURCE = str(Path(httpdyno.__file__).parent.parent)
 """Where programs of httpdyno's own find their modules."""
 
 
-class CellSeat:
-    """A cell in a place. What runs in it was started by it; it ends with `close`."""
-
-    kind = "cell"
+class CellSeat(OpenSandbox):
+    """A sandbox of namespaces: paths and ports in it are theirs."""
 
     def __init__(
-        self,
-        place: Place,
-        plan: Plan,
-        held: Held,
-        notices: tuple[str, ...],
-        bounds: Bounds,
+        self, place: Place, plan: Plan, held: Held, notices: tuple[str, ...], bounds: Bounds
     ) -> None:
-        self.watch: Callable[[ServerProcess], None] | None = None
-        """Told of each process that is started; while it is there, their calls are told."""
-        self.told: tuple[str, ...] = (REACH,)
-        """Which kinds of calls these are."""
+        super().__init__(place, "cell", (REACH,))
+        self.network = network_held(held.process.pid)
         self.notices = notices
         """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
-        self._place = place
+        self._outputs = place.folder / FOLDER
         self._plan = plan
         self._held = held
-        self._holder = held.process
         self._bounds = bounds
 
     def bounds(self) -> Bounds:
         """Return what it may reach of the outside."""
         return self._bounds
-
-    @property
-    def is_root(self) -> bool:
-        """Whether what runs in it is root of the machine, and may become their users."""
-        return is_root_of_the_machine()
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the copy's own, the same path in and out of the cell; on disk."""
-        return self._place.copy_folder
-
-    @property
-    def memory_folder(self) -> Path:
-        """The same on a RAM-backed file system."""
-        return self._place.copy_memory_folder
-
-    @property
-    def network(self) -> str:
-        """The file of its network namespace, for `setns`; there until it is closed."""
-        return network_held(self._holder.pid)
 
     def port(self, address: str) -> str:
         """Return where the copy listens in place of an address of theirs: at the same."""
@@ -209,82 +175,12 @@ class CellSeat:
         """Return what the copy writes in place of a path of theirs: the same."""
         return path
 
-    def spawn(  # noqa: PLR0913 - what there is to say of a process
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str = "/",
-        user: str = "",
-        log: Path,
-        output_to: Path | None = None,
-        limits: Limits | None = None,
-        within: LimitValues | None = None,
-    ) -> ServerProcess:
-        """Start a process in the cell, in the foreground.
-
-        Args:
-            command: Program and arguments.
-            environment: The whole environment.
-            folder: Where it runs, as seen in the cell.
-            user: Whom it runs as, with that user's groups; empty is as this process. Who is not
-                root of the machine can only run it as himself.
-            log: Where its errors go, in the place.
-            output_to: Where its output goes when that is to be apart from its errors.
-            limits: Where they are not this process's.
-            within: What it and all that comes from it may take at most.
-
-        Raises:
-            AdapterError: It cannot be started, or there is no such user or limit.
-        """
-        if not self._holder.is_alive():
+    def _entry(self, user: str) -> Entry:
+        if not self._held.process.is_alive():
             raise AdapterError("the cell is gone: its holder has ended")
         entry = self._held.entry()
-        entry.owner = owner(user) if user and self.is_root else ()
-        entry.limits = numbered(limits or {})
-        entry.told = self.told if self.watch else ()
-        entry.confined_by = confinement.__name__
-        process = ServerProcess.spawn(
-            command,
-            place=self._place,
-            environment=environment,
-            log=log,
-            output_to=output_to,
-            folder=folder,
-            entry=entry,
-            limits=within,
-        )
-        if self.watch:
-            self.watch(process)
-        return process
-
-    def run(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str = "/",
-        user: str = "",
-        timeout_s: float = 10.0,
-    ) -> Said:
-        """Run a program in the cell to its end as that user, all that came from it too.
-
-        Raises:
-            AdapterError: It cannot be run, or does not end in time.
-        """
-        return said_by(
-            command,
-            lambda errors, output: self.spawn(
-                command,
-                environment=environment,
-                folder=folder,
-                user=user,
-                log=errors,
-                output_to=output,
-            ),
-            self._place.folder / FOLDER,
-            timeout_s=timeout_s,
-        )
+        entry.owner = account(user) if user and self.is_root else ()
+        return entry
 
     def written(self) -> tuple[str, ...]:
         """Return the files, as paths of theirs, that were written, made or removed in the cell."""
@@ -300,12 +196,12 @@ class CellSeat:
         return tuple(sorted(found))
 
     def close(self) -> None:
-        """Give the cell up; idempotent. What was started in it is ended before, by itself.
+        """Give it up; idempotent. What was started in it is ended before, by itself.
 
         Raises:
             RevertError: Its holder could not be ended.
         """
-        self._holder.finish_stop(graceful_s=MADE_S)
+        self._held.process.finish_stop(graceful_s=MADE_S)
 
 
 def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:

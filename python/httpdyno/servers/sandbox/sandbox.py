@@ -1,6 +1,7 @@
 """A sandbox as those see it who start programs in it: what it is to be, and what it bounds."""
 
 import resource
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,10 +9,14 @@ from typing import Protocol
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import Rights
-from httpdyno.host.runnable import account
-from httpdyno.model import Door
+from httpdyno.host.rights import is_root_of_the_machine
+from httpdyno.model import Door, LimitValues
+from httpdyno.servers.adapter import Place
+from httpdyno.servers.becoming import CANNOT_RUN
+from httpdyno.servers.keeper import Entry
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.sandbox import confinement, landlock_rules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,15 +152,6 @@ Limits = Mapping[str, tuple[int, int]]
 """Name as in `NOFILE` → what is in force and up to what it may be raised, as `setrlimit` has it."""
 
 
-def owner(user: str) -> tuple[int, ...]:
-    """Return a user's id, its group's and those of its other groups; of a name or a number.
-
-    Raises:
-        AdapterError: There is no such user.
-    """
-    return account(user)
-
-
 def numbered(limits: Limits) -> list[tuple[int, int, int]]:
     """Return limits by the kernel's numbers.
 
@@ -171,49 +167,170 @@ def numbered(limits: Limits) -> list[tuple[int, int, int]]:
     return found
 
 
-_BYTES = 16 << 20
-"""Of what it prints, as much is read."""
+_OUTPUT_BYTES = 16 << 20
+"""Of what a program prints, as much is read."""
 NOT_RUN = 127
 """What is said where the program cannot be run."""
 
 
-def said_by(
-    command: Sequence[str],
-    spawn: Callable[[Path, Path], ServerProcess],
-    folder: Path,
-    *,
-    timeout_s: float,
-) -> Said:
-    """Run a program to its end, all that came from it too.
+class OpenSandbox(ABC):
+    """A sandbox that stands in a place. What runs in it was started by it; it ends with `close`."""
 
-    Args:
-        command: What runs, for messages.
-        spawn: Starts it; is told where its errors and its output go.
-        folder: Where these are kept meanwhile.
-        timeout_s: It has this long.
+    network = ""
+    """The file of its network namespace, for `setns`; empty where it listens on the host."""
 
-    Raises:
-        AdapterError: It cannot be run, or does not end in time.
-    """
-    errors, output = folder / "run.err", folder / "run.out"
-    process = spawn(errors, output)
-    try:
-        has_ended = process.wait(timeout_s)
-        exit_code = process.exit_code
-    finally:
-        process.stop()
-    said = Said(
-        exit_code=NOT_RUN if exit_code is None else exit_code,
-        output=log_text(output, n_bytes=_BYTES),
-        errors=log_text(errors, n_bytes=_BYTES),
-    )
-    for file in (errors, output):
-        file.unlink(missing_ok=True)
-    if not has_ended:
-        raise AdapterError(
-            f"`{' '.join(command)}` did not end within {timeout_s:g} s",
-            hint="`adopt --start-timeout 1m` gives it longer, in a study `ready_timeout`",
+    def __init__(self, place: Place, kind: str, told: tuple[str, ...]) -> None:
+        """Take where it is, its kind, and which kinds of calls are told of where it is watched."""
+        self.kind = kind
+        self.watch: Callable[[ServerProcess], None] | None = None
+        """Told of each process that is started; while it is there, their calls are told."""
+        self.told = told
+        self._place = place
+        self._outputs = place.folder
+        """Where the output of programs that `run` is kept meanwhile."""
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what runs in it is root of the machine, and may become their users."""
+        return is_root_of_the_machine()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the copy's own, the same path in and out of the sandbox; on disk."""
+        return self._place.copy_folder
+
+    @property
+    def memory_folder(self) -> Path:
+        """The same on a RAM-backed file system."""
+        return self._place.copy_memory_folder
+
+    @abstractmethod
+    def bounds(self) -> Bounds:
+        """Return what it has for its own, and what it may reach of the outside."""
+
+    @abstractmethod
+    def port(self, address: str) -> str:
+        """Return where the copy listens in place of an address of theirs."""
+
+    @abstractmethod
+    def path(self, path: str) -> str:
+        """Return what the copy writes in place of a path of theirs."""
+
+    @abstractmethod
+    def written(self) -> tuple[str, ...]:
+        """Return the files, as paths of theirs, that were written, made or removed in it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give it up; idempotent. What was started in it is ended before, by itself."""
+
+    @abstractmethod
+    def _entry(self, user: str) -> Entry:
+        """Return what a process goes into, and whom it becomes."""
+
+    def _rules(self, user: str, outputs: Sequence[Path]) -> list[str] | None:
+        """Return the Landlock rules of a process; None where it has namespaces in their place.
+
+        Args:
+            user: Whom it runs as.
+            outputs: The files that it prints to.
+        """
+        del user, outputs
+        return None
+
+    def _variables(self, user: str) -> Mapping[str, str]:
+        """Return what its environment has besides."""
+        del user
+        return {}
+
+    def spawn(  # noqa: PLR0913 - what there is to say of a process
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        log: Path,
+        output_to: Path | None = None,
+        limits: Limits | None = None,
+        within: LimitValues | None = None,
+    ) -> ServerProcess:
+        """Start a process in the sandbox, in the foreground.
+
+        Args:
+            command: Program and arguments.
+            environment: The whole environment.
+            folder: Where it runs, as seen in the sandbox.
+            user: Whom it runs as, with that user's groups; empty is as this process. Who is not
+                root of the machine can only run it as himself.
+            log: Where its errors go, in the place.
+            output_to: Where its output goes when that is to be apart from its errors.
+            limits: Where they are not this process's.
+            within: What it and all that comes from it may take at most.
+
+        Raises:
+            AdapterError: It cannot be started, or there is no such user or limit.
+        """
+        entry = self._entry(user)
+        entry.limits = numbered(limits or {})
+        entry.told = self.told if self.watch else ()
+        entry.confined_by = confinement.__name__
+        rules = self._rules(user, [log, *([output_to] if output_to else [])])
+        process = ServerProcess.spawn(
+            command if rules is None else [landlock_rules.__name__, *rules, "--", *command],
+            place=self._place,
+            environment={**environment, **self._variables(user)},
+            log=log,
+            output_to=output_to,
+            folder=folder,
+            entry=entry,
+            limits=within,
+            is_module=rules is not None,
         )
-    if said.exit_code == NOT_RUN and said.errors.startswith("cannot run "):
-        raise AdapterError(said.errors.strip())
-    return said
+        if self.watch:
+            self.watch(process)
+        return process
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Run a program in the sandbox to its end as that user, all that came from it too.
+
+        Raises:
+            AdapterError: It cannot be run, or does not end in time.
+        """
+        errors, output = self._outputs / "run.err", self._outputs / "run.out"
+        process = self.spawn(
+            command,
+            environment=environment,
+            folder=folder,
+            user=user if self.is_root else "",
+            log=errors,
+            output_to=output,
+        )
+        try:
+            has_ended = process.wait(timeout_s)
+            exit_code = process.exit_code
+        finally:
+            process.stop()
+        said = Said(
+            exit_code=NOT_RUN if exit_code is None else exit_code,
+            output=log_text(output, n_bytes=_OUTPUT_BYTES),
+            errors=log_text(errors, n_bytes=_OUTPUT_BYTES),
+        )
+        for file in (errors, output):
+            file.unlink(missing_ok=True)
+        if not has_ended:
+            raise AdapterError(
+                f"`{' '.join(command)}` did not end within {timeout_s:g} s",
+                hint="`adopt --start-timeout 1m` gives it longer, in a study `ready_timeout`",
+            )
+        if said.exit_code == NOT_RUN and said.errors.startswith(CANNOT_RUN):
+            raise AdapterError(said.errors.strip())
+        return said

@@ -29,8 +29,8 @@ from httpdyno.servers.render import (
     rendered_commands,
 )
 from httpdyno.servers.run.folder import held_own, let_through, make_copy_folders
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.stack.environment import member_environment, own_user
-from httpdyno.servers.stack.seats import OpenSeat
 from httpdyno.servers.staging import failure, trouble
 from httpdyno.servers.systemd import folders_of, sockets_of
 
@@ -43,7 +43,7 @@ class Beside:
     """The commands of one copy, in its seat."""
 
     def __init__(
-        self, spec: ServerSpec, site: Site, seat: OpenSeat, place: Place, variables: Variables
+        self, spec: ServerSpec, site: Site, seat: OpenSandbox, place: Place, variables: Variables
     ) -> None:
         self._spec = spec
         self._members = {member.name: member for member in site.members}
@@ -135,7 +135,7 @@ class SharedSide:
 
     table = "site"
 
-    def __init__(self, beside: Beside, seat: OpenSeat) -> None:
+    def __init__(self, beside: Beside, seat: OpenSandbox) -> None:
         self._beside = beside
         self._seat = seat
 
@@ -183,7 +183,7 @@ def shown_variables(spec: ServerSpec, knobs: Mapping[str, Level]) -> Variables:
 
 
 def copy_environment(
-    member: Member, seat: OpenSeat, place: Place, variables: Variables
+    member: Member, seat: OpenSandbox, place: Place, variables: Variables
 ) -> dict[str, str]:
     """Return all that a member's copy starts with, but for what a knob sets."""
     own = member_environment(member, place, has_all=seat.kind == "cell")

@@ -31,7 +31,7 @@ from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.servers.render import Variables, rendered_prepare
 from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.sandbox.attempts import Refusals
-from httpdyno.servers.sandbox.sandbox import CellWish, Seat
+from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox, Seat
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.beside import (
     Beside,
@@ -45,7 +45,7 @@ from httpdyno.servers.stack.beside import (
 from httpdyno.servers.stack.environment import as_own_user
 from httpdyno.servers.stack.names import by_member, knob_name, loaded_listener, reached_at
 from httpdyno.servers.stack.running import Loaded, RunningCopy
-from httpdyno.servers.stack.seats import OpenSeat, SeatMaker
+from httpdyno.servers.stack.seats import SeatMaker
 from httpdyno.servers.stack.service import CopiedService
 from httpdyno.servers.stack.snapshot import Found, Snapshot, edited_files, version_of
 from httpdyno.servers.stack.stack import Stack
@@ -165,7 +165,7 @@ class CopyStack(Stack):
         configuration: Configuration,
         place: Place,
         *,
-        on_seat: Callable[[OpenSeat], None] = lambda _: None,
+        on_seat: Callable[[OpenSandbox], None] = lambda _: None,
         is_measured: bool = False,
     ) -> RunningCopy | NotRunning:
         """Start the copy.
@@ -260,7 +260,7 @@ class CopyStack(Stack):
 
     def _seat(
         self, make_seat: SeatMaker, changed: list[_Changed], place: Place, *, is_known: bool
-    ) -> OpenSeat | NotRunning:
+    ) -> OpenSandbox | NotRunning:
         listening = [
             each.address
             for found in self._snapshot.members.values()
@@ -336,7 +336,7 @@ class CopyStack(Stack):
 
 
 def _started(
-    member: Member, each: _Changed, seat: OpenSeat, place: Place, variables: Variables
+    member: Member, each: _Changed, seat: OpenSandbox, place: Place, variables: Variables
 ) -> CopiedService:
     asked = Configuration(values=dict(each.values))
     launch = each.adapter.launch(member, each.found.survey, seat, asked, each.changes)

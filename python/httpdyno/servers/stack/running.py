@@ -23,9 +23,9 @@ from httpdyno.servers.ready import (
 )
 from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.sandbox.attempts import Refusals
+from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.stack.beside import Beside
 from httpdyno.servers.stack.names import SERVER, UNIX
-from httpdyno.servers.stack.seats import OpenSeat
 from httpdyno.servers.stack.service import CopiedService, RunningService
 
 
@@ -209,7 +209,7 @@ class RunningCopy(RunningStack):
         self,
         services: Sequence[CopiedService],
         *,
-        seat: OpenSeat,
+        seat: OpenSandbox,
         place: Place,
         beside: Beside,
         refusals: Refusals | None,
@@ -260,7 +260,7 @@ class RunningCopy(RunningStack):
         return self._load
 
     @property
-    def seat(self) -> OpenSeat:
+    def seat(self) -> OpenSandbox:
         """Where it sits."""
         return self._seat
 

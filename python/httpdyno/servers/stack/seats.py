@@ -3,61 +3,21 @@
 How copies are kept apart from what is real: the strongest way that this machine allows.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.rights import is_root_of_the_machine
-from httpdyno.model import Isolation, LimitValues
+from httpdyno.model import Isolation
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import make_copy_folders
 from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import open_cell
-from httpdyno.servers.sandbox.sandbox import Bounds, CellWish, Said, Seat
+from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox, Said, Seat
 from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
-
-
-class OpenSeat(Seat, Protocol):
-    """A seat that stands, until it is closed."""
-
-    watch: Callable[[ServerProcess], None] | None
-    """Told of each process that is started; while it is there, their calls are told."""
-    told: tuple[str, ...]
-    """Which kinds of calls these are."""
-
-    def bounds(self) -> Bounds:
-        """Return what it has for its own, and what it may reach of the outside."""
-
-    @property
-    def network(self) -> str:
-        """The network namespace that the copy listens in, as a path; empty for the host's."""
-
-    def spawn(  # noqa: PLR0913 - all that a process has
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str,
-        user: str,
-        log: Path,
-        output_to: Path | None = None,
-        within: LimitValues | None = None,
-    ) -> ServerProcess:
-        """Start a member in it, kept as all servers are, `within` what it may take at most.
-
-        Raises:
-            AdapterError: No process can be started.
-        """
-
-    def written(self) -> tuple[str, ...]:
-        """Return the files that the copy wrote, by the paths that they have for it."""
-
-    def close(self) -> None:
-        """Take it down once all that ran in it has ended; idempotent."""
 
 
 class BegunSeat(Seat, Protocol):
@@ -78,7 +38,7 @@ class SeatMaker(Protocol):
             listening: All addresses that the site's members listen at, as theirs.
         """
 
-    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSandbox | NotRunning:
         """Make it; what cannot be is said in words (`refused`)."""
 
 
@@ -130,7 +90,7 @@ class CellMaker:
             memory_folder=place.copy_memory_folder,
         )
 
-    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSandbox | NotRunning:
         """Make it."""
         del begun
         return open_cell(place, wish)
@@ -147,7 +107,7 @@ class WallMaker:
         make_copy_folders(place)
         return WallSeat(place, self._kind, listening)
 
-    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSandbox | NotRunning:
         """Put its files where the copy has them."""
         if not isinstance(begun, WallSeat):
             raise TypeError("a wall is finished that was begun as something else")
