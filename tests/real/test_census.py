@@ -29,7 +29,7 @@ def inspected(own_folders, capsys):
         assert "strace traces apache" in said.err
         [server] = json.loads(said.out)["servers"]
         assert server["pid"] == pid
-        assert server["census"]["doubts"] == []
+        assert server["census"]["warnings"] == []
         return server
 
     return inspected
