@@ -125,7 +125,7 @@ def test_a_server_is_watched_under_a_load_of_its_own_after_its_windows():
     nobody, found = load.looked.counts_of_start(0, 2)[EXITS]
     assert nobody is None
     assert found is not None
-    assert (found.n, found.uncounted) == (0, "")
+    assert (found.n, found.uncounted) == (0, None)
     assert found.n_answers > 0
     assert load.looked.counted_s >= 0.3
 

@@ -6,6 +6,7 @@ import pytest
 from tests.experiment.loads import load_of, side_by_side
 from tests.load.origin import origin
 from tests.rows import each_row
+from tests.words import joined
 
 from httpdyno.experiment.trial import engine_loads as arm_load
 from httpdyno.experiment.trial.bench import StartRequest
@@ -146,7 +147,7 @@ def test_a_server_that_does_not_come_to_it_is_named_and_nothing_of_it_is_measure
         load = load_of(quick.address, slow.address, warm_up_s=0.5, warm_up_requests=100)
         assert load.run(lambda _window: None) == []
     assert [*load.shut_out] == [Place(0, 1)]
-    assert "of the 100 requests of its warm-up" in load.shut_out[Place(0, 1)]
+    assert "of the 100 requests of its warm-up" in joined(load.shut_out[Place(0, 1)])
     assert load.silence is None
 
 
