@@ -146,8 +146,10 @@ KINDS: dict[str, Kind] = {
         "    os._exit(0)\n"
         "serve()"
     ),
-    "log becomes a pipe": _up("os.unlink('log'); os.mkfifo('log'); serve()"),
-    "log becomes a link": _up("os.unlink('log'); os.symlink('/dev/zero', 'log'); serve()"),
+    "log becomes a pipe": _up("os.unlink('script.log'); os.mkfifo('script.log'); serve()"),
+    "log becomes a link": _up(
+        "os.unlink('script.log'); os.symlink('/dev/zero', 'script.log'); serve()"
+    ),
     "removes its folder": _up("import shutil; shutil.rmtree(os.getcwd()); serve()"),
     "digs deep": _up("for _ in range(1100): os.mkdir('deep'); os.chdir('deep')\nserve()"),
     "leaves closed folders, links and pipes": _up(

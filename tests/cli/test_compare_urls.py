@@ -37,7 +37,9 @@ def test_a_slower_server_is_worse_and_each_is_held_against_the_first(servers, ca
     assert found["metric"] == "throughput_per_s"
     for claim in found["claims"]:
         assert claim["ratios"]["throughput"]["confidence"] == pytest.approx(0.975)
-    assert "not about their configurations" in found["caveats"][0]["message"].replace("\n", " ")
+    assert "not about their configurations" in found["warnings"][0]["reason"]["text"].replace(
+        "\n", " "
+    )
     assert page.read_text().startswith("<!doctype html>")
 
 

@@ -36,9 +36,9 @@ FILES = {
     "login.json": '{"user": "{user}"}',
     "login.txt": "joe",
 }
-TRY_OUT = ("-d", "500ms")
+TRY_OUT = ("-d", "200ms")
 """As the manual says: the last one counts."""
-RUNS_WHOLE_S = 5.0
+RUNS_WHOLE_S = 1.0
 RUNS_WHOLE_REQUESTS = 1000
 NOT_RUN = "--yes-i-may-load"
 
@@ -74,6 +74,8 @@ def words_of(line: str, server: Origin) -> list[str]:
         ("http://[::1]:8000", f"http://{server.doors[1]}"),
         ("https://localhost:8443", f"https://localhost:{tls}"),
         ("https://127.0.0.1:8443", f"https://127.0.0.1:{tls}"),
+        # As with the other times, so much is enough to see that it runs.
+        ("--warm-up 5s", "--warm-up 200ms"),
     ):
         line = line.replace(written, real)
     return shlex.split(line)[1:]
@@ -83,7 +85,9 @@ def is_short(words: list[str]) -> bool:
     """Whether a command ends by itself soon."""
     given = dict(pairwise(words))
     if "--rate" in given or "-n" not in given:
-        return "-d" in given and duration_s(given["-d"]) <= RUNS_WHOLE_S
+        # It takes a thousand requests to judge a p99.
+        is_whole = any(word.startswith("p99") for word in words)
+        return "-d" in given and (is_whole or duration_s(given["-d"]) <= RUNS_WHOLE_S)
     return int(given["-n"]) <= RUNS_WHOLE_REQUESTS
 
 

@@ -3,6 +3,7 @@
 from msgspec import structs
 from tests.experiment.loads import load_of
 from tests.load.origin import origin
+from tests.words import joined
 
 from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.model import (
@@ -34,7 +35,7 @@ def test_a_server_that_users_do_not_get_into_is_named_and_nothing_of_it_is_measu
         load.addresses = {**load.addresses, Place(0, 1): "127.0.0.1:1"}
         assert load.run(lambda _window: None) == []
     trouble = "4 of 4 users did not get through the first steps: GET /status/302 failed (refused)"
-    assert load.shut_out == {Place(start=0, arm=1): trouble}
+    assert {place: joined(each) for place, each in load.shut_out.items()} == {Place(0, 1): trouble}
     assert load.silence is None
 
 

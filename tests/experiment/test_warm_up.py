@@ -6,7 +6,6 @@ import pytest
 from tests.experiment.loads import load_of, side_by_side
 from tests.load.origin import origin
 from tests.rows import each_row
-from tests.words import joined
 
 from httpdyno.experiment.trial import engine_loads as arm_load
 from httpdyno.experiment.trial.bench import StartRequest
