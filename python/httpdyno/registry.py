@@ -21,8 +21,6 @@ from httpdyno.servers.stack.stack import Stack
 from httpdyno.servers.stack.templates import TemplateStack
 
 SERVER_GROUP = "httpdyno.servers"
-_FORMER_GROUP = "httpdyno.sites"
-"""Where installations of before have the kinds that only copies are made of."""
 
 
 def adapter_names() -> tuple[str, ...]:
@@ -80,8 +78,8 @@ def _adapters() -> Mapping[str, ServerAdapter]:
 
 
 def _entries() -> Mapping[str, EntryPoint]:
-    found = [*entry_points(group=_FORMER_GROUP), *entry_points(group=SERVER_GROUP)]
-    return {each.name: each for each in sorted(found, key=lambda each: each.name)}
+    found = sorted(entry_points(group=SERVER_GROUP), key=lambda each: each.name)
+    return {each.name: each for each in found}
 
 
 def _is_made(entry: EntryPoint) -> bool:
