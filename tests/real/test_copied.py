@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.conformance.adapter import AdapterCase, AdapterConformance
+from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
-from httpdyno.model import Configuration, Level, Member, ServerSpec, Site, Survey
+from httpdyno.errors import HttpdynoError
+from httpdyno.model import Configuration, Effective, Level, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapter
 from httpdyno.servers.apache.made import installation
 from httpdyno.servers.sandbox.available import cell_complaint
@@ -139,10 +140,19 @@ class TestCopied(AdapterConformance):
         arguments = (case.spec, case.study_folder, case.configuration)
         assert case.stack.render(*arguments).files == case.stack.render(*arguments).files
 
-    @pytest.mark.skip(reason="what cannot be set is refused before anything is started")
-    def test_nonsense_is_refused_in_the_servers_words(self, case, starter): ...
+    def test_nonsense_is_refused_in_the_servers_words(self, case):
+        """Of a copy it is refused before anything is started."""
+        nonsense = Configuration(
+            values=dict.fromkeys(case.configuration.values or ["x"], "no\nsense")
+        )
+        with pytest.raises(HttpdynoError):
+            case.stack.check(case.spec, case.study_folder, nonsense)
 
     def test_what_is_in_force_is_what_was_asked(self, case, starter):
-        if not case.configuration.values:
-            pytest.skip("it has no knob")
-        super().test_what_is_in_force_is_what_was_asked(case, starter)
+        if case.configuration.values:
+            super().test_what_is_in_force_is_what_was_asked(case, starter)
+        else:
+            running, _ = starter.spawn()
+            effective = running.await_ready(READY_S)
+            assert isinstance(effective, Effective)
+            assert effective.asked == {}
