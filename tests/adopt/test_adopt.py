@@ -99,7 +99,7 @@ def test_what_is_measured_is_described_as_what_was_rehearsed(theirs, tmp_path):
     result, _ = adopted(theirs, folder, "/", before=(SideCommand(run=("true", "it's")),))
     study = load_study(folder, lambda _: {}, infos)
     assert study.site == result.site
-    assert not_rehearsed(study) == ""
+    assert not_rehearsed(study) is None
     [found] = gather([Member(name="front", kind="toy", main=str(theirs))], TOY, None).members
     assert load_snapshot(folder / "snapshot", result.site.members).members == {"front": found}
     kept = msgspec.json.decode((folder / ANSWERS).read_bytes(), type=KeptAnswers)

@@ -6,13 +6,14 @@ import pytest
 
 from httpdyno.cli import study_check
 from httpdyno.cli.app import run
-from httpdyno.experiment.answer.likeness import WAY_OUT, UnlikeRehearsalError
+from httpdyno.experiment.answer.likeness import UnlikeRehearsalError
 from httpdyno.experiment.design.smoke_test import Answered, OneStart
 from httpdyno.model import Effective, Measurement, StartRecord, WindowRecord
 from httpdyno.model.telemetry import Telemetry
+from httpdyno.reason import because
 
 WORDS = (
-    "wrong response: a copy of bookmarks answers otherwise than in its rehearsal of 2026-11-27: "
+    "a copy of bookmarks answers otherwise than in its rehearsal of 2026-11-27: "
     "GET /list with another body: the first difference is at byte 1: `Setup Error: data is not "
     "writabl…` in place of `<p>row 0: all that is in it</p>`"
 )
@@ -23,9 +24,9 @@ FOUND = OneStart(
     answers=(
         Answered(
             request="GET /list",
-            expected="200",
+            expected=because("experiment.right_by_status", status=200),
             status=200,
-            words="",
+            why=None,
             duration_s=0.003,
             n_bytes=40,
             is_right=True,
@@ -39,7 +40,7 @@ def unlike(monkeypatch):
     """Have the study's start answer otherwise than its rehearsal; nothing is started."""
 
     def refused(*_, **__):
-        raise UnlikeRehearsalError(WORDS, hint=WAY_OUT)
+        raise UnlikeRehearsalError(because("experiment.said", words=WORDS))
 
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(study_check, "rehearse", lambda *_: ())
@@ -55,7 +56,7 @@ def test_a_difference_from_the_rehearsal_is_said_with_the_way_out(unlike, capsys
 def test_scripts_get_it_as_a_sentence(unlike, capsys):
     assert run(["study", "check", "bookmarks", "--json", "-"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["unlike_rehearsal"], found["start_s"]) == (WORDS, None)
+    assert (found["unlike_rehearsal"], found["start_s"]) == (f"wrong response: {WORDS}", None)
 
 
 def window(arm):

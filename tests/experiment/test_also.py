@@ -17,8 +17,9 @@ from tests.experiment.test_second_metric import (
 )
 from tests.rows import each_row
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.experiment.decide.claim import Terms, claim
-from httpdyno.experiment.design.plan import make_plan, plan_lines
+from httpdyno.experiment.design.plan import make_plan
 from httpdyno.experiment.method.comparison import is_long_needed
 from httpdyno.model import HistogramData, Objective
 from httpdyno.report.shared.message import joined

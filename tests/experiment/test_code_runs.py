@@ -4,8 +4,9 @@ import pytest
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.code import CodeBench, FakeProgram, code_study
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import TargetError
-from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.design.smoke_test import least_s
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.report.shared.message import error_text, joined

@@ -18,9 +18,10 @@ from tests.report.plain import plain_text
 from tests.report.sample_figures import with_figures
 from tests.rows import each_row
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.experiment.decide.claim import Terms, comparison
 from httpdyno.experiment.decide.evidence import ratio_intervals
-from httpdyno.experiment.design.plan import compare_plan, plan_lines
+from httpdyno.experiment.design.plan import compare_plan
 from httpdyno.experiment.design.smoke_test import least_s
 from httpdyno.experiment.trial.afterwards import WATCHES, Wanted, count_of
 from httpdyno.experiment.trial.engine_loads import Place, said

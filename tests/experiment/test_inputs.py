@@ -194,10 +194,10 @@ def test_what_is_no_file_is_not_opened(filed, tmp_path):
 def test_another_machine_and_another_server_are_named_with_both_values(filed):
     plan = make_plan(filed, seed=1)
     now = structs.replace(HOST, kernel="Linux 7.0", server="Apache/2.6", load_average=(9, 9, 9))
-    assert changes_since(plan, HOST, now) == [
+    assert message.texts(changes_since(plan, HOST, now)) == (
         "the kernel: Linux 6.1.0-26-amd64 is now Linux 7.0",
         "the server: Apache/2.4.62 (Debian) mod_perl/2.0.12 Perl/v5.36.0 is now Apache/2.6",
-    ]
+    )
 
 
 def test_a_plan_without_digests_says_nothing_of_files_and_one_with_them_does(filed, tmp_path):
@@ -206,7 +206,8 @@ def test_a_plan_without_digests_says_nothing_of_files_and_one_with_them_does(fil
     plan = structs.replace(plan, inputs=input_digests(filed))
     assert changes_since(plan, HOST, HOST) == []
     (tmp_path / "session.j2").write_text("another", encoding="utf-8")
-    assert changes_since(plan, HOST, HOST) == ["`session.j2` was changed"]
+    [changed] = changes_since(plan, HOST, HOST)
+    assert message.text(changed) == "`session.j2` was changed"
 
 
 def test_a_file_that_is_changed_while_it_is_measured_with_is_a_caveat(filed, tmp_path):
@@ -230,4 +231,6 @@ def test_what_enforces_limits_is_compared(filed):
     plan = make_plan(filed, seed=1)
     assert changes_since(plan, one, one) == []
     [told] = changes_since(plan, one, two)
-    assert told.startswith("what limits the server: memory: control groups of version 1 is now")
+    assert message.text(told).startswith(
+        "what limits the server: memory: control groups of version 1 is now"
+    )

@@ -6,8 +6,9 @@ from msgspec import structs
 from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.experiment.method.session import Event, FinalDone, StartDone, StepDone
 from httpdyno.report.shared.message import joined, text

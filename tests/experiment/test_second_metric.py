@@ -11,8 +11,9 @@ from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_littles_law import steady_starts
 from tests.rows import each_row
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.experiment.decide.claim import Terms, claim, comparison
-from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.experiment.method.session import Event, StartDone
 from httpdyno.model import (

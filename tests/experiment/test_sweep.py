@@ -4,9 +4,10 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.decide.warning import is_unsteady
-from httpdyno.experiment.design.plan import make_plan, plan_lines, sweep_levels
+from httpdyno.experiment.design.plan import make_plan, sweep_levels
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.model import Constant, Cycles, Knob, Level, Method, SystemCalls
 from httpdyno.report.shared.message import error_text, joined, text

@@ -9,10 +9,11 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import TargetError
 from httpdyno.experiment.decide.claim import Terms, comparison
 from httpdyno.experiment.decide.evidence import arm_summary, log_ratios
-from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.design.smoke_test import least_s, whole_s
 from httpdyno.experiment.method.comparison import start_times
 from httpdyno.experiment.method.run import run_plan

@@ -6,7 +6,8 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.report.plain import plain_text
 
-from httpdyno.experiment.design.plan import comparisons_ahead, make_plan, plan_lines
+from httpdyno.cli.plan_text import plan_lines
+from httpdyno.experiment.design.plan import comparisons_ahead, make_plan
 from httpdyno.experiment.design.smoke_test import least_s
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.experiment.trial.afterwards import LooksToTake

@@ -9,13 +9,13 @@ from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
 from tests.rows import each_row
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import UsageError
 from httpdyno.experiment.decide.claim import Claim, Terms
 from httpdyno.experiment.design.plan import (
     MAX_STARTS,
     compare_plan,
     make_plan,
-    plan_lines,
     with_budget,
 )
 from httpdyno.experiment.method.comparison import can_be_decided

@@ -8,11 +8,11 @@ from tests.conformance.bench import FakeBench
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.method import MethodConformance
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import UsageError
 from httpdyno.experiment.design.plan import (
     compare_plan,
     make_plan,
-    plan_lines,
     versus_plan,
     with_budget,
 )

@@ -17,10 +17,11 @@ from tests.report.study.test_also_text import asked, page, shown
 from tests.rows import each_row
 
 from httpdyno.catalog import open_study
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import StudyFileError, TargetError, UsageError
 from httpdyno.experiment.decide.claim import Terms, comparison
 from httpdyno.experiment.decide.evidence import figure, log_ratios, ratio_intervals
-from httpdyno.experiment.design.plan import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.design.smoke_test import least_s
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.experiment.trial.afterwards import HeaderCost, header_cost

@@ -9,6 +9,7 @@ from msgspec import structs
 from tests.load.origin import origin
 from tests.report.sample_load import load_outcome
 from tests.rows import each_row
+from tests.words import words
 
 from httpdyno.advice.bottleneck.verdict import bottleneck
 from httpdyno.cli.app import run
@@ -104,7 +105,7 @@ def looked(monkeypatch):
 
 def test_what_was_seen_comes_with_its_verdict(looked):
     seen, lengths_s = looked(SEEN)
-    assert (seen.look, seen.bottleneck, seen.not_looked) == (SEEN, bottleneck(SEEN), "")
+    assert (seen.look, seen.bottleneck, seen.not_looked) == (SEEN, bottleneck(SEEN), None)
     assert lengths_s == [LOOK_S]
 
 
@@ -121,42 +122,42 @@ def test_a_pool_that_changes_is_looked_at_for_longer_or_nothing_is_said_of_it(lo
     assert (seen.look, lengths_s) == (longer, list(BOTH))
     seen, lengths_s = looked(changing, stretches=(LOOK_S,))
     assert (seen.look, seen.bottleneck, lengths_s) == (None, None, [LOOK_S])
-    assert "that 700 ms say nothing" in seen.not_looked
+    assert "that 700 ms say nothing" in words(seen.not_looked)
 
 
 def test_who_listens_and_does_nothing_is_not_who_answered(looked):
     seen, _ = looked(structs.replace(SEEN, cpu_s=0.0))
     assert seen.bottleneck is None
-    assert "127.0.0.1:8000" in seen.not_looked
+    assert "127.0.0.1:8000" in words(seen.not_looked)
     busy = structs.replace(SEEN, cpu_s=0.0, connections={"established": 1.0})
     assert looked(busy)[0].bottleneck is not None
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "told"),
     [
         (AdapterError("it belongs to root"), "it belongs to root"),
         (ValueError("odd"), "because of a fault of httpdyno's: ValueError('odd')"),
     ],
 )
-def test_what_cannot_be_seen_loses_no_test_and_is_told(looked, error, words):
+def test_what_cannot_be_seen_loses_no_test_and_is_told(looked, error, told):
     seen, _ = looked(error)
-    assert (seen.bottleneck, seen.not_looked) == (None, words)
+    assert (seen.bottleneck, words(seen.not_looked)) == (None, told)
 
 
 def test_that_nobody_here_answers_is_told(looked):
-    assert "127.0.0.1:8000" in looked(found=())[0].not_looked
+    assert "127.0.0.1:8000" in words(looked(found=())[0].not_looked)
 
 
 def test_who_asks_for_an_end_meanwhile_gets_what_was_measured(looked):
     seen, _ = looked(SEEN, is_over=lambda: True)
-    assert (seen.look, seen.bottleneck, seen.not_looked) == (None, None, "")
+    assert (seen.look, seen.bottleneck, seen.not_looked) == (None, None, None)
 
 
 def test_the_test_itself_has_no_request_more(capsys):
     with origin("--service", "fixed:5ms") as server:
-        words = ["load", f"{server.url}/", "-c", "2", "-n", "40", "--look", "--json", "-"]
-        assert run(words) == 0
+        command = ["load", f"{server.url}/", "-c", "2", "-n", "40", "--look", "--json", "-"]
+        assert run(command) == 0
         n_seen = server.ask("stats")["requests"]
     seen = capsys.readouterr()
     document = json.loads(seen.out)

@@ -4,8 +4,9 @@ import tomllib
 
 import pytest
 
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.errors import StudyFileError
-from httpdyno.experiment.design.plan import make_plan, plan_lines
+from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import Candidate, KnobInfo
 from httpdyno.study.file import study_from
 

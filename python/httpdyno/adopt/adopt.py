@@ -285,9 +285,10 @@ def _compared_with_own(copy: Asked, address: str, load: Workload, *, asks: bool)
     own = Asked(load)
     for _ in range(2):
         own.round(_OwnFront((address,)))
-    if words := difference_from_own(copy, own):
+    if difference := difference_from_own(copy, own):
         raise AdapterError(
-            f"the copy answers otherwise than your running server: {words}",
+            "the copy answers otherwise than your running server",
+            why=[difference],
             hint="what the server reaches and its copy does not is named by `--with` and `--door`; "
             "a server that began before its files were changed answers by the old ones",
         )

@@ -28,6 +28,7 @@ from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Burst, Configuration, Measurement, Record, ServerSpec, Workload
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
 from httpdyno.servers.run.folder import new_run_root
@@ -389,7 +390,7 @@ def _answered(answer: Answer, again: Answer) -> Answered:
     return Answered(
         path=answer.question.request.path,
         status=answer.status,
-        words=f"{answer.status} {answer.reason}".strip() if answer.status else answer.words,
+        words=text(answer.why) if answer.why else f"{answer.status} {answer.reason}".strip(),
         time_s=answer.duration_s,
         is_expected=is_right,
         n_bytes=n_bytes,

@@ -15,13 +15,14 @@ from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
+from httpdyno.cli.plan_text import plan_lines
 from httpdyno.cli.progress import RunProgress
 from httpdyno.cli.standard_streams import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT, say, tell
 from httpdyno.cli.trusted_study import open_to_run, to_go_on
 from httpdyno.errors import AdapterError, StudyFileError, UsageError
 from httpdyno.experiment.answer.likeness import not_rehearsed
 from httpdyno.experiment.design.inputs import changes_since, input_digests, taken_in_boot
-from httpdyno.experiment.design.plan import make_plan, plan_lines, with_budget
+from httpdyno.experiment.design.plan import make_plan, with_budget
 from httpdyno.experiment.design.smoke_test import rehearse
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.experiment.trial.server_bench import bench_of
@@ -29,6 +30,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.model import HostFacts, Outcome, Plan, Study
 from httpdyno.reason import Reason, because
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import text
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.servers.stack.seats import enter_for
@@ -78,8 +80,8 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         )
     if cannot := limits_complaint(limits for _, limits in study.limits):
         raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
-    if words := not_rehearsed(study):
-        tell(words)
+    if why := not_rehearsed(study):
+        tell(text(why))
     # Taken before anything runs beside it.
     kept = taken_in_boot() if resume is None else None
     with (
@@ -120,12 +122,12 @@ def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> 
     changes = changes_since(plan, before, now)
     if not changes:
         return ()
-    words = "; ".join(changes)
     if not resume.accepts_changes:
         raise UsageError(
-            f"run {resume.run_id} was begun with something else: {words}",
+            f"run {resume.run_id} was begun with something else",
             hint="what was measured before and what will be are not of one question: put it back, "
             "begin a new run, or give `--accept-changes`, which the report will say",
+            why=changes,
         )
     return (because("experiment.accepted_changes", changes=changes),)
 
@@ -187,7 +189,7 @@ def execute(
         with only_reading():
             notes = () if resume else rehearse(plan, load_target(plan.study))
         for note in notes:
-            messages().print(note, soft_wrap=True, markup=False)
+            messages().print(text(note), soft_wrap=True, markup=False)
         show_plan(plan, outputs)
         return 0
     enter_namespace_for(plan.study)

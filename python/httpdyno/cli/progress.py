@@ -24,7 +24,7 @@ from httpdyno.experiment.method.session import (
     WindowDone,
 )
 from httpdyno.model import LadderStep
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.running import outlook_text, standing_text
 from httpdyno.report.study.sweep import point_line
@@ -94,7 +94,8 @@ class RunProgress(LiveDisplay):
         """Return what a terminal has in its live lines."""
         match event:
             case Stage():
-                line = Text.assemble((event.name, "bold"), f"  {event.detail}" * bool(event.detail))
+                [detail] = texts([event.detail])
+                line = Text.assemble((event.name, "bold"), f"  {detail}" * bool(detail))
                 return [line.append(f"  {_times(event.elapsed_s, event.left_s)}")]
             # The verdict of what is over comes at once.
             case StartDone() if event.allowed_s > 0 and self._is_look_due():
@@ -116,7 +117,7 @@ class RunProgress(LiveDisplay):
                 self._batch = f"{event.n_starts} coming up"
                 return
             case Stage():
-                self._enter_stage(event.name, event.detail)
+                self._enter_stage(event.name, *texts([event.detail]))
             case StartDone():
                 if event.stage != self._stage:
                     self._enter_stage(event.stage)

@@ -42,17 +42,18 @@ from httpdyno.cli.option import (
     knob_levels,
 )
 from httpdyno.cli.output import Outputs
+from httpdyno.cli.plan_text import phases_words
 from httpdyno.cli.standard_streams import EXIT_USAGE, say, tell
 from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
 from httpdyno.errors import AdapterError, HttpdynoError, NotRunError, OutputError, UsageError
 from httpdyno.experiment.answer.likeness import difference_now, not_rehearsed
-from httpdyno.experiment.design.plan import phases_words
 from httpdyno.experiment.design.smoke_test import one_server
 from httpdyno.host.foreign_text import reason
 from httpdyno.host.only_read import only_reading
 from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.reference import study_reference
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
@@ -217,8 +218,8 @@ def serve(
                 outputs.write_json({**told, "effective": up.effective.values})
             if outputs.has_text:
                 say(url)
-            if words := not_rehearsed(opened) or difference_now(up.running, opened, load):
-                tell(words)
+            if why := not_rehearsed(opened) or difference_now(up.running, opened, load):
+                tell(text(why))
             # What reads it through a pipe is to have it while the server is there.
             sys.stdout.flush()
             pids = ", ".join(map(str, up.running.root_pids))

@@ -1,6 +1,8 @@
 """`httpdyno study check`: does it run, what does it answer, and what will it cost?"""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Group, RenderableType
@@ -29,11 +31,11 @@ from httpdyno.experiment.design.smoke_test import (
     start_of_two,
     whole_s,
 )
-from httpdyno.experiment.trial.budget import enough_words
+from httpdyno.experiment.trial.budget import budget_for
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import error_text, text, texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.arms import calls_table
 from httpdyno.report.study.verdict import detail_text
@@ -107,12 +109,12 @@ def _check_nothing(study: Study, outputs: Outputs) -> int:
     asked = [f"{each.method} {each.path}" for each in load.asked]
     if outputs.json is not None:
         document = {"study": study.name, "runs": msgspec.to_builtins(uses), "asks": asked}
-        outputs.write_json({**document, "notes": list(notes)})
+        outputs.write_json({**document, "notes": texts(notes)})
     if outputs.has_text:
         results().print(Text.assemble(*runs_as()), uses_table(uses), sep="\n")
         if study.fragments is None:
             results().print(Text(f"asked once each: {', '.join(asked)}"))
-        tell(*notes)
+        tell(*texts(notes))
     return 0
 
 
@@ -162,7 +164,7 @@ def _document(
         "server": found.version,
         "ready_s": found.ready_s,
         "prepare_s": found.prepare_s,
-        "answers": [msgspec.to_builtins(answer) for answer in found.answers],
+        "answers": [_answer_json(answer) for answer in found.answers],
         "n_left_out": found.n_left_out,
         "effective": found.effective.values,
         "unverified": list(found.effective.unverified),
@@ -170,12 +172,17 @@ def _document(
         "start_s": record and record.duration_s,
         "whole_s": record and whole_s(plan, record, can_count=can_trace()),
         "budget_s": plan.study.budget_s,
-        "uncompared": list(record.uncompared) if record else [],
-        "varied": list(record.varied) if record else [],
+        "uncompared": texts(record.uncompared) if record else [],
+        "varied": texts(record.varied) if record else [],
         "tried": list(_tried(found, record)),
-        "unlike_rehearsal": str(unlike) if unlike else "",
-        "not_rehearsed": not_rehearsed(plan.study),
+        "unlike_rehearsal": error_text(unlike) if unlike else "",
+        "not_rehearsed": text(why) if (why := not_rehearsed(plan.study)) else "",
     }
+
+
+def _answer_json(answer: Answered) -> dict[str, Any]:
+    own = {"expected": text(answer.expected), "words": text(answer.why) if answer.why else ""}
+    return {**asdict(answer), **own}
 
 
 def _sheet(
@@ -206,9 +213,9 @@ def _sheet(
             ),
         ]
     if unlike is not None:
-        return Group(*parts, Text(), Text(f"{unlike}", "red"), Text(unlike.hint))
-    if words := not_rehearsed(study):
-        parts += [Text(), Text(words, "yellow")]
+        return Group(*parts, Text(), Text(error_text(unlike), "red"), Text(unlike.hint))
+    if why := not_rehearsed(study):
+        parts += [Text(), Text(text(why), "yellow")]
     wrong = sum(not answer.is_right for answer in found.answers)
     if record is None:
         say = f"{plural(wrong, 'answer')} of {len(found.answers)} not as expected"
@@ -236,7 +243,8 @@ def _answers(answers: tuple[Answered, ...]) -> Table:
     for answer in answers:
         words = answer.request
         if not answer.is_right:
-            words += f"\n{f'{answer.words}; ' if answer.words else ''}expected {answer.expected}"
+            why = f"{text(answer.why)}; " if answer.why else ""
+            words += f"\n{why}expected {text(answer.expected)}"
         table.add_row(
             Text(str(answer.status or "none"), "green" if answer.is_right else "red"),
             format_duration(answer.duration_s),
@@ -248,11 +256,13 @@ def _answers(answers: tuple[Answered, ...]) -> Table:
 
 def _unlike(record: StartRecord) -> list[RenderableType]:
     """Return what is answered otherwise each time, and the way out where that is too much."""
-    lines: list[RenderableType] = [Text(), *map(Text, record.varied)] if record.varied else []
+    lines: list[RenderableType] = (
+        [Text(), *map(Text, texts(record.varied))] if record.varied else []
+    )
     if record.uncompared:
         lines += [
             Text(),
-            *(Text(each, "yellow") for each in record.uncompared),
+            *(Text(each, "yellow") for each in texts(record.uncompared)),
             Text(
                 "other answers there are not noticed; name what may differ, and the rest is "
                 'compared: `may_differ = ["PATTERN"]` in [workload]'
@@ -290,7 +300,7 @@ def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:
     ]
     if study.is_until_decided:
         return lines
-    enough = f"is too short for that: {enough_words(most_s)}"
+    enough = f"is too short for that: `--budget {budget_for(most_s)}` is enough"
     if study.budget_s >= least_s:
         enough = "is enough for that" if study.budget_s >= most_s else "may be enough for that"
     return [*lines, Text(f"the study's budget of {format_duration(study.budget_s)} {enough}")]

@@ -11,6 +11,7 @@ from httpdyno.experiment.method.turns import TurnsPlan
 from httpdyno.experiment.trial.look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Behind, LoadOutcome, TurnsOutcome
+from httpdyno.reason import because
 from httpdyno.servers.discover.find import Found, find
 from httpdyno.servers.discover.inspection import answering, behind, looked_at
 from httpdyno.servers.discover.machine import Machine
@@ -93,15 +94,15 @@ def with_look(  # noqa: PLR0913 - a test, and all that a look takes
     try:
         servers = answering(plan.address, machine())
         if not servers:
-            nobody = f"no process of this machine listens at `{plan.address}`"
+            nobody = because("load.nobody_listens", address=plan.address)
             return structs.replace(outcome, not_looked=nobody)
         roots = [each.root.pid for each in servers if each.root is not None]
         look = seen_under(load, roots, stretches_s, is_over, tell)
     except HttpdynoError as error:
-        return structs.replace(outcome, not_looked=str(error))
+        return structs.replace(outcome, not_looked=because("load.said", words=str(error)))
     except Exception as error:  # what was not seen loses no test, and is told
-        words = f"because of a fault of httpdyno's: {error!r}"
-        return structs.replace(outcome, not_looked=words)
+        fault = because("load.fault_of_httpdyno", words=repr(error))
+        return structs.replace(outcome, not_looked=fault)
     if look is None:
         return outcome
     if doubt := doubt_of(look, plan.address, stretches_s):

@@ -8,6 +8,7 @@ from httpdyno.model.host import HostFacts
 from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import NO_VALUES, HistogramData, Measurement
 from httpdyno.model.workload import RequestSpec, Workload
+from httpdyno.reason import Reason
 
 
 class ReplayedLog(Record, frozen=True):
@@ -56,7 +57,7 @@ class LoadOutcome(Record, frozen=True):
     """Of the server, under more of the same load when all was measured; None: nobody looked."""
     bottleneck: Bottleneck | None = None
     """What that says of its limit."""
-    not_looked: str = ""
+    not_looked: Reason | None = None
     """Why nobody looked, where that should be known."""
     behind: tuple[Behind, ...] = ()
     """Of a server that was looked at, those that its requests go on to: their CPU time is in no

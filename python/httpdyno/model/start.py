@@ -90,11 +90,10 @@ class StartRecord(Record, frozen=True):
     log_lines: tuple[LogLines | None, ...] = ()
     """What came into each arm's error logs from when it was ready to the end of the load;
     (n_arms,), or empty where none can be read."""
-    uncompared: tuple[str, ...] = ()
-    """What of the answers was not compared, a sentence each: one configuration answers it otherwise
-    each time."""
-    varied: tuple[str, ...] = ()
-    """In which words of what was compared its answers differ, a sentence each."""
+    uncompared: tuple[Reason, ...] = ()
+    """What of the answers was not compared: one configuration answers it otherwise each time."""
+    varied: tuple[Reason, ...] = ()
+    """In which words of what was compared its answers differ."""
     tried: tuple[str, ...] = ()
     """What private copies tried to reach outside, and were refused: `unix:/run/db.sock`."""
     windows: tuple[WindowRecord, ...] = ()

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.experiment.answer.reading import Text, differing
+from httpdyno.reason import because
 
 
 @given(st.binary(max_size=200))
@@ -35,4 +36,4 @@ def test_what_may_differ_is_left_out_and_places_are_of_the_whole_text():
     assert texts[0].shown(place) == "`x`"
     assert texts[0].begin(place) == one.index(b"x")
     assert texts[1].begin(place) == two.index(b"y")
-    assert texts[1].shown(99) == "its end"
+    assert texts[1].shown(99) == because("experiment.its_end")

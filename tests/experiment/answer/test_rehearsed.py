@@ -5,6 +5,7 @@ import gzip
 import pytest
 from msgspec import structs
 from tests.rows import each_row
+from tests.words import words
 
 from httpdyno.errors import StudyFileError
 from httpdyno.experiment.answer.ask import Answer, Question
@@ -74,7 +75,7 @@ def study(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "told"),
     [
         (answered(), ""),
         (answered(b"a page of 28 Dec, for one and all"), ""),
@@ -85,12 +86,12 @@ def study(tmp_path):
         (answered(status=302, question=HEAD), "HEAD /x with status 302 in place of 200"),
     ],
 )
-def test_what_was_kept_is_compared_as_it_was_answered(study, answer, words):
+def test_what_was_kept_is_compared_as_it_was_answered(study, answer, told):
     rehearsed = rehearsed_of(study)
     assert rehearsed is not None
     found = rehearsed.likeness.drift(readings([answer], ()))
-    assert words in found
-    assert bool(words) == bool(found)
+    assert told in words(found)
+    assert bool(told) == bool(found)
 
 
 def test_what_may_differ_is_not_compared_with_the_rehearsal_either(study):
@@ -98,11 +99,11 @@ def test_what_may_differ_is_not_compared_with_the_rehearsal_either(study):
     other = answered(b"a page of 27 Nov, for nobody")
     rehearsed = rehearsed_of(study)
     assert rehearsed is not None
-    assert rehearsed.likeness.drift(readings([other], study.may_differ)) == ""
+    assert rehearsed.likeness.drift(readings([other], study.may_differ)) is None
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "told"),
     [
         ({}, ""),
         ({"site": structs.replace(SITE, writes=("/srv/data",), isolation="wall")}, ""),
@@ -117,17 +118,17 @@ def test_what_may_differ_is_not_compared_with_the_rehearsal_either(study):
     ],
 )
 def test_a_study_that_was_changed_since_is_compared_with_itself_and_that_is_said(
-    study, changes, words
+    study, changes, told
 ):
     changed = structs.replace(study, **changes)
-    assert words in not_rehearsed(changed)
-    assert (rehearsed_of(changed) is None) == bool(words) == bool(not_rehearsed(changed))
+    assert told in words(not_rehearsed(changed))
+    assert (rehearsed_of(changed) is None) == bool(told) == bool(not_rehearsed(changed))
 
 
 def test_limits_of_a_member_change_no_answer(study):
     limited = structs.replace(SITE.members[0], limits=ServerLimits(memory="1GiB"))
     site = structs.replace(SITE, members=(limited,))
-    assert not_rehearsed(structs.replace(study, site=site)) == ""
+    assert not_rehearsed(structs.replace(study, site=site)) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"rehearsed_at": 1}'])
@@ -146,11 +147,11 @@ def test_a_body_that_cannot_be_read_is_named(study, tmp_path):
 
 def test_without_a_rehearsal_there_is_nothing_to_compare_with(study, tmp_path):
     (tmp_path / "study" / ANSWERS).unlink()
-    assert (rehearsed_of(study), not_rehearsed(study)) == (None, "")
+    assert (rehearsed_of(study), not_rehearsed(study)) == (None, None)
 
 
 @each_row(
-    ("copy", "own", "words"),
+    ("copy", "own", "told"),
     [
         ([answered()] * 2, [answered()] * 2, ""),
         ([answered()] * 2, [answered(b"a page of 27 Nov, for one and ALL")] * 2, "byte 31: `all`"),
@@ -160,7 +161,7 @@ def test_without_a_rehearsal_there_is_nothing_to_compare_with(study, tmp_path):
         ([answered(b"one", HEAD)], [answered()], ""),
     ],
 )
-def test_a_copy_is_what_its_server_answers(copy, own, words):
+def test_a_copy_is_what_its_server_answers(copy, own, told):
     found = difference_from_own(asked(*copy), asked(*own))
-    assert words in found
-    assert bool(words) == bool(found)
+    assert told in words(found)
+    assert bool(told) == bool(found)

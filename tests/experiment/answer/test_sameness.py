@@ -27,7 +27,7 @@ from httpdyno.model import (
     Users,
     Workload,
 )
-from httpdyno.report.shared.message import joined
+from httpdyno.report.shared.message import error_text, joined, texts
 
 START, OTHER = Configuration(values={"n": 0}), Configuration(values={"n": 1})
 STUDY = Study(
@@ -128,7 +128,7 @@ def test_a_start_that_is_not_as_rehearsed_ends_the_run_before_anything_is_timed(
     same = Sameness(study, lambda _: spawned("not writable"))
     with pytest.raises(UnlikeRehearsalError) as refused:
         same.before_load((START, START), [arms])
-    assert str(refused.value) == (
+    assert error_text(refused.value) == (
         "wrong response: a copy of any answers otherwise than in its rehearsal of 2026-11-27: "
         "GET /x with another body: the first difference is at byte 1: `not writable` in place of "
         "`<p>all 12 rows</p>`"
@@ -189,7 +189,9 @@ def test_what_differs_from_one_start_to_the_next_refuses_nobody_and_all_else_doe
     same.before_load((START, OTHER, faked), [arms])
     assert [arm.status for arm in arms] == ["complete", "complete", "unlike"]
     assert "byte 1: `faked by number 3, all of it` in place of `made by" in joined(arms[2].detail)
-    assert same.varied() == ("GET /x: of 14 words of its body 1 may differ, as in `1` and `4`",)
+    assert texts(same.varied()) == (
+        "GET /x: of 14 words of its body 1 may differ, as in `1` and `4`",
+    )
 
 
 def test_a_session_that_two_users_get_is_another_answer(serve):

@@ -16,6 +16,7 @@ from tests.report.sample_load import (
 )
 
 from httpdyno.model import LoadOutcome, ReplayedLog, RequestSpec
+from httpdyno.reason import because
 from httpdyno.report.load.chart import phases_svg
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.page import load_html
@@ -136,7 +137,9 @@ def test_hostile_names_stay_text() -> None:
 
 
 def test_numbers_are_held_to_their_units_but_not_in_what_is_to_be_copied() -> None:
-    outcome = load_outcome(not_looked="it took 3 s; `--look --for 5 s` has more")
+    outcome = load_outcome(
+        not_looked=because("load.said", words="it took 3 s; `--look --for 5 s` has more")
+    )
     page = load_html(outcome)
     assert "this client used 6.1\u00a0% of a core" in page
     assert "it took 3\u00a0s; <code>--look --for 5 s</code> has more" in page

@@ -21,6 +21,7 @@ from httpdyno.model import (
     VisitStep,
     Workload,
 )
+from httpdyno.reason import because
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.page import load_html
@@ -384,7 +385,7 @@ def test_cpu_time_of_a_look_says_whose_it_is_without():
 
 
 def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying():
-    outcome = load_outcome(not_looked="it belongs to root")
+    outcome = load_outcome(not_looked=because("load.said", words="it belongs to root"))
     assert "the server not looked at: it belongs to root" in told(outcome)
     assert "not looked at: it belongs to root" in " ".join(shown(load_html(outcome)).split())
     assert load_json(outcome)["bottleneck"] is None

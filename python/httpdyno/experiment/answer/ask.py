@@ -33,6 +33,7 @@ from httpdyno.load.check import PLACEHOLDER
 from httpdyno.load.message import headers
 from httpdyno.load.target import Target, check_permitted, parse_url, resolve
 from httpdyno.model import Replay, RequestSpec, TlsSpec, Workload
+from httpdyno.reason import Reason, because
 from httpdyno.servers.network.address import connected, host_header
 
 MOST_BYTES = 16 << 20
@@ -47,7 +48,8 @@ _NONE = ("", "identity")
 
 def accepted() -> str:
     """Return the `Accept-Encoding` of a browser, as far as its codings can be undone here."""
-    return "gzip, deflate, br" if _brotli() else "gzip, deflate"
+    known = ("gzip", "deflate", "br") if _brotli() else ("gzip", "deflate")
+    return ", ".join(known)
 
 
 class UndecodableError(ValueError):
@@ -207,8 +209,8 @@ class Answer:
     question: Question
     status: int = 0
     """0 where there was no answer."""
-    words: str = ""
-    """Why there was none; empty where there was one."""
+    why: Reason | None = None
+    """Why there was none; None where there was one."""
     duration_s: float = 0.0
     body: bytes = b""
     """As it came, out of its chunks."""
@@ -373,9 +375,12 @@ class Visitor:
                     name, _, value = line.partition(";")[0].partition("=")
                     self.cookies[name.strip()] = value.strip()
         except TimeoutError:
-            found = Answer(question=question, words=f"no answer within {limit_s:g} s")
+            found = Answer(
+                question=question, why=because("experiment.no_answer_within", limit_s=limit_s)
+            )
         except (OSError, http.client.HTTPException, ValueError) as error:
-            found = Answer(question=question, words=str(error) or type(error).__name__)
+            words = str(error) or type(error).__name__
+            found = Answer(question=question, why=because("experiment.said", words=words))
         own += [
             (value.encode("latin-1", "replace"), f"{{cookie {name}}}".encode("latin-1", "replace"))
             for name, value in self.cookies.items()
@@ -536,5 +541,5 @@ def _location(
     visitor = Visitor(running=_Place(addresses=(address,)), workload=Workload(tls=tls))
     answer = visitor.ask(Question(request=there), limit_s=timeout_s)
     if not answer.status:
-        raise TargetError(f"`{target.url}` did not answer: {answer.words}")
+        raise TargetError(f"`{target.url}` did not answer", why=[answer.why] if answer.why else ())
     return answer.location if answer.status in _REDIRECTS else ""

@@ -50,6 +50,7 @@ from httpdyno.model import (
     Study,
     Workload,
 )
+from httpdyno.reason import Reason, because
 
 _MOST_VARIED = 0.5
 """Share of a text's pieces that vary beyond which what is left of it tells nothing."""
@@ -70,7 +71,7 @@ class _Known:
     text: Text
     varied: set[int] = field(default_factory=set)
     """Pieces in which answers of the same configuration differ."""
-    seen: tuple[str, str] = ("", "")
+    seen: tuple[str | Reason, str | Reason] = ("", "")
     """Where two of them first differed, as both are shown."""
     is_loose: bool = False
     """Whether two of them differed by more than pieces."""
@@ -127,8 +128,8 @@ class Likeness:
 
     def difference(
         self, found: Iterable[Reading], leave_out: Collection[Question] = frozenset()
-    ) -> str:
-        """Return in words the first answer that is another one; empty where none is.
+    ) -> Reason | None:
+        """Return the first answer that is another one; None where none is.
 
         Args:
             found: Answers of another configuration.
@@ -136,11 +137,11 @@ class Likeness:
         """
         return next(
             (
-                f"{reading.name} {words}"
+                because("experiment.answers", name=reading.name, how=how)
                 for reading in found
-                if reading.question not in leave_out and (words := self._other(reading))
+                if reading.question not in leave_out and (how := self._other(reading))
             ),
-            "",
+            None,
         )
 
     def allow_as(self, other: "Likeness") -> None:
@@ -153,8 +154,8 @@ class Likeness:
             if len(beside.text.pieces) == len(known.text.pieces):
                 known.varied |= beside.varied
 
-    def drift(self, found: Iterable[Reading], *, is_loaded: bool = False) -> str:
-        """Return in words the first answer that time alone does not explain; empty where none is.
+    def drift(self, found: Iterable[Reading], *, is_loaded: bool = False) -> Reason | None:
+        """Return the first answer that time alone does not explain; None where none is.
 
         Between an earlier day and now numbers, dates and ids may become others where they stand.
 
@@ -164,32 +165,44 @@ class Likeness:
         """
         return next(
             (
-                f"{reading.name} {words}"
+                because("experiment.answers", name=reading.name, how=how)
                 for reading in found
-                if (words := self._drifted(reading, is_loaded=is_loaded))
+                if (how := self._drifted(reading, is_loaded=is_loaded))
             ),
-            "",
+            None,
         )
 
-    def uncompared(self) -> tuple[str, ...]:
-        """Return what is not compared, a sentence each."""
+    def uncompared(self) -> tuple[Reason, ...]:
+        """Return what is not compared, one by one."""
         loose = [
-            f"{known.name}: {_named(part)} is another one each time, {known.seen[0]} and then "
-            f"{known.seen[1]}, and is not compared"
+            because(
+                "experiment.another_each_time",
+                name=known.name,
+                part=_named(part),
+                once=known.seen[0],
+                then=known.seen[1],
+            )
             for (_, part), known in self._known.items()
             if not known.is_steady
         ]
         unknown = [
-            f"{name}: nothing here undoes its coding `{coding}`, so its body is not compared"
+            because("experiment.coding_unknown", name=name, coding=coding)
             for name, coding in self._unknown.items()
         ]
         return (*loose, *unknown)
 
-    def varied(self) -> tuple[str, ...]:
+    def varied(self) -> tuple[Reason, ...]:
         """Return which words differ between its answers, but for which all is compared."""
         return tuple(
-            f"{known.name}: of {len(known.text.pieces):,} words of {_named(part)} "
-            f"{len(known.varied):,} may differ, as in {known.seen[0]} and {known.seen[1]}"
+            because(
+                "experiment.words_vary",
+                name=known.name,
+                part=_named(part),
+                of=len(known.text.pieces),
+                n=len(known.varied),
+                once=known.seen[0],
+                then=known.seen[1],
+            )
             for (_, part), known in self._known.items()
             if known.varied and known.is_steady
         )
@@ -199,10 +212,10 @@ class Likeness:
             key = reading.question, part
             yield self._known.setdefault(key, _Known(reading.name, text)), text
 
-    def _other(self, reading: Reading) -> str:
+    def _other(self, reading: Reading) -> Reason | None:
         # Whether it is right at all is for the load to say, of both.
         if all((reading.question, part) not in self._known for part in reading.parts):
-            return ""
+            return None
         if reading.fault and reading.question not in self._faulty:
             return reading.fault
         for part, text in reading.parts.items():
@@ -211,48 +224,54 @@ class Likeness:
                 continue
             for place in differing(known.text, text):
                 if place not in known.varied:
-                    return _words(part, known.text, text, place)
-        return ""
+                    return _difference(part, known.text, text, place)
+        return None
 
-    def _drifted(self, reading: Reading, *, is_loaded: bool) -> str:
+    def _drifted(self, reading: Reading, *, is_loaded: bool) -> Reason | None:
         for part, text in reading.parts.items():
             known = self._known.get((reading.question, part))
             if known is None:
                 continue
             if part == BODY and (is_loaded or not known.is_steady):
-                words = _other_kind(known.lengths, text.n_bytes, may_grow=is_loaded)
+                how = _other_kind(known.lengths, text.n_bytes, may_grow=is_loaded)
             else:
-                words = _not_of_time(part, known, text) if known.is_steady else ""
-            if words:
-                return words
-        return ""
+                how = _not_of_time(part, known, text) if known.is_steady else None
+            if how:
+                return how
+        return None
 
 
-def _not_of_time(part: str, known: _Known, text: Text) -> str:
-    """Return in which words a part differs by more than time makes; empty where it does not."""
+def _not_of_time(part: str, known: _Known, text: Text) -> Reason | None:
+    """Return how a part differs by more than time makes; None where it does not."""
     places = [place for place in differing(known.text, text) if place not in known.varied]
     if not places:
-        return ""
+        return None
     old, new = known.text.pieces, text.pieces
     if len(old) != len(new) or part not in _WITH_TIMES:
-        return _words(part, known.text, text, places[0])
+        return _difference(part, known.text, text, places[0])
     other = next((each for each in places if not is_of_time(old[each], new[each])), None)
     if other is not None:
-        return _words(part, known.text, text, other)
+        return _difference(part, known.text, text, other)
     # Where half of the words are other ones, it is the numbers that the page is about.
     n_words = sum(not each.isspace() for each in old)
-    return "" if len(places) < _MOST_VARIED * n_words else _words(part, known.text, text, places[0])
+    if len(places) < _MOST_VARIED * n_words:
+        return None
+    return _difference(part, known.text, text, places[0])
 
 
-def _other_kind(lengths: tuple[int, int], n_bytes: int, *, may_grow: bool) -> str:
-    """Return in words that a page's length is not of those that were seen; empty where it is."""
+def _other_kind(lengths: tuple[int, int], n_bytes: int, *, may_grow: bool) -> Reason | None:
+    """Return that a page's length is not of those that were seen; None where it is."""
     least, most = lengths
     is_short = n_bytes * _OTHER_KIND < least and least - n_bytes > _FEW_BYTES
     is_long = n_bytes > most * _OTHER_KIND and n_bytes - most > _FEW_BYTES
     if is_short or (is_long and not may_grow):
-        seen = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        return f"with a body of another kind: {n_bytes:,} bytes in place of {seen}"
-    return ""
+        return because(
+            "experiment.other_kind" if least == most else "experiment.other_kind_than_all",
+            n_bytes=n_bytes,
+            least=least,
+            most=most,
+        )
+    return None
 
 
 def _learnt(known: _Known, text: Text) -> bool:
@@ -268,23 +287,31 @@ def _learnt(known: _Known, text: Text) -> bool:
     return in_pieces
 
 
-def _first_seen(old: Text, new: Text) -> tuple[str, str]:
+def _first_seen(old: Text, new: Text) -> tuple[str | Reason, str | Reason]:
     place = next(differing(old, new))
     return old.shown(place), new.shown(place)
 
 
-def _named(part: str) -> str:
-    return "its body" if part == BODY else "its status" if part == "status" else f"its `{part}`"
-
-
-def _words(part: str, old: Text, new: Text, place: int) -> str:
+def _named(part: str) -> Reason:
+    if part == BODY:
+        return because("experiment.its_body")
     if part == "status":
-        return f"with status {new.whole.decode()} in place of {old.whole.decode()}"
+        return because("experiment.its_status")
+    return because("experiment.its_header", name=part)
+
+
+def _difference(part: str, old: Text, new: Text, place: int) -> Reason:
+    if part == "status":
+        was, now = old.whole.decode(), new.whole.decode()
+        return because("experiment.other_status", now=now, was=was)
     if part != BODY:
-        return f"with another `{part}`: {new.shown(0)} in place of {old.shown(0)}"
-    at = f"at byte {new.begin(place) + 1:,}"
-    shown = f"{new.shown(place)} in place of {old.shown(place)}"
-    return f"with another body: the first difference is {at}: {shown}"
+        return because("experiment.other_header", name=part, now=new.shown(0), was=old.shown(0))
+    return because(
+        "experiment.other_body",
+        at=new.begin(place) + 1,
+        now=new.shown(place),
+        was=old.shown(place),
+    )
 
 
 ANSWERS = "rehearsal-answers.json"
@@ -299,16 +326,28 @@ _MOST_KEPT_BYTES = 64 << 20
 _LARGEST_BYTES = 96 << 20
 _MOST_READ_BYTES = 1 << 30
 """Of all bodies together, as they are compared."""
-_NEW_ONES = "`httpdyno adopt` makes new ones"
-WAY_OUT = (
-    "where your pages or data changed since, adopt them again: `httpdyno adopt … -o DIR`; what may "
-    'differ is named in the study file, `may_differ = ["PATTERN"]` in [workload]; where neither is '
-    "so, the copy may not write or reach what the rehearsed one could"
-)
 
 
 class UnlikeRehearsalError(AdapterError):
     """A copy answers otherwise than the one that was rehearsed."""
+
+    def __init__(self, how: Reason) -> None:
+        """Take the difference, as `Rehearsed.beside` returns it."""
+        super().__init__(
+            "wrong response",
+            hint="where your pages or data changed since, adopt them again: `httpdyno adopt … -o "
+            'DIR`; what may differ is named in the study file, `may_differ = ["PATTERN"]` in '
+            "[workload]; where neither is so, the copy may not write or reach what the rehearsed "
+            "one could",
+            why=[how],
+        )
+
+
+class _AnswersError(StudyFileError):
+    """What was kept of the rehearsal cannot be read."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="`httpdyno adopt` makes new ones")
 
 
 class KeptAnswer(Record, frozen=True):
@@ -426,11 +465,10 @@ class Rehearsed:
         self.likeness = Likeness()
         self.likeness.learn(readings(_answers(kept), may_differ))
 
-    def words(self, study: Study, difference: str) -> str:
-        """Return a difference as it is told."""
-        return (
-            f"wrong response: a copy of {study.name} answers otherwise than in its rehearsal of "
-            f"{self.day}: {difference}"
+    def beside(self, study: Study, difference: Reason) -> Reason:
+        """Return a difference with what it is one of."""
+        return because(
+            "experiment.unlike_rehearsal", study=study.name, day=self.day, why=difference
         )
 
 
@@ -449,25 +487,23 @@ def rehearsed_of(study: Study) -> Rehearsed | None:
     return Rehearsed(kept, study.may_differ)
 
 
-def not_rehearsed(study: Study) -> str:
-    """Return why starts of an adopted study are not compared with its rehearsal; empty if they are.
+def not_rehearsed(study: Study) -> Reason | None:
+    """Return why starts of an adopted study are not compared with its rehearsal; None if they are.
 
     Raises:
         StudyFileError: What was kept cannot be read.
     """
     kept = _kept_of(study)
     if study.site is None or kept is None:
-        return ""
+        return None
     if changed := _changed(study, kept):
-        return (
-            f"its answers are not compared with its rehearsal of {kept.rehearsed_at[:10]}, which "
-            f"had another {changed}"
-        )
-    return ""
+        day = kept.rehearsed_at[:10]
+        return because("experiment.not_rehearsed", day=day, changed=changed)
+    return None
 
 
-def difference_now(running: Reached, study: Study, workload: Workload) -> str:
-    """Return in words how a server of a study answers otherwise than the rehearsed one; else empty.
+def difference_now(running: Reached, study: Study, workload: Workload) -> Reason | None:
+    """Return how a server of a study answers otherwise than the rehearsed one; else None.
 
     Raises:
         StudyFileError: What was kept cannot be read.
@@ -475,15 +511,17 @@ def difference_now(running: Reached, study: Study, workload: Workload) -> str:
     """
     rehearsed = rehearsed_of(study)
     if rehearsed is None:
-        return ""
+        return None
     asked = Asked(workload)
     asked.round(running)
     found = rehearsed.likeness.drift(readings(asked.found, study.may_differ))
-    return rehearsed.words(study, found) if found else ""
+    if found is None:
+        return None
+    return because("experiment.wrong_response", why=rehearsed.beside(study, found))
 
 
-def difference_from_own(copy: Asked, own: Asked) -> str:
-    """Return in words how a copy answers otherwise than the server that it is of; else empty.
+def difference_from_own(copy: Asked, own: Asked) -> Reason | None:
+    """Return how a copy answers otherwise than the server that it is of; else None.
 
     Args:
         copy: Asked at least twice, so that it is known what differs anyway; what it answers wrong
@@ -506,14 +544,11 @@ def _answers(kept: KeptAnswers) -> list[Answer]:
         try:
             found.append(each.answer)
         except zlib.error as error:
-            raise StudyFileError(
-                f"`{ANSWERS}` holds a body that cannot be read: {error}", hint=_NEW_ONES
-            ) from error
+            raise _AnswersError(f"`{ANSWERS}` holds a body that cannot be read: {error}") from error
         n_bytes += len(found[-1].body)
         if n_bytes > _MOST_READ_BYTES:
-            raise StudyFileError(
-                f"`{ANSWERS}` holds bodies of more than {_MOST_READ_BYTES >> 20:,} MiB",
-                hint=_NEW_ONES,
+            raise _AnswersError(
+                f"`{ANSWERS}` holds bodies of more than {_MOST_READ_BYTES >> 20:,} MiB"
             )
     return found
 
@@ -558,15 +593,11 @@ def _kept_of(study: Study) -> KeptAnswers | None:
     try:
         return msgspec.json.decode(read_regular(file, limit_bytes=_LARGEST_BYTES), type=KeptAnswers)
     except OSError as error:
-        raise StudyFileError(
-            f"the rehearsal's answers in `{file}` cannot be read: {reason(error)}",
-            hint=_NEW_ONES,
+        raise _AnswersError(
+            f"the rehearsal's answers in `{file}` cannot be read: {reason(error)}"
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StudyFileError(
-            f"`{file}` holds no answers of a rehearsal: {error}",
-            hint=_NEW_ONES,
-        ) from error
+        raise _AnswersError(f"`{file}` holds no answers of a rehearsal: {error}") from error
 
 
 def _changed(study: Study, kept: KeptAnswers) -> str:

@@ -27,6 +27,7 @@ from httpdyno.experiment.answer.ask import (
     UnknownCodingError,
     decoded,
 )
+from httpdyno.reason import Reason, because
 
 LIMIT_S = 5.0
 """For all patterns on all texts of a look, many times what they take."""
@@ -132,12 +133,12 @@ class Text:
             at += end - begin
         return at
 
-    def shown(self, index: int) -> str:
-        """Return a few characters from a piece on, quoted; `its end` where there are none."""
+    def shown(self, index: int) -> str | Reason:
+        """Return a few characters from a piece on, quoted; that it ends where there are none."""
         begin = self.begin(index)
         found = self.whole[begin : begin + _SHOWN_BYTES]
         more = "…" if len(self.whole) > begin + _SHOWN_BYTES else ""
-        return f"`{_printable(found)}{more}`" if found else "its end"
+        return f"`{_printable(found)}{more}`" if found else because("experiment.its_end")
 
     def shown_piece(self, index: int) -> str:
         """Return a piece, quoted."""
@@ -185,8 +186,8 @@ class Reading:
     parts: dict[str, Text] = field(default_factory=dict)
     """By the part's name; without the body where nothing here undoes its coding."""
     unknown_coding: str = ""
-    fault: str = ""
-    """What is wrong with its coding in itself, in words; empty where nothing is."""
+    fault: Reason | None = None
+    """What is wrong with its coding in itself; None where nothing is."""
 
 
 def readings(answers: Sequence[Answer], may_differ: Sequence[str]) -> list[Reading]:
@@ -228,27 +229,24 @@ def readings(answers: Sequence[Answer], may_differ: Sequence[str]) -> list[Readi
     return found
 
 
-def _decoded(answer: Answer) -> tuple[bytes, str, str]:
+def _decoded(answer: Answer) -> tuple[bytes, str, Reason | None]:
     """Return the decoded body, a coding that nothing here undoes, and why it cannot be undone."""
     if answer.question.request.method == "HEAD":
-        return b"", "", ""
+        return b"", "", None
     try:
-        return decoded(answer.body, answer.coding), "", ""
+        return decoded(answer.body, answer.coding), "", None
     except UnknownCodingError:
-        return b"", answer.coding, ""
+        return b"", answer.coding, None
     except UndecodableError as error:
-        return b"", answer.coding, f"with a body that nobody can read: {error}"
+        return b"", answer.coding, because("experiment.body_unreadable", words=str(error))
 
 
-def _fault(answer: Answer) -> str:
+def _fault(answer: Answer) -> Reason | None:
     if answer.coding.strip().lower() in {"", "identity"}:
-        return ""
+        return None
     if answer.question.is_plain:
-        return f"with `Content-Encoding: {answer.coding}`, to a client that accepts none"
+        return because("experiment.coded_unasked", coding=answer.coding)
     named = {part.strip().lower() for part in answer.vary.split(",")}
     if answer.question.negotiates and not named & {"accept-encoding", "*"}:
-        return (
-            f"with `Content-Encoding: {answer.coding}` and without `Vary: Accept-Encoding`: "
-            "a cache would hand it to clients that cannot read it"
-        )
-    return ""
+        return because("experiment.coded_without_vary", coding=answer.coding)
+    return None

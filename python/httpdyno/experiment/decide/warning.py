@@ -124,8 +124,8 @@ def _unverified_knobs(starts: Sequence[StartRecord]) -> Iterable[Reason]:
 
 
 def _uncompared(starts: Sequence[StartRecord]) -> Iterable[Reason]:
-    for words in dict.fromkeys(note for start in starts for note in start.uncompared):
-        yield because("experiment.uncompared_answers", words=words)
+    for what in dict.fromkeys(note for start in starts for note in start.uncompared):
+        yield because("experiment.uncompared_answers", what=what)
 
 
 def _tried(starts: Sequence[StartRecord]) -> Iterable[Reason]:

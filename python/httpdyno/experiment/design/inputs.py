@@ -20,6 +20,7 @@ from httpdyno.host.foreign_files import folders_below, opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.load.loopback import loopback_requests_per_s
 from httpdyno.model import HostFacts, Plan, Replay, Study
+from httpdyno.reason import Reason, because
 from httpdyno.servers.own_network.network import SERVICES, services_here
 from httpdyno.servers.run.root import MEMORY_VARIABLE, ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
@@ -31,19 +32,19 @@ _NOT_OURS = frozenset({"__pycache__"})
 """Folders that Python writes as it reads; what is in them follows from the files beside them."""
 _NOT_READ = _NOT_OURS | {".git", ".hg", ".svn"}
 
-_HOST_FACTS = {
-    "httpdyno": "httpdyno",
-    "python": "Python",
-    "kernel": "the kernel",
-    "cpu": "the processor",
-    "n_cpus": "the number of cores",
-    "memory_bytes": "the memory",
-    "limits": "the limits of processes",
-    "server": "the server",
-    "client_cpus": "the load client's cores",
-    "server_cpus": "the server's cores",
-    "limited_by": "what limits the server",
-}
+_HOST_FACTS = (
+    "httpdyno",
+    "python",
+    "kernel",
+    "cpu",
+    "n_cpus",
+    "memory_bytes",
+    "limits",
+    "server",
+    "client_cpus",
+    "server_cpus",
+    "limited_by",
+)
 """What measurements depend on; not the load average, which is never the same."""
 
 
@@ -85,26 +86,27 @@ def changed_names(before: dict[str, str], after: dict[str, str]) -> list[str]:
     )
 
 
-def changes_since(plan: Plan, before: HostFacts, now: HostFacts) -> list[str]:
-    """Return in words what is not as it was when the run began; empty where all is.
+def changes_since(plan: Plan, before: HostFacts, now: HostFacts) -> list[Reason]:
+    """Return what is not as it was when the run began; empty where all is.
 
     A plan of a version that kept no digests says nothing of its files.
     """
-    changes = [f"{name}: {was} is now {now_is}" for name, was, now_is in _host_changes(before, now)]
+    changes = list(_host_changes(before, now))
     if plan.inputs:
         names = changed_names(plan.inputs, input_digests(plan.study))
-        changes += [f"`{name}` was changed" for name in names]
+        changes += [because("experiment.file_changed", name=name) for name in names]
     return changes
 
 
-def _host_changes(before: HostFacts, now: HostFacts) -> Iterator[tuple[str, str, str]]:
-    for field, name in _HOST_FACTS.items():
-        was, now_is = getattr(before, field), getattr(now, field)
+def _host_changes(before: HostFacts, now: HostFacts) -> Iterator[Reason]:
+    for name in _HOST_FACTS:
+        was, now_is = getattr(before, name), getattr(now, name)
         if was != now_is:
-            yield name, _said(was), _said(now_is)
+            was, now_is = _written(was), _written(now_is)
+            yield because("experiment.host_changed", fact=name, was=was, now=now_is)
 
 
-def _said(value: object) -> str:
+def _written(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {each}" for key, each in value.items()) or "none"
     if isinstance(value, tuple):
@@ -156,7 +158,7 @@ def _services_digest() -> str:
     try:
         text = services_here()
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return f"unreadable: {error.strerror}"
     return hashlib.sha256(text.encode()).hexdigest() if text else _GONE
 
 
@@ -193,7 +195,7 @@ def _digest(path: Path) -> str:
             while chunk := file.read(_CHUNK_BYTES):
                 digest.update(chunk)
     except OSError as error:
-        return f"cannot be read: {reason(error)}"
+        return f"unreadable: {reason(error)}"
     return digest.hexdigest()
 
 
@@ -215,5 +217,5 @@ def _requests_per_s() -> float | None:
         return loopback_requests_per_s() or None
     except (EngineError, OSError) as error:
         # A card without one of its figures is no reason not to run a study.
-        logger.info("requests over loopback cannot be measured: %s", error)
+        logger.info("loopback_requests_per_s: %s", error)
         return None

@@ -66,6 +66,7 @@ from httpdyno.model import (
     Study,
     level_text,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.render import Variables, inside, rendered_environment, rendered_prepare
 from httpdyno.servers.run.folder import new_run_root
@@ -79,8 +80,8 @@ _MOST_FILES = 100_000
 _MOST_BYTES = 2 << 30
 
 
-def rehearse(plan: Plan, adapter: Stack) -> tuple[str, ...]:
-    """Refuse a plan that cannot come to anything; return what could not be looked at, in words.
+def rehearse(plan: Plan, adapter: Stack) -> tuple[Reason, ...]:
+    """Refuse a plan that cannot come to anything; return what could not be looked at.
 
     Raises:
         StudyFileError: A knob, a level or a setting does nothing, a file is not there, or
@@ -93,33 +94,33 @@ def rehearse(plan: Plan, adapter: Stack) -> tuple[str, ...]:
     return unknown
 
 
-def _looked_at(plan: Plan, adapter: Stack) -> tuple[str, ...]:
+def _looked_at(plan: Plan, adapter: Stack) -> tuple[Reason, ...]:
     study = plan.study
     _check_load(study)
     _check_cores(study)
-    unknown: list[str] = []
-    with _noted("whether it can run here", unknown):
+    unknown: list[Reason] = []
+    with _noted(because("experiment.whether_it_runs"), unknown):
         if missing := adapter.missing(study.server):
-            return (f"not looked at, because it cannot run here: {'; '.join(missing)}",)
+            return (because("experiment.looked_at_nothing", missing=missing),)
     _check_files(study)
     _check_variables(study)
     rehearsal = _Rehearsal(study, adapter)
-    with _noted("its settings", unknown):
+    with _noted(because("experiment.its_settings"), unknown):
         rehearsal.check_settings()
-    with _noted("its application", unknown):
+    with _noted(because("experiment.its_application"), unknown):
         rehearsal.check_application()
-    with _noted("whether each level does something", unknown):
+    with _noted(because("experiment.whether_levels_act"), unknown):
         _check_steps(plan, rehearsal)
     return tuple(unknown)
 
 
 @contextmanager
-def _noted(what: str, unknown: list[str]) -> Iterator[None]:
+def _noted(what: Reason, unknown: list[Reason]) -> Iterator[None]:
     """Add to what is unknown where something cannot be known while only reading."""
     try:
         yield
     except NotRunError as error:
-        unknown.append(f"not looked at: {what}, because {error}")
+        unknown.append(because("experiment.not_looked_at", what=what, words=str(error)))
 
 
 def _check_steps(plan: Plan, rehearsal: "_Rehearsal") -> None:
@@ -273,13 +274,12 @@ class _Rehearsal:
                 self._is_setting_read(name, each) for each in self._contexts("")
             ):
                 server = study.server.adapter
-                hint = nearest(name, known) or f"settings are {', '.join(sorted(known))}"
-                if name in self._adapter.knobs():
-                    hint = f"`{name}` is a knob of {server}: give it a [[knobs]] table"
                 raise StudyFileError(
                     f"study {study.name}: server.settings.{name} does nothing: {server} has no "
                     f"such setting, and no template uses {{{{ setting.{name} }}}}",
-                    hint=hint,
+                    hint=f"`{name}` is a knob of {server}: give it a [[knobs]] table"
+                    if name in self._adapter.knobs()
+                    else nearest(name, known) or f"settings are {', '.join(sorted(known))}",
                 )
 
     def check_application(self) -> None:
@@ -321,8 +321,10 @@ class _Rehearsal:
             for name, value in candidate.values.items():
                 without = whole.replaced(name, start.values[name])
                 if value != start.values[name] and self._rendered(without) == self._rendered(whole):
-                    what = f"{name}={level_text(value)} of candidate {candidate.name} does nothing"
-                    raise self._without_effect(what, name)
+                    raise self._without_effect(
+                        f"{name}={level_text(value)} of candidate {candidate.name} does nothing",
+                        name,
+                    )
 
     def _check_pair(self, name: str, one: Level, other: Level) -> None:
         for context in self._contexts(name):
@@ -348,22 +350,19 @@ class _Rehearsal:
         yield Configuration(values={**start.values, **last})
 
     def _without_effect(self, what: str, name: str) -> StudyFileError:
-        study = self._study
+        study, server = self._study, self._study.server.adapter
         known = self._adapter.knobs()
-        is_of_load = any(knob.name == name and knob.of == "load" for knob in study.knobs)
-        if is_of_load:
-            hint = "leave one out"
-        elif name in known:
-            hint = f"{study.server.adapter} writes them the same way; leave one out"
-        else:
-            hint = nearest(name, known) or (
-                f"use {{{{ knob.{name} }}}} in the base, a template or an environment variable; "
-                f"knobs of {study.server.adapter} itself: {', '.join(sorted(known))}"
+        if any(knob.name == name and knob.of == "load" for knob in study.knobs):
+            return StudyFileError(
+                f"study {study.name}: {what}: the load would be the same", hint="leave one out"
             )
         return StudyFileError(
-            f"study {study.name}: {what}: the {'load' if is_of_load else 'server'} would be the "
-            "same",
-            hint=hint,
+            f"study {study.name}: {what}: the server would be the same",
+            hint=f"{server} writes them the same way; leave one out"
+            if name in known
+            else nearest(name, known)
+            or f"use {{{{ knob.{name} }}}} in the base, a template or an environment variable; "
+            f"knobs of {server} itself: {', '.join(sorted(known))}",
         )
 
     def _is_setting_read(self, name: str, start: Configuration) -> bool:
@@ -421,12 +420,12 @@ class Answered:
 
     request: str
     """`GET /list`."""
-    expected: str
-    """The right answer: `200`, `any 2xx or 3xx`, with its length where that is known."""
+    expected: Reason
+    """The right answer: its status, or that any will do, with its length where that is known."""
     status: int
     """0 where there was no answer."""
-    words: str
-    """Why there was none; empty where there was one."""
+    why: Reason | None
+    """Why there was none; None where there was one."""
     duration_s: float
     n_bytes: int
     is_right: bool
@@ -577,22 +576,23 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
 
 def _not_up(failed: NotRunning) -> AdapterError:
     return AdapterError(
-        f"the server did not come up, it {_STATUS[failed.status]}: {failed.detail}".rstrip(": "),
+        (
+            "the server did not come up, it "
+            + {
+                "refused": "refused its configuration",
+                "crashed": "crashed",
+                "hung": "did not answer in time",
+                "unstable": "was disturbed",
+                "unlike": "answers otherwise",
+                "infeasible": "cannot run so",
+                "complete": "ended",
+            }[failed.status]
+            + f": {failed.detail}"
+        ).rstrip(": "),
         hint="these are its own words; correct the study or its files, and check again"
         if failed.status != "unstable"
         else "",
     )
-
-
-_STATUS = {
-    "refused": "refused its configuration",
-    "crashed": "crashed",
-    "hung": "did not answer in time",
-    "unstable": "was disturbed",
-    "unlike": "answers otherwise",
-    "infeasible": "cannot run so",
-    "complete": "ended",
-}
 
 
 def _answered(visitor: Visitor, request: RequestSpec) -> Answered:
@@ -602,15 +602,19 @@ def _answered(visitor: Visitor, request: RequestSpec) -> Answered:
         request=f"{request.method} {request.path}",
         expected=_expected(request),
         status=answer.status,
-        words=answer.words,
+        why=answer.why,
         duration_s=answer.duration_s,
         n_bytes=len(answer.body),
         is_right=answer.is_right,
     )
 
 
-def _expected(request: RequestSpec) -> str:
-    status = "any 2xx or 3xx" if request.expect_status is None else str(request.expect_status)
-    if request.expect_length is None:
+def _expected(request: RequestSpec) -> Reason:
+    wanted, length = request.expect_status, request.expect_length
+    if wanted is None:
+        status = because("experiment.right_by_any_status")
+    else:
+        status = because("experiment.right_by_status", status=wanted)
+    if length is None:
         return status
-    return f"{status} with {request.expect_length:,} bytes"
+    return because("experiment.right_by_length", status=status, n_bytes=length)

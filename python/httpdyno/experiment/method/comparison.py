@@ -391,12 +391,12 @@ def require_budget(
     more_s = (n_starts - 1) * next_s + allowance.looks_s
     if more_s > session.left_s:
         one_s = study.method.min_starts * max(first.measuring_s, next_s)
-        of = f", and there are {allowance.n_alike}" if allowance.n_alike > 1 else ""
+        n_alike, is_many = allowance.n_alike, allowance.n_alike > 1
         others_s = (n_starts - 1) * max(first.measuring_s, next_s)
         raise too_short(
             study.budget_s,
             f"one comparison takes about {format_guess(one_s)} here, "
-            f"{study.method.min_starts} starts of both{of}",
+            f"{study.method.min_starts} starts of both" + f", and there are {n_alike}" * is_many,
             Needed.at_once(first.duration_s + others_s + allowance.looks_s),
         )
 

@@ -82,7 +82,7 @@ def measure_factorial(session: Session, on_round: Callable[[Factorial], object])
     session.watch(
         Stage(
             name=session.stage,
-            detail=f"{len(arms)} combinations side by side",
+            detail=because("experiment.combinations_side_by_side", n=len(arms)),
             elapsed_s=session.spent_s,
             left_s=study.budget_s - session.spent_s,
         )

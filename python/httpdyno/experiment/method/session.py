@@ -60,7 +60,8 @@ class Stage:
     """A new stage began: `calibrate`, `step 2 of 5`, `final`."""
 
     name: str
-    detail: str
+    detail: str | Reason
+    """What is compared: knobs as they are called, or what it is else."""
     elapsed_s: float
     left_s: float | None
     """An honest guess of the time until the whole run ends; None where nobody can tell yet."""
@@ -466,23 +467,22 @@ class Session:
         why: tuple[Reason, ...],
         reference: Configuration | None,
     ) -> TargetError:
-        n, record = len(failures), failures[-1]
-        times = f"{n} starts in a row" if n > 1 else "a start that leaves no time for another"
-        resume = (
-            f"once that is mended, `--resume {self.run_id}` measures on, with `--accept-changes` "
-            "where files were changed for it"
-        )
-        if disturbance(record):
-            return TargetError(f"disturbed in {times}", hint=resume, why=why)
-        if reference is None:
+        if disturbance(failures[-1]):
+            what, which = "disturbed", ""
+        elif reference is None:
             method = self.plan.study.method
-            what = f"level of {method.knob}" if method.kind == "sweep" else "combination"
-            return TargetError(f"no {what} runs, in {times}", hint=resume, why=why)
-        is_start = reference == self.plan.study.start_configuration()
-        name = "starting" if is_start else "reference"
+            level = f"level of {method.knob}" if method.kind == "sweep" else "combination"
+            what, which = f"no {level} runs,", ""
+        else:
+            is_start = reference == self.plan.study.start_configuration()
+            what = f"the {'starting' if is_start else 'reference'} configuration failed"
+            which = f"it is {reference.label()}; "
+        n = len(failures)
         return TargetError(
-            f"the {name} configuration failed in {times}",
-            hint=f"it is {reference.label()}; {resume}",
+            f"{what} in "
+            + (f"{n} starts in a row" if n > 1 else "a start that leaves no time for another"),
+            hint=f"{which}once that is mended, `--resume {self.run_id}` measures on, with "
+            "`--accept-changes` where files were changed for it",
             why=why,
         )
 

@@ -61,7 +61,7 @@ def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) 
     session.watch(
         Stage(
             name="calibration",
-            detail="the starting configuration against itself",
+            detail=because("experiment.start_against_itself"),
             elapsed_s=session.spent_s,
             left_s=None if study.is_until_decided else study.budget_s,
         )
@@ -233,7 +233,7 @@ def final_comparison(
     session.watch(
         Stage(
             name=session.stage,
-            detail="start against the best proven configuration, on fresh starts",
+            detail=because("experiment.start_against_best"),
             elapsed_s=session.spent_s,
             left_s=None if is_until_decided else left_s,
         )

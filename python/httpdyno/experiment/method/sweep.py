@@ -32,7 +32,7 @@ from httpdyno.experiment.method.stages import StartCost, final_comparison, withd
 from httpdyno.experiment.trial.budget import (
     FINAL_SLACK,
     Needed,
-    enough_words,
+    budget_for,
     starts_ahead,
     too_short,
 )
@@ -150,7 +150,7 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
     session.watch(
         Stage(
             name=session.stage,
-            detail=f"{len(arms)} levels side by side",
+            detail=because("experiment.levels_side_by_side", n=len(arms)),
             elapsed_s=session.spent_s,
             left_s=study.budget_s - session.spent_s,
         )
@@ -247,7 +247,7 @@ def _require_rounds(
         raise UsageError(
             f"a budget of {format_duration(study.budget_s)} is over before one whole round of "
             f"{study.method.knob} was measured: in each of {len(usable)} a level failed",
-            hint=f"leave out the levels that fail, or {enough_words(whole_s)}",
+            hint=f"leave out the levels that fail, or `--budget {budget_for(whole_s)}` is enough",
         )
     raise too_short(
         study.budget_s,

@@ -23,6 +23,7 @@ from httpdyno.experiment.method.comparison import (
 from httpdyno.experiment.method.session import FinalDone, GrowingOutcome, Session, Stage, StepDone
 from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, Configuration, LadderStep, Plan, Step, level_text
+from httpdyno.reason import because
 
 
 def run_pair(session: Session, outcome: GrowingOutcome) -> None:
@@ -39,7 +40,7 @@ def run_pair(session: Session, outcome: GrowingOutcome) -> None:
                 f"{name} {level_text(old)} → {level_text(new)}"
                 for name, (old, new) in arms[0].changes(arms[1]).items()
             )
-            or "a configuration against itself",
+            or because("experiment.one_against_itself"),
             elapsed_s=0.0,
             left_s=None if study.is_until_decided else study.budget_s,
         )

@@ -223,13 +223,13 @@ class Watch:
     """Makes one of a server's first processes."""
     load_s: float
     """Of load for each server."""
-    what: str
-    """That is counted, in words."""
+    label: str
+    """What is counted is called so."""
 
 
 WATCHES: Mapping[str, Watch] = {
     # Apache's parent replaces its dead once a second: four seconds hold some of its turns.
-    "exits_per_request": Watch(of=ExitWatch, load_s=4.0, what="processes that end"),
+    "exits_per_request": Watch(of=ExitWatch, load_s=4.0, label="processes that end"),
 }
 """By the metric's name."""
 

@@ -66,32 +66,41 @@ class Needed:
         """Return what is expected where nothing is claimed before the end."""
         return cls(first_s=needed_s, whole_s=needed_s)
 
-    @property
-    def words(self) -> str:
-        """Say which budget is enough, on a machine that others use as well."""
-        first, whole = map(_budget_for, (self.first_s, self.whole_s))
-        if first == whole:
-            return f"{enough_words(self.whole_s)}, on a busy machine too"
-        return (
-            f"`--budget {first}` is enough for one step and the final claim, `--budget {whole}` "
-            f"for all {self.n_steps}, on a busy machine too"
+
+class ShortBudgetError(UsageError):
+    """A budget is too short; the hint names one that is enough."""
+
+    def __init__(self, message: str, needed: Needed, *, advice: str = "") -> None:
+        """Refuse a budget.
+
+        Args:
+            message: What it is too short for.
+            needed: What it takes, on a machine that others use as well.
+            advice: What else would help.
+        """
+        first, whole = map(budget_for, (needed.first_s, needed.whole_s))
+        super().__init__(
+            message,
+            hint=(
+                f"`--budget {whole}` is enough, on a busy machine too"
+                if first == whole
+                else f"`--budget {first}` is enough for one step and the final claim, "
+                f"`--budget {whole}` for all {needed.n_steps}, on a busy machine too"
+            )
+            + advice,
         )
 
 
-def enough_words(needed_s: float) -> str:
-    """Return which budget is enough for what is expected to take so long.
+def budget_for(needed_s: float) -> str:
+    """Return a budget to type for what is expected to take so long.
 
     Args:
         needed_s: Of all starts, without what comes after the last one.
     """
-    return f"`--budget {_budget_for(needed_s)}` is enough"
-
-
-def _budget_for(needed_s: float) -> str:
     return time_to_type(needed_s / (1 - CLOSING_RATIO))
 
 
-def too_short(budget_s: float, step: str, needed: Needed) -> UsageError:
+def too_short(budget_s: float, step: str, needed: Needed) -> ShortBudgetError:
     """Return the refusal of a budget.
 
     Args:
@@ -99,9 +108,7 @@ def too_short(budget_s: float, step: str, needed: Needed) -> UsageError:
         step: What one step takes, and how many of them it takes.
         needed: What all that was asked for takes, as far as that is known.
     """
-    return UsageError(
-        f"a budget of {format_duration(budget_s)} is too short: {step}", hint=needed.words
-    )
+    return ShortBudgetError(f"a budget of {format_duration(budget_s)} is too short: {step}", needed)
 
 
 def n_at_once(plan: Plan) -> int:
@@ -162,14 +169,19 @@ def require_time(  # noqa: PLR0913 - what there is to say of it
     """
     if load_s <= limit_s:
         return
-    why, advice = "by the study's method", ""
-    if cycle_s > 0:
-        why = f"because a request with its pause takes {format_duration(cycle_s)} in the mean"
-        if met_s > _UNEVEN * cycle_s:
-            why += f", and some users are kept waiting for {format_duration(met_s)}"
-        advice = "; more connections shorten windows where latencies vary much"
-    raise UsageError(
-        f"one start takes {format_duration(load_s)} of load, {why}; the budget "
-        f"leaves {format_duration(limit_s)} for each of {n} starts",
-        hint=f"{needed.words}{advice}",
+    takes, leaves = format_duration(load_s), format_duration(limit_s)
+    if cycle_s <= 0:
+        raise ShortBudgetError(
+            f"one start takes {takes} of load, by the study's method; the budget leaves {leaves} "
+            f"for each of {n} starts",
+            needed,
+        )
+    is_uneven = met_s > _UNEVEN * cycle_s
+    raise ShortBudgetError(
+        f"one start takes {takes} of load, because a request with its pause takes "
+        f"{format_duration(cycle_s)} in the mean"
+        + f", and some users are kept waiting for {format_duration(met_s)}" * is_uneven
+        + f"; the budget leaves {leaves} for each of {n} starts",
+        needed,
+        advice="; more connections shorten windows where latencies vary much",
     )

@@ -41,6 +41,7 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.load.target import UNIX
 from httpdyno.model import Look, Measurement, OfWorkers, OwnAccount, Workload
 from httpdyno.model.look import LEAST_SAMPLES
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Running
 from httpdyno.servers.gunicorn.statsd import NO_STATSD, KeptPlace, OwnStatsd
 from httpdyno.servers.network.probe import StatusPage
@@ -127,8 +128,8 @@ class WindowLooks:
             self._is_over.wait(load_s * (1 - _SETTLED) - _SPARE_S)
             self._looks[window] = onlooker.stop()
         except Exception as error:  # what was not seen ends no study, and is told
-            words = f"nothing, because of a fault of httpdyno's: {error!r}"
-            self._looks[window] = Look(seconds=0.0, n_samples=0, hidden=(words,))
+            fault = because("experiment.fault_of_httpdyno", words=repr(error))
+            self._looks[window] = Look(seconds=0.0, n_samples=0, hidden=(fault,))
 
 
 def looks_in(
@@ -265,9 +266,11 @@ class _Heard:
         """Of the first packet and of the last."""
 
     @property
-    def trouble(self) -> str:
-        """Why nothing is known; empty otherwise."""
-        return "" if self._packets else f"what it sends by statsd to {self._place.peer}: none came"
+    def trouble(self) -> Reason | None:
+        """Why nothing is known; None otherwise."""
+        if self._packets:
+            return None
+        return because("experiment.no_statsd_came", peer=self._place.peer)
 
     def begin(self) -> None:
         """Throw away what came before."""
@@ -378,11 +381,11 @@ class _Asked:
         self._n_late = 0
 
     @property
-    def trouble(self) -> str:
-        """Why nothing is known, where it might have been; empty otherwise."""
+    def trouble(self) -> Reason | None:
+        """Why nothing is known, where it might have been; None otherwise."""
         if self._n_answers or not self._n_late:
-            return ""
-        return "what its status page says: there was no answer in time"
+            return None
+        return because("experiment.no_status_in_time")
 
     def ask(self, is_over: Event) -> None:
         """Ask once more, unless it is no such page."""
@@ -532,12 +535,11 @@ def seen_under(
     return look
 
 
-def doubt_of(look: Look, address: str, stretches_s: Sequence[float]) -> str:
-    """Return why nothing is to be said of who answered; empty where nothing speaks against it."""
+def doubt_of(look: Look, address: str, stretches_s: Sequence[float]) -> Reason | None:
+    """Return why nothing is to be said of who answered; None where nothing speaks against it."""
     # A container's port is forwarded by the kernel, while a proxy of it listens there too.
     if not (look.cpu_s or look.connections or address.startswith(UNIX)):
-        return f"who listens at `{address}` was idle, so somebody else answers for it"
+        return because("experiment.listener_was_idle", address=address)
     if wants_longer(look) and len(stretches_s) < len(STRETCHES_S):
-        seconds = format_duration(look.seconds)
-        return f"its workers come and go, or are so many, that {seconds} say nothing"
-    return ""
+        return because("experiment.look_says_nothing", looked_s=look.seconds)
+    return None

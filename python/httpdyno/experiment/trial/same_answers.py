@@ -24,16 +24,14 @@ from httpdyno.experiment.answer.ask import (
     questions,
 )
 from httpdyno.experiment.answer.likeness import (
-    WAY_OUT,
     Likeness,
     UnlikeRehearsalError,
     rehearsed_of,
 )
 from httpdyno.experiment.answer.reading import Reading, readings
 from httpdyno.experiment.trial.arm import READY_TIMEOUT_S, Arm
-from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.model import Configuration, RequestSpec, Study
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Running
 
 _LIMIT_S = 10.0
@@ -81,11 +79,11 @@ class Sameness:
         self._alike: set[str] = set()
         """Configurations of which a server was found alike."""
 
-    def uncompared(self) -> tuple[str, ...]:
-        """Return what is not compared, a sentence each."""
+    def uncompared(self) -> tuple[Reason, ...]:
+        """Return what is not compared, one by one."""
         return self._known.uncompared()
 
-    def varied(self) -> tuple[str, ...]:
+    def varied(self) -> tuple[Reason, ...]:
         """Return in which words of what is compared answers of one configuration differ."""
         return self._known.varied()
 
@@ -141,10 +139,10 @@ class Sameness:
         moved |= self._take_in([self._read(up)], is_own, is_loaded=is_loaded)
         self._take_in_another(own)
         for each, found in doubted:
-            words = self._known.difference(found, moved)
-            if words and each.arm.is_up:
-                when = "after its load " if is_loaded else ""
-                each.arm.fail("unlike", *said(f"{when}{words}"), because("experiment.may_differ"))
+            how = self._known.difference(found, moved)
+            if how and each.arm.is_up:
+                how = _at_its_time(how, is_loaded=is_loaded)
+                each.arm.fail("unlike", how, because("experiment.may_differ"))
 
     def _compare_with_rehearsal(
         self,
@@ -178,12 +176,13 @@ class Sameness:
             now.learn(self._of_another(own))
             known.allow_as(now)
         for each, found in doubted:
-            if words := known.drift(found, is_loaded=is_loaded):
-                when = "after its load " if is_loaded else ""
-                told = self._rehearsed.words(self._study, f"{when}{words}")
+            if how := known.drift(found, is_loaded=is_loaded):
+                how = _at_its_time(how, is_loaded=is_loaded)
+                told = self._rehearsed.beside(self._study, how)
                 if not self._is_as_rehearsed:
-                    raise UnlikeRehearsalError(told, hint=WAY_OUT)
-                each.arm.fail("unlike", *said(told), *said(WAY_OUT))
+                    raise UnlikeRehearsalError(told)
+                wrong = because("experiment.wrong_response", why=told)
+                each.arm.fail("unlike", wrong, because("experiment.adopt_anew"))
         self._is_as_rehearsed |= any(
             each.arm.is_up for each, control in zip(up, is_own, strict=True) if control
         )
@@ -246,6 +245,11 @@ class Sameness:
 
     def _requests(self, configuration: Configuration) -> Sequence[RequestSpec]:
         return asked_requests(self._study.load_of(configuration))[:MOST_OF_LOG]
+
+
+def _at_its_time(difference: Reason, *, is_loaded: bool) -> Reason:
+    """Return a difference with when it was seen, where that was not before the load."""
+    return because("experiment.after_its_load", why=difference) if is_loaded else difference
 
 
 def _learn_own(

@@ -10,6 +10,7 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.tables import portion_censored, readable, request_names, summary_of
 from httpdyno.report.load.threshold import judgements
 from httpdyno.report.load.verdict import n_after_end, verdict_text
+from httpdyno.report.shared import message
 from httpdyno.report.shared.distribution import censored_service_time, figures
 from httpdyno.report.shared.published import KEYS, SCHEMA_VERSION, published
 from httpdyno.report.shared.workload_text import latency_label, model_name
@@ -27,7 +28,7 @@ _ASKED = frozenset(
     }
 )
 """Of the outcome: what was asked, where and when."""
-_FOUND = frozenset({"is_interrupted", "look", "bottleneck", "not_looked", "behind", "warm_up_s"})
+_FOUND = frozenset({"is_interrupted", "look", "bottleneck", "behind", "warm_up_s"})
 
 
 def load_json(outcome: LoadOutcome) -> dict[str, Any]:
@@ -85,6 +86,7 @@ def load_json(outcome: LoadOutcome) -> dict[str, Any]:
         ],
         "caveats": published(load_caveats(outcome)),
         "first": _first(outcome),
+        "not_looked": message.text(outcome.not_looked) if outcome.not_looked else "",
         **_fields(outcome, _FOUND),
     }
 

@@ -330,7 +330,7 @@ def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
         if outcome.behind:
             yield _CPU_TIME, f"without {behind_text(outcome.behind)}"
     elif outcome.not_looked:
-        yield _THE_SERVER, f"not looked at: {outcome.not_looked}"
+        yield _THE_SERVER, f"not looked at: {message.text(outcome.not_looked)}"
     elif _may_be_looked_at(outcome):
         yield _THE_SERVER, "`--look` sends up to 5 s more of the load, and says what of it"
 

@@ -158,11 +158,26 @@ _JOINED: dict[str, Callable[[Sequence[str]], str]] = {
     "then": "; ".join,
 }
 _NAMES: dict[str, Callable[[str], str]] = {
+    "fact": lambda name: _HOST_FACTS[name],
     "label": lambda metric: named(metric).label,
     "limiter": lambda limit: _LIMITERS.get(limit) or f"the load client ({_spaced(limit)})",
     "spaced": _spaced,
     "status": STATUSES.__getitem__,
     "words": lambda name: name.replace("_", " "),
 }
+_HOST_FACTS: dict[str, str] = {
+    "httpdyno": "httpdyno",
+    "python": "Python",
+    "kernel": "the kernel",
+    "cpu": "the processor",
+    "n_cpus": "the number of cores",
+    "memory_bytes": "the memory",
+    "limits": "the limits of processes",
+    "server": "the server",
+    "client_cpus": "the load client's cores",
+    "server_cpus": "the server's cores",
+    "limited_by": "what limits the server",
+}
+"""What of a machine a run depends on, by its field of `HostFacts`."""
 _LIMITERS: dict[str, str] = {"network": "the network stack", "machine_cpu": "others on the CPUs"}
 """Who was the limit by a verdict of the load engine that names neither server nor client."""
