@@ -37,7 +37,7 @@ from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
 from httpdyno.report.shared.message import error_text, text, texts
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.arms import calls_table
+from httpdyno.report.study.arms import arms_table, calls_grid
 from httpdyno.report.study.verdict import detail_text
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.servers.stack.stack import Stack
@@ -152,7 +152,7 @@ def _check_code(plan: Plan, adapter: Stack, outputs: Outputs) -> int:
                 pair = start_of_two(adapter, study, seed=plan.seed)
         lines = [Text(each, "red") for each in failed]
         costs = [] if pair is None else [Text(), *_costs(plan, pair)]
-        results().print(Group(calls_table(bodies), *lines, *costs))
+        results().print(Group(arms_table(calls_grid(bodies)), *lines, *costs))
     return _EXIT_WRONG_ANSWERS if failed else 0
 
 

@@ -7,7 +7,7 @@ from tests.report.sample_figures import with_figures
 from tests.report.study.test_also_text import asked, shown
 
 from httpdyno.model import Connecting, HistogramData, Outcome, SystemCalls
-from httpdyno.report.study.arms import arms_table
+from httpdyno.report.study.arms import arms_grid, arms_table
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import outcome_text
@@ -83,7 +83,7 @@ def test_slow_users_have_columns_in_their_units() -> None:
     assert whole.final is not None
     a = with_figures(whole.final.a, slow_throughput_per_s=12.0, slow_p90_s=1.5)
     more = ["slow_throughput_per_s", "slow_p90_s"]
-    text = plain_text(arms_table([("start", a), ("end", whole.final.b)], more=more))
+    text = plain_text(arms_table(arms_grid([("start", a), ("end", whole.final.b)], more=more)))
     head, first, second = [line.split() for line in text.splitlines() if line.strip()][-3:]
     assert head == ["slow", "rate", "slow", "p90"]
     assert first == ["start", "12.0/s", "1.50", "s"]
@@ -138,13 +138,13 @@ def test_names_of_arms_keep_their_room_beside_a_further_column() -> None:
     final = sample_second.second_compare().final
     assert final is not None
     arms = [("start", final.a), ("flush_head → true", final.b)]
-    text = plain_text(arms_table(arms, more=["first_byte_p50_s"]))
+    text = plain_text(arms_table(arms_grid(arms, more=["first_byte_p50_s"])))
     lines = [line.rstrip() for line in text.splitlines()]
     heads = [line.split() for line in lines if line.endswith(("memory", "first byte p50"))]
     assert heads[1:] == [["first", "byte", "p50"]]
     assert sum(line.startswith("flush_head →") for line in lines) == len(heads)
     assert all(len(line) <= WIDTH for line in lines)
-    together = plain_text(arms_table([("start", final.a)], more=["calls_per_request"]))
+    together = plain_text(arms_table(arms_grid([("start", final.a)], more=["calls_per_request"])))
     assert "memory  calls" in together
 
 
@@ -159,7 +159,9 @@ def test_a_median_between_two_unlike_pages_is_told_of_neither() -> None:
         for arm in (whole.final.a, whole.final.b)
     ]
     outcome = structs.replace(whole, final=structs.replace(whole.final, a=arms[0], b=arms[1]))
-    lines = plain_text(arms_table(list(zip("ab", arms, strict=True)), more=())).splitlines()
+    lines = plain_text(
+        arms_table(arms_grid(list(zip("ab", arms, strict=True)), more=()))
+    ).splitlines()
     assert all(" –  9.00 ms " in line for line in lines[1:]), "p50, and p99"
     page = outcome_html(outcome)
     assert "<dt>mean latency" in page

@@ -8,12 +8,12 @@ from httpdyno.report.study.method import effective_table, limit_counts_text
 def test_what_differs_comes_first_then_what_was_asked_then_the_server_s_own() -> None:
     table = effective_table(sample.tie_break())
     assert table is not None
-    assert table["head"] == ["setting", "start", "final"]
-    names = [row[0] for row in table["rows"]]
-    different = [row[0] for row in table["rows"] if row[1] != row[2]]
+    assert table.head == ["setting", "start", "final"]
+    names = [row[0] for row in table.rows]
+    different = [row[0] for row in table.rows if row[1] != row[2]]
     assert names[: len(different)] == different == ["state_dir"]
     assert names[-1] == "Timeout"
-    assert table["caption"] == "7 settings, 1 of them different; source: the running server"
+    assert table.note == "7 settings, 1 of them different; source: the running server"
 
 
 def test_a_setting_that_one_server_does_not_have_is_a_dash() -> None:
@@ -22,13 +22,13 @@ def test_a_setting_that_one_server_does_not_have_is_a_dash() -> None:
     silent = structs.replace(whole.final.b, effective=Effective(values={"state_dir": "memory"}))
     table = effective_table(structs.replace(whole, final=structs.replace(whole.final, b=silent)))
     assert table is not None
-    assert ["Timeout", "60", "–"] in table["rows"]
+    assert ["Timeout", "60", "–"] in table.rows
 
 
 def test_an_unfinished_ladder_shows_start_and_what_is_kept_so_far() -> None:
     table = effective_table(structs.replace(sample.tie_break(), final=None))
     assert table is not None
-    assert table["head"] == ["setting", "start", "kept so far"]
+    assert table.head == ["setting", "start", "kept so far"]
 
 
 def test_servers_that_said_nothing_make_no_table() -> None:
@@ -57,4 +57,4 @@ def test_knobs_that_nobody_told_of_are_named() -> None:
     )
     table = effective_table(structs.replace(whole, final=structs.replace(whole.final, b=silent)))
     assert table is not None
-    assert table["caption"].endswith("; not told, so not checked: asp_debug")
+    assert table.note.endswith("; not told, so not checked: asp_debug")

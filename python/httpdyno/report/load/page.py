@@ -1,7 +1,6 @@
 """One load test as an HTML file that needs no network and no script."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from httpdyno.model import LoadOutcome
@@ -10,12 +9,11 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.tables import (
     PHASES,
-    Grid,
     censored_note,
+    client_cpu_share,
     client_text,
     conservation_grid,
     course,
-    half_width_text,
     interval_grid,
     latency_grid,
     phase_means_s,
@@ -25,23 +23,22 @@ from httpdyno.report.load.tables import (
     traffic_rows,
     warm_up_text,
 )
-from httpdyno.report.load.text import schedule_text
+from httpdyno.report.load.text import claim_text, schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.load.verdict import (
     evidence_rows,
     is_good,
     offer_text,
     server_rows,
-    verdict_line,
     verdict_text,
-    where_text,
     who,
 )
 from httpdyno.report.shared.distribution import figure, missing_percentiles, time_text
 from httpdyno.report.shared.machine_card import card_facts
-from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.svg import AFTER, BEFORE, NARROW, WIDE, percentiles_svg
+from httpdyno.report.shared.phrase import NOTHING, sentence
+from httpdyno.report.shared.svg import AFTER, BEFORE, percentiles_svg
 from httpdyno.report.shared.template import glued, rendered
+from httpdyno.report.shared.view import Drawn, Grid, drawn
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
@@ -77,22 +74,17 @@ def page(outcome: LoadOutcome) -> dict[str, Any]:
         "percentiles": _percentiles(outcome),
         "distribution": _distribution(outcome),
         "phases": _phases(outcome),
-        "intervals": _intervals(outcome),
-        "portions": _table(portions_grid(outcome, is_whole=True)),
+        "legend": _legend(outcome),
+        "intervals": interval_grid(outcome),
+        "portions": portions_grid(outcome, is_whole=True),
         "limits": _limits(outcome),
         "evidence": _evidence(outcome),
-        "conservation": _table(conservation_grid(outcome)),
+        "conservation": conservation_grid(outcome),
         "statuses": _statuses(outcome),
         "caveats": load_caveats(outcome),
         "method": (_MODELS.get(model_name(outcome.workload), _OPEN_MODEL), _BOUNDS),
         "provenance": _provenance(outcome),
     }
-
-
-def _sentence(text: str) -> str:
-    """Return the words as a sentence; names such as p99 keep their small letter."""
-    first = text[:1].upper() if text[1:2].isalpha() else text[:1]
-    return f"{first}{text[1:]}."
 
 
 def _hero(outcome: LoadOutcome) -> dict[str, Any]:
@@ -104,18 +96,13 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
     is_fine = badge in {"answered", "passed"}
     lines = []
     if warm_up := warm_up_text(outcome):
-        lines.append(_sentence(warm_up))
+        lines.append(sentence(warm_up))
     if outcome.is_interrupted:
         lines.append("It was interrupted: this is what was measured until then.")
     return {
         "figure": value,
         "unit": f"/{unit}",
-        "claim": verdict_line(
-            measurement,
-            outcome.workload,
-            half_width=half_width_text(outcome),
-            address=where_text(outcome),
-        ),
+        "claim": claim_text(outcome),
         "badge": badge,
         "verdict": "better" if is_fine else "worse",
         "lines": lines,
@@ -143,8 +130,7 @@ def _tiles(outcome: LoadOutcome) -> list[tuple[str, str]]:
     tiles = [(f"{name} latency", figure(latency, name, censored).text) for name in names]
     ratio = measurement.n_errors / measurement.offered if measurement.offered else 0.0
     tiles.append(("errors", f"{measurement.n_errors:,} ({format_percent(ratio)})"))
-    cpu = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
-    tiles.append(("client CPU", f"{format_percent(cpu)} of a core"))
+    tiles.append(("client CPU", f"{client_cpu_share(measurement)} of a core"))
     return [(name, text) for name, text in tiles if text != NOTHING]
 
 
@@ -160,32 +146,11 @@ def _thresholds(outcome: LoadOutcome) -> list[dict[str, str]]:
     ]
 
 
-def _figure(
-    title: str, caption: str, draw: Callable[[int], str], grid: Grid | None
-) -> dict[str, Any] | None:
-    wide = draw(WIDE)
-    if not wide:
-        return None
-    return {
-        "title": title,
-        "caption": caption,
-        "wide": wide,
-        "narrow": draw(NARROW),
-        "table": _table(grid),
-    }
-
-
-def _table(grid: Grid | None) -> dict[str, Any] | None:
-    if grid is None:
-        return None
-    return {"head": grid.head, "rows": grid.rows, "text_columns": 1}
-
-
-def _throughput(outcome: LoadOutcome) -> dict[str, Any] | None:
+def _throughput(outcome: LoadOutcome) -> Drawn | None:
     caption = "Right answers in each interval"
     if outcome.workload.is_open_loop:
         caption += ", and how many requests were due in it"
-    return _figure(
+    return drawn(
         "Throughput",
         f"{caption}.",
         lambda width: chart.throughput_svg(outcome, width=width),
@@ -198,7 +163,7 @@ def _course_grid(outcome: LoadOutcome) -> Grid:
     names = [name for name in ("p50", tail_name(points), "max") if name]
     return Grid(
         head=("middle", "offered", "completed", "errors", *names),
-        rows=tuple(
+        rows=[
             (
                 format_duration(point.t_s),
                 format_rate(point.offered_per_s),
@@ -207,21 +172,20 @@ def _course_grid(outcome: LoadOutcome) -> Grid:
                 *(format_duration(point.figures_s.get(name, float("nan"))) for name in names),
             )
             for point in points
-        ),
+        ],
     )
 
 
-def _latency_over_time(outcome: LoadOutcome) -> dict[str, Any] | None:
+def _latency_over_time(outcome: LoadOutcome) -> Drawn | None:
     caption = "Of the requests that ended in each interval, by two significant digits."
-    return _figure(
+    return drawn(
         "Latency",
         caption,
         lambda width: chart.latency_svg(outcome, width=width),
-        None,
     )
 
 
-def _percentiles(outcome: LoadOutcome) -> dict[str, Any] | None:
+def _percentiles(outcome: LoadOutcome) -> Drawn | None:
     measurement = outcome.measurement
     curves, colours = [("latency", measurement.latency)], [AFTER]
     if outcome.workload.is_open_loop:
@@ -231,8 +195,8 @@ def _percentiles(outcome: LoadOutcome) -> dict[str, Any] | None:
     label = latency_label(outcome.workload)
     parts = [f"Latency {label}. At p99, one request in a hundred took longer."]
     notes = (missing_percentiles(measurement.latency), censored_note(outcome))
-    parts += [_sentence(note) for note in notes if note]
-    return _figure(
+    parts += [sentence(note) for note in notes if note]
+    return drawn(
         "By percentile",
         " ".join(parts),
         lambda width: percentiles_svg(curves, width=width, colours=colours),
@@ -240,56 +204,43 @@ def _percentiles(outcome: LoadOutcome) -> dict[str, Any] | None:
     )
 
 
-def _distribution(outcome: LoadOutcome) -> dict[str, Any] | None:
-    return _figure(
+def _distribution(outcome: LoadOutcome) -> Drawn | None:
+    return drawn(
         "How many took how long",
         "Each bar is a range of latencies; all are equally wide on this scale.",
         lambda width: chart.distribution_svg(outcome.measurement.latency, width=width),
-        None,
     )
 
 
-def _phases(outcome: LoadOutcome) -> dict[str, Any] | None:
+def _phases(outcome: LoadOutcome) -> Drawn | None:
     caption = (
         "The mean time of completed requests: waiting in this client, opening a connection, until "
         "the first byte of the answer, and until its last. The five add up."
     )
-    found = _figure(
+    return drawn(
         "Where the time went",
         caption,
         lambda width: chart.phases_svg(outcome, width=width),
         phases_grid(outcome, is_whole=True),
     )
-    means_s = phase_means_s(outcome.measurement)
-    legend = [
+
+
+def _legend(outcome: LoadOutcome) -> list[tuple[str, str, str]]:
+    """Return each phase's colour, name and mean time."""
+    return [
         (chart.PHASE_COLOURS[name], PHASES[name], time_text(mean_s))
-        for name, mean_s in means_s.items()
+        for name, mean_s in phase_means_s(outcome.measurement).items()
     ]
-    return found and {**found, "legend": legend}
 
 
-def _intervals(outcome: LoadOutcome) -> dict[str, Any]:
-    grid = interval_grid(outcome)
-    return {
-        "head": grid.head,
-        "rows": grid.rows,
-        "text_columns": 3,
-        "caption": f"The test for a warm-up: {grid.note}." if grid.note else "",
-    }
-
-
-def _evidence(outcome: LoadOutcome) -> dict[str, Any] | None:
+def _evidence(outcome: LoadOutcome) -> Grid | None:
     rows = evidence_rows(outcome.measurement.evidence)
-    if not rows:
-        return None
-    return {"head": ("figure", "value"), "rows": rows, "text_columns": 1}
+    return Grid(head=("figure", "value"), rows=rows) if rows else None
 
 
-def _statuses(outcome: LoadOutcome) -> dict[str, Any] | None:
+def _statuses(outcome: LoadOutcome) -> Grid | None:
     rows = [(status, f"{n:,}") for status, n in outcome.measurement.statuses.items() if n]
-    if not rows:
-        return None
-    return {"head": ("status", "answers"), "rows": rows, "text_columns": 1}
+    return Grid(head=("status", "answers"), rows=rows) if rows else None
 
 
 def _provenance(outcome: LoadOutcome) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from httpdyno.load.entrance import n_entered
@@ -18,6 +18,7 @@ from httpdyno.report.shared.distribution import (
     time_text,
 )
 from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.view import Grid
 from httpdyno.stats.estimation import Estimate
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, mean_s, merge
 from httpdyno.stats.summary import Summary, summarise
@@ -132,17 +133,6 @@ _NAME_WIDTH = 30
 _ERRORS = "errors"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Grid:
-    """A table: names of columns, then rows whose first cell is the row's name."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...] = field(default=())
-    note: str = ""
-    fold_at: int = 0
-    """Before which column it is best broken, where it is too wide; 0 for none."""
-
-
 def latency_grid(outcome: LoadOutcome) -> Grid:
     """Return latency with its figures; in open loop service time and lateness below it."""
     measurement = outcome.measurement
@@ -171,7 +161,7 @@ def _without_empty(
     names = tuple(head[i] for i in kept)
     return Grid(
         head=names,
-        rows=tuple(tuple(row[i] for i in kept) for row in rows),
+        rows=[tuple(row[i] for i in kept) for row in rows],
         fold_at=names.index(fold_before) if fold_before in names else 0,
     )
 
@@ -215,7 +205,7 @@ def phases_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | None:
         return table
     kept = [name for name, title in PHASES.items() if title in table.head]
     counts = ("requests", *(f"{count(phases[name]):,}" for name in kept), f"{n:,}")
-    return replace(table, rows=(*table.rows, counts))
+    return replace(table, rows=[*table.rows, counts])
 
 
 def phase_means_s(measurement: Measurement) -> dict[str, float]:
@@ -363,9 +353,16 @@ def _visits_text(outcome: LoadOutcome) -> str:
 def client_text(outcome: LoadOutcome) -> str:
     """Return what the client itself used."""
     measurement = outcome.measurement
-    ratio = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
-    text = f"{format_duration(measurement.client_cpu_s)} CPU, {format_percent(ratio)} of one core"
+    share = client_cpu_share(measurement)
+    text = f"{format_duration(measurement.client_cpu_s)} CPU, {share} of one core"
     return f"{text} of {outcome.host.n_cpus}"
+
+
+def client_cpu_share(measurement: Measurement) -> str:
+    """Return which part of a core the client used."""
+    return format_percent(
+        measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
+    )
 
 
 # How far the figures of a load test may be off, and where its warm-up ended.
@@ -431,7 +428,8 @@ def interval_grid(outcome: LoadOutcome) -> Grid:
     confidence = f"{summary.throughput_per_s.confidence * 100:g} % interval"
     rows = [_row("throughput", summary.throughput_per_s, format_rate)]
     rows += [_row(name, each, format_duration) for name, each in summary.latency_s.items()]
-    return Grid(head=("", "value", confidence), rows=tuple(rows), note=_why(summary.warm_up.test))
+    note = _why(summary.warm_up.test)
+    return Grid(head=("", "value", confidence), rows=rows, text_columns=3, note=note)
 
 
 def _why(reason: Reason | None) -> str:

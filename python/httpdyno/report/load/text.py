@@ -3,11 +3,11 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -15,7 +15,6 @@ from rich.text import Text
 from httpdyno.model import HistogramData, LoadOutcome
 from httpdyno.report.load.caveat import by_weight, load_caveats
 from httpdyno.report.load.tables import (
-    Grid,
     censored_note,
     client_text,
     conservation_grid,
@@ -43,6 +42,7 @@ from httpdyno.report.load.verdict import (
 )
 from httpdyno.report.shared.distribution import Figure, missing_percentiles
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.shared.view import Folded, Grid, plain_table, table_of
 from httpdyno.report.shared.workload_text import latency_label
 from httpdyno.stats.histogram import can_show, count, highest_quantile_s, quantile_s
 from httpdyno.units import format_duration
@@ -137,7 +137,7 @@ def histogram_text(data: HistogramData) -> RenderableType:
     seen = bars(data, skips_gaps=True)
     if not seen:
         return Text()
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+    table = plain_table(gap=1)
     for justify in ("right", "left", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
     total, most = count(data), max(bar.n for bar in seen)
@@ -189,7 +189,7 @@ def spectrum(data: HistogramData) -> list[tuple[float, float, int]]:
 
 def spectrum_text(data: HistogramData, censored: HistogramData) -> RenderableType:
     """Return the percentile spectrum as far as the sample carries it, and the maximum."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = plain_table(has_head=True)
     for name in ("  percentile", "latency", "requests", "1 in"):
         table.add_column(name, justify="right", no_wrap=True)
     for value_s, q, n in spectrum(data):
@@ -211,9 +211,6 @@ def distribution_text(data: HistogramData, censored: HistogramData) -> Renderabl
 # The summary of a load test for a terminal: what readers of ab or wrk know at a glance.
 
 _INDENT = "  "
-_SPACE = 2
-_CELL = 40
-"""Characters; a longer cell is a sentence, which may be broken."""
 
 
 def load_text(
@@ -232,10 +229,10 @@ def load_text(
         parts += [Text(), *_latency(outcome, has_histogram=has_histogram)]
     phases = phases_grid(outcome, is_whole=is_verbose)
     if phases is not None:
-        parts += [Text(), Text("where the time of completed requests went"), table_of(phases)]
+        parts += [Text(), Text("where the time of completed requests went"), _indented(phases)]
     portions = portions_grid(outcome, is_whole=is_verbose)
     if portions is not None:
-        parts += [Text(), table_of(portions), *_note(portions.note)]
+        parts += [Text(), _indented(portions), *_note(portions.note)]
     parts += [Text(), _facts(outcome, is_verbose=is_verbose)]
     if is_verbose:
         parts += _verbose(outcome)
@@ -244,16 +241,20 @@ def load_text(
     return Group(*parts)
 
 
-def _head(outcome: LoadOutcome) -> list[RenderableType]:
-    measurement = outcome.measurement
-    style = "bold green" if is_good(measurement) else "bold red"
-    line = verdict_line(
-        measurement,
+def claim_text(outcome: LoadOutcome) -> str:
+    """Return how many requests got the right answer, and at which rate."""
+    return verdict_line(
+        outcome.measurement,
         outcome.workload,
         half_width=half_width_text(outcome),
         address=where_text(outcome),
     )
-    parts: list[RenderableType] = [Prose(Text(line, style))]
+
+
+def _head(outcome: LoadOutcome) -> list[RenderableType]:
+    measurement = outcome.measurement
+    style = "bold green" if is_good(measurement) else "bold red"
+    parts: list[RenderableType] = [Prose(Text(claim_text(outcome), style))]
     for hint in (redirect_hint, port_hint, compression_hint):
         if told := hint(measurement, outcome.workload):
             parts.append(Prose(Text(f"hint: {told}", "cyan")))
@@ -271,7 +272,7 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
 def _latency(outcome: LoadOutcome, *, has_histogram: bool) -> list[RenderableType]:
     data = outcome.measurement.latency
     parts: list[RenderableType] = [Text(f"latency, {latency_label(outcome.workload)}")]
-    parts.append(_Folded(latency_grid(outcome)))
+    parts.append(Folded(latency_grid(outcome), indent=_INDENT))
     parts += _note(missing_percentiles(data))
     parts += _note(censored_note(outcome))
     if has_histogram:
@@ -281,42 +282,12 @@ def _latency(outcome: LoadOutcome, *, has_histogram: bool) -> list[RenderableTyp
     return parts
 
 
-class _Folded:
-    """A table of which what is too wide goes below, each time beside the rows' names."""
-
-    def __init__(self, grid: Grid) -> None:
-        self._grid = grid
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for part in _parts(self._grid, options.max_width):
-            yield table_of(part)
-
-
-def _parts(grid: Grid, width: int) -> Iterator[Grid]:
-    """Yield the table in parts that are not wider, the whole where it is not."""
-    widths = [max(map(len, cells)) + _SPACE for cells in zip(grid.head, *grid.rows, strict=True)]
-    left = width + _SPACE - widths[0] - len(_INDENT)
-    is_whole = sum(widths[1:]) <= left
-    begin = 1
-    while begin < len(widths):
-        end = begin + 1
-        while end < len(widths) and sum(widths[begin : end + 1]) <= left:
-            if end == grid.fold_at and begin == 1 and not is_whole:
-                break
-            end += 1
-        yield Grid(
-            head=(grid.head[0], *grid.head[begin:end]),
-            rows=tuple((row[0], *row[begin:end]) for row in grid.rows),
-        )
-        begin = end
-
-
 def _note(text: str) -> list[RenderableType]:
     return [Padding(Text(text, "dim"), (0, 0, 0, len(_INDENT)))] if text else []
 
 
 def _facts(outcome: LoadOutcome, *, is_verbose: bool) -> Table:
-    table = _plain_table()
+    table = plain_table()
     if limit := verdict_text(outcome):
         table.add_row("limited by", Text(limit))
     for name, value in server_rows(outcome):
@@ -345,7 +316,7 @@ def schedule_text(outcome: LoadOutcome) -> str:
 
 def _verbose(outcome: LoadOutcome) -> list[RenderableType]:
     measurement = outcome.measurement
-    host = _plain_table()
+    host = plain_table()
     for name, value in (
         ("began", outcome.began_at),
         ("host", f"{outcome.host.cpu}, {outcome.host.n_cpus} CPUs, {outcome.host.kernel}"),
@@ -353,35 +324,28 @@ def _verbose(outcome: LoadOutcome) -> list[RenderableType]:
         ("httpdyno", outcome.host.httpdyno),
     ):
         host.add_row(name, Text(value))
-    evidence = _plain_table()
+    evidence = plain_table()
     for name, value in evidence_rows(measurement.evidence):
         evidence.add_row(f"{_INDENT}{name}", value)
     intervals = interval_grid(outcome)
     parts: list[RenderableType] = [Text(), Text("how far the figures may be off")]
-    parts += [table_of(intervals), *_note(intervals.note), Text(), Text("every request")]
-    parts += [table_of(conservation_grid(outcome)), Text()]
+    parts += [_indented(intervals), *_note(intervals.note), Text(), Text("every request")]
+    parts += [_indented(conservation_grid(outcome)), Text()]
     parts += [Text("what the verdict on the limit rests on"), evidence, Text(), host]
     return parts
 
 
+def _indented(grid: Grid) -> Table:
+    """Return a table whose rows are indented below what names it."""
+    return table_of(grid, indent=_INDENT)
+
+
 def threshold_text(outcome: LoadOutcome) -> Table:
     """Return a line for each threshold: whether it holds, and what was measured."""
-    table = _plain_table()
+    table = plain_table()
     for each in judgements(outcome):
         mark = Text("pass", "green") if each.is_passed else Text("FAIL", "bold red")
         table.add_row(mark, Text(f"fail if {each.threshold.text}"), Text(each.sentence))
-    return table
-
-
-def table_of(grid: Grid) -> Table:
-    """Return a table whose rows are indented below what names it."""
-    table = Table(box=None, padding=(0, _SPACE, 0, 0), pad_edge=False)
-    for i, name in enumerate(grid.head):
-        is_prose = any(len(row[i]) > _CELL for row in grid.rows)
-        is_left = i == 0 or is_prose
-        table.add_column(name, justify="left" if is_left else "right", no_wrap=not is_left)
-    for name, *cells in grid.rows:
-        table.add_row(Text(f"{_INDENT}{name}"), *(Text(cell) for cell in cells))
     return table
 
 
@@ -391,7 +355,3 @@ def _counts(rows: Iterable[tuple[str, int]]) -> Table:
     for name, n in sorted(rows, key=lambda row: -row[1]):
         table.add_row(f"{n:,}", Text(name))
     return table
-
-
-def _plain_table() -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)

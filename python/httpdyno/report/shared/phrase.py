@@ -28,3 +28,13 @@ _HAIR = 1e-6
 def oxford(words: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def capital(text: str) -> str:
+    """Return the words with a capital first."""
+    return text[:1].upper() + text[1:]
+
+
+def sentence(text: str) -> str:
+    """Return the words as a sentence; names such as p99 keep their small letter."""
+    return f"{capital(text) if text[1:2].isalpha() else text}."

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from httpdyno.report.shared.phrase import sentence
 from httpdyno.report.shared.prose import held
 
 _JOINER = "\N{WORD JOINER}"
@@ -39,7 +40,7 @@ def rendered(
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
     )
-    own = {"glued": glued, **(filters or {})}
+    own = {"glued": glued, "sentence": sentence, **(filters or {})}
     environment.filters |= {name: marked(each) for name, each in own.items()}
     sheets = "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in css)
     page = environment.get_template(template).render(

@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from httpdyno.metrics import METRICS, named
@@ -25,6 +23,7 @@ from httpdyno.model import (
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING, oxford
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.shared.view import Folded, Grid, plain_table
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.report.study.finding import factorial_arms, reference_name
 from httpdyno.report.study.verdict import status_badge
@@ -54,17 +53,10 @@ def has_figures(arm: ArmSummary) -> bool:
     return arm.throughput_per_s > 0 or arm.calls is not None
 
 
-def calls_table(arms: Arms) -> Table:
-    """Return what a call of each takes, for a terminal."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
-    for name in CALLS_HEAD:
-        table.add_column(name, justify="right", no_wrap=True)
-    for name, arm in arms:
-        table.add_row(name, *call_cells(arm))
-    table.caption = Text(CALLS_NOTE, "dim")
-    table.caption_justify = "left"
-    return table
+def calls_grid(arms: Arms) -> Grid:
+    """Return what a call of each takes."""
+    rows = [(name, *call_cells(arm)) for name, arm in arms]
+    return Grid(head=("", *CALLS_HEAD), rows=rows, note=CALLS_NOTE, name_width=_NAME_WIDTH)
 
 
 def call_cells(arm: ArmSummary) -> tuple[str, ...]:
@@ -131,16 +123,6 @@ def method_words(outcome: Outcome) -> str:
     )
 
 
-def calls_page(arms: Arms, caption: str) -> dict[str, Any]:
-    """Return the same table for a page."""
-    return {
-        "head": ["", *CALLS_HEAD],
-        "rows": [[name, *call_cells(arm)] for name, arm in arms],
-        "text_columns": 1,
-        "caption": f"{caption.capitalize()}; {CALLS_NOTE}.",
-    }
-
-
 # What answers said in the header that a study counts, in words: how many, and which part.
 
 _MOST_WORDS = 3
@@ -180,7 +162,7 @@ def header_table(arms: Arms) -> list[RenderableType]:
     notes = header_notes(arm for _, arm in arms)
     if not notes:
         return []
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+    table = plain_table(gap=1)
     table.add_column(justify="right")
     for of, text in _told(arms):
         table.add_row(Text(of), Text(text))  # what a server said is no markup
@@ -246,7 +228,7 @@ def answers_lines(arms: list[tuple[str, ArmSummary]]) -> list[tuple[str, str]]:
     return [(name, answers_text(arm)) for name, arm in told]
 
 
-def answers_table(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
+def answers_table(arms: list[tuple[str, ArmSummary]]) -> Grid | None:
     """Return the counts of every status and kind of error by arm; None where none is kept."""
     statuses = sorted({status for _, arm in arms for status in arm.statuses})
     kinds = sorted({kind for _, arm in arms for kind in arm.errors})
@@ -254,19 +236,16 @@ def answers_table(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
         return None
     beside = [each for each in _BESIDE if any(each.of(arm) for _, arm in arms)]
     heads = [f"status {each}" for each in statuses] + [_kind(each) for each in kinds]
-    return {
-        "head": ["", *heads, *(each.head for each in beside)],
-        "rows": [
-            [
-                name,
-                *(_cell(arm.statuses.get(each, 0)) for each in statuses),
-                *(_cell(arm.errors.get(each, 0)) for each in kinds),
-                *(_cell(each.of(arm)) for each in beside),
-            ]
-            for name, arm in arms
-        ],
-        "text_columns": 1,
-    }
+    rows = [
+        (
+            name,
+            *(_cell(arm.statuses.get(each, 0)) for each in statuses),
+            *(_cell(arm.errors.get(each, 0)) for each in kinds),
+            *(_cell(each.of(arm)) for each in beside),
+        )
+        for name, arm in arms
+    ]
+    return Grid(head=("", *heads, *(each.head for each in beside)), rows=rows)
 
 
 class _Beside(NamedTuple):
@@ -412,50 +391,24 @@ _OWN_HEADS = {"bytes_per_request": "bytes/request"}
 _HEADER = "header "
 """Before the name of one whose words are counted: what its column is called by here."""
 _ARM_WIDTH = 16
-_LEAST_NAME = 12
-"""Narrower than that, names of arms are chopped to letters."""
-_ANY_WIDTH = 1_000
-_HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
+HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
 
-def arms_table(arms: Arms, *, more: Sequence[str]) -> RenderableType:
-    """Return what arms did, in their own units: in two tables where one is too wide."""
-    return calls_table(arms) if are_calls(arms) else _ArmsTable(arms, more)
+def arms_grid(arms: Arms, *, more: Sequence[str]) -> Grid:
+    """Return what arms did, in their own units; what few ask for where it may be folded."""
+    if are_calls(arms):
+        return calls_grid(arms)
+    return Grid(
+        head=("", *HEAD, *map(_head_of, more)),
+        rows=[(name, *unit_cells(arm, more)) for name, arm in arms],
+        name_width=_ARM_WIDTH,
+        fold_at=1 + len(HEAD),
+    )
 
 
-class _ArmsTable:
-    """Figures of arms, an arm to a row; those that few ask for below where they have no room."""
-
-    def __init__(self, arms: Arms, more: Sequence[str]) -> None:
-        head = cells_head(more)
-        rows = [(name, unit_cells(arm, more)) for name, arm in arms]
-        n = len(_HEAD)
-        self._whole = _table(head, rows)
-        self._parts = (
-            _table(head[:n], [(name, cells[:n]) for name, cells in rows]),
-            _table(head[n:], [(name, cells[n:]) for name, cells in rows]),
-        )
-        self._is_one = not more
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        least = Measurement.get(console, options.update(width=_ANY_WIDTH), self._whole).minimum
-        if self._is_one or least <= options.max_width:
-            yield self._whole
-        else:
-            yield from self._parts
-
-
-def _table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    longest = max((cell_len(name) for name, _ in rows), default=0)
-    least = min(longest, _LEAST_NAME)
-    table.add_column("", min_width=least, max_width=_ARM_WIDTH, overflow="fold")
-    for column, name in enumerate(head):
-        width = max(map(cell_len, (name, *(cells[column] for _, cells in rows))))
-        table.add_column(name, justify="right", min_width=width)
-    for name, cells in rows:
-        table.add_row(name, *map(Text, cells))  # what a server said is no markup
-    return table
+def arms_table(grid: Grid) -> RenderableType:
+    """Return them for a terminal: in two tables where one is too wide, with what they rest on."""
+    return Group(Folded(grid), *([Prose(Text(grid.note, "dim"))] if grid.note else []))
 
 
 def row_arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
@@ -472,20 +425,13 @@ def row_arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
     return arms if any(has_figures(arm) for _, arm in arms) else []
 
 
-def rows_page(outcome: Outcome) -> dict[str, Any] | None:
-    """Return the same for a page; None for other outcomes."""
+def rows_grid(outcome: Outcome) -> Grid | None:
+    """Return them as a table, with what it is of; None for other outcomes."""
     arms = row_arms(outcome)
     if not arms:
         return None
-    if are_calls(arms):
-        return calls_page(arms, ROWS_NOTE)
-    more = more_of(outcome.steps[0].comparison)
-    return {
-        "head": ["", *cells_head(more)],
-        "rows": [[name, *unit_cells(arm, more)] for name, arm in arms],
-        "text_columns": 1,
-        "caption": f"{ROWS_NOTE.capitalize()}.",
-    }
+    grid = arms_grid(arms, more=more_of(outcome.steps[0].comparison))
+    return replace(grid, note="; ".join(filter(None, [ROWS_NOTE, grid.note])))
 
 
 def more_of(comparison: Comparison) -> tuple[str, ...]:
@@ -511,11 +457,6 @@ def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     return (*more, *beside, *([f"{_HEADER}{name}"] if name else []))
 
 
-def cells_head(more: Sequence[str]) -> tuple[str, ...]:
-    """Return what `unit_cells` are of."""
-    return (*_HEAD, *map(_head_of, more))
-
-
 def _head_of(metric: str) -> str:
     if metric in _COLUMNS:
         return _COLUMNS[metric].head
@@ -524,7 +465,7 @@ def _head_of(metric: str) -> str:
     return _OWN_HEADS.get(metric) or named(metric).short
 
 
-def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
+def unit_cells(arm: ArmSummary, more: Sequence[str] = ()) -> tuple[str, ...]:
     """Return an arm's figures, in their own units, with those of further metrics."""
     is_measured = arm.throughput_per_s > 0
     return (

@@ -3,19 +3,14 @@
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from httpdyno.metrics import named
-from httpdyno.model import Effect, Factorial, Verdict
+from httpdyno.model import Factorial, Verdict
+from httpdyno.report.shared.phrase import sentence
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.arms import (
-    arms_table,
-    cells_head,
-    header_notes,
-    more_columns,
-    unit_cells,
-)
+from httpdyno.report.shared.view import Grid, plain_table
+from httpdyno.report.study.arms import arms_grid, arms_table, header_notes, more_columns
 from httpdyno.report.study.finding import (
     effect_name,
     effect_word,
@@ -33,23 +28,20 @@ _NAME_WIDTH = 40
 
 def factorial_lines(found: Factorial) -> list[RenderableType]:
     """Return the effects and interactions, what interactions mean, and each combination."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
+    table = plain_table(gap=1, has_head=True)
     table.add_column("effect", max_width=_NAME_WIDTH, overflow="fold")
     table.add_column("ratio", justify="right")
     table.add_column("interval")
     table.add_column("verdict")
-    tie = _tie_head(found)
-    for name in tie:
+    for name in _tie_head(found):
         table.add_column(name, justify="right")
-    for each in found.effects:
-        verdict = Text(effect_word(each), _STYLES.get(each.verdict, ""))
-        cells = interval_ratio_text(each.ratio), bounds_text(each.ratio), verdict
-        table.add_row(effect_name(found, each), *cells, *_tie_cells(found, each))
+    for each, (name, word, ratio, bounds, *tie) in zip(found.effects, _effects(found), strict=True):
+        table.add_row(name, ratio, bounds, Text(word, _STYLES.get(each.verdict, "")), *tie)
     lines: list[RenderableType] = [Text(), table, Text(effects_note(found), "dim")]
     lines += [Text(line, "yellow") for line in partial_lines(found)]
     if sentences := interaction_sentences(found):
         lines += [Text(), *map(Text, sentences)]
-    lines += [Text(), arms_table(factorial_arms(found), more=_more(found))]
+    lines += [Text(), arms_table(_arms_grid(found))]
     notes = header_notes(arm for _, arm in factorial_arms(found))
     lines += [Prose(Text(note, "dim")) for note in notes]
     return [*lines, *(Text(line, "red") for line in unfit_lines(found))]
@@ -57,43 +49,37 @@ def factorial_lines(found: Factorial) -> list[RenderableType]:
 
 def factorial_page(found: Factorial) -> dict[str, Any]:
     """Return the same for a page."""
-    rows = [
-        [
+    head = ("effect", "verdict", "ratio", "interval", *_tie_head(found))
+    return {
+        "effects": Grid(head=head, rows=_effects(found), text_columns=2),
+        "note": sentence(effects_note(found)),
+        "partial": partial_lines(found),
+        "sentences": interaction_sentences(found),
+        "unfit": unfit_lines(found),
+        "arms": _arms_grid(found),
+    }
+
+
+def _effects(found: Factorial) -> list[tuple[str, ...]]:
+    """Return of each effect its name, verdict, ratio, interval, and the tie breaker's ratio."""
+    return [
+        (
             effect_name(found, each),
             effect_word(each),
             interval_ratio_text(each.ratio),
             bounds_text(each.ratio),
-            *_tie_cells(found, each),
-        ]
+            *([interval_ratio_text(each.tie)] if found.tie_breaker else []),
+        )
         for each in found.effects
     ]
-    more = _more(found)
-    arms = [[name, *unit_cells(arm, more)] for name, arm in factorial_arms(found)]
-    note = effects_note(found)
-    return {
-        "effects": {
-            "head": ["effect", "verdict", "ratio", "interval", *_tie_head(found)],
-            "rows": rows,
-            "text_columns": 2,
-        },
-        "note": f"{note[:1].upper()}{note[1:]}.",
-        "partial": partial_lines(found),
-        "sentences": interaction_sentences(found),
-        "unfit": unfit_lines(found),
-        "arms": {"head": ["", *cells_head(more)], "rows": arms, "text_columns": 1},
-    }
 
 
 def _tie_head(found: Factorial) -> list[str]:
     return [named(found.tie_breaker).short] if found.tie_breaker else []
 
 
-def _tie_cells(found: Factorial, effect: Effect) -> list[str]:
-    """Return the tie breaker's ratio, where there is one."""
-    return [interval_ratio_text(effect.tie)] if found.tie_breaker else []
-
-
-def _more(found: Factorial) -> tuple[str, ...]:
-    """Return the metric, where it has no column otherwise."""
-    shown = {found.metric, found.tie_breaker}
-    return more_columns(shown, (arm for _, arm in factorial_arms(found)))
+def _arms_grid(found: Factorial) -> Grid:
+    """Return what each combination did; the metric too, where it has no column otherwise."""
+    arms = factorial_arms(found)
+    more = more_columns({found.metric, found.tie_breaker}, (arm for _, arm in arms))
+    return arms_grid(arms, more=more)

@@ -1,7 +1,6 @@
 """The figures of a study's page, and a card of evidence for each comparison."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from httpdyno.metrics import named, of_ratio
@@ -11,21 +10,20 @@ from httpdyno.model import (
     Comparison,
     Factorial,
     LadderStep,
-    Level,
     Outcome,
-    Sweep,
-    SweepPoint,
     level_text,
 )
 from httpdyno.report.shared import message
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.svg import NARROW, WIDE, percentiles_svg
+from httpdyno.report.shared.svg import percentiles_svg
+from httpdyno.report.shared.view import Drawn, Grid, drawn
 from httpdyno.report.study import chart
-from httpdyno.report.study.arms import answers_text, errors_text, latency_text, worker_change
+from httpdyno.report.study.arms import answers_text, latency_text, worker_change
 from httpdyno.report.study.finding import final_label, reference_name, row_name, versus_note
 from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.limit import limit_words
+from httpdyno.report.study.sweep import level_cells
 from httpdyno.report.study.verdict import (
     also_clauses,
     bounds_text,
@@ -38,9 +36,7 @@ from httpdyno.report.study.verdict import (
     mark,
     marks_text,
     needed_text,
-    of_best_text,
     of_objective,
-    point_bounds_text,
     ratio_bounds_text,
     ratio_text,
     said_ratios,
@@ -53,33 +49,14 @@ from httpdyno.report.study.verdict import (
     verdict_words,
     words_without_figure,
 )
-from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+from httpdyno.units import format_bytes, format_percent, format_rate
 
 # The figures of the page: two drawings, a caption, and the same as a table.
 
 _BOOK_DIAMOND = "Open diamonds are the published figures that the study measures again."
 
 
-def _figure(
-    title: str,
-    caption: str,
-    draw: Callable[[int], str],
-    table: dict[str, Any] | None,
-) -> dict[str, Any] | None:
-    wide = draw(WIDE)
-    if not wide:
-        return None
-    narrow = draw(NARROW)
-    return {
-        "title": title,
-        "caption": caption,
-        "wide": wide,
-        "narrow": narrow,
-        "table": table,
-    }
-
-
-def main_figure(outcome: Outcome) -> dict[str, Any] | None:
+def main_figure(outcome: Outcome) -> Drawn | None:
     """Return the ladder, the sweep's curve, or effects; None when nothing was measured."""
     if outcome.sweep is not None and outcome.sweep.points:
         return _sweep_figure(outcome)
@@ -106,7 +83,7 @@ def main_figure(outcome: Outcome) -> dict[str, Any] | None:
     marks = marks_text(_compared(outcome), _beside(outcome))
     if marks:
         caption = f"{caption} In the table: {marks}."
-    return _figure(
+    return drawn(
         title,
         caption,
         lambda width: chart.ladder_svg(outcome, width=width),
@@ -130,7 +107,7 @@ def _compared(outcome: Outcome) -> list[Comparison]:
     return [*(step.comparison for step in outcome.steps), *final]
 
 
-def _ladder_table(outcome: Outcome) -> dict[str, Any]:
+def _ladder_table(outcome: Outcome) -> Grid:
     names = _beside(outcome)
     rows = [
         [
@@ -161,7 +138,7 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
     heads |= {"cpu_per_call": "CPU/call", "wall_per_call": "wall/call"}
     beside = (heads.get(name, of_ratio(name).short) for name in names)
     head = ["change", "verdict", "ratio", "interval", "total", *beside, "book"]
-    return {"head": head, "rows": rows, "text_columns": 2}
+    return Grid(head=head, rows=rows, text_columns=2)
 
 
 def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
@@ -169,7 +146,7 @@ def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
     return [mark(comparison, name) + interval_ratio_text(ratios.get(name)) for name in names]
 
 
-def _sweep_figure(outcome: Outcome) -> dict[str, Any] | None:
+def _sweep_figure(outcome: Outcome) -> Drawn | None:
     sweep = outcome.sweep
     if sweep is None:
         return None
@@ -183,84 +160,61 @@ def _sweep_figure(outcome: Outcome) -> dict[str, Any] | None:
         caption += " Open diamonds are the published figures, scaled to the same best."
     elif book:
         caption += " The dashed curve is the published one, scaled to the same best."
-    heads = tuple(_level_cells(sweep, sweep.points[0], book))
+    heads = tuple(level_cells(sweep, sweep.points[0], book))
     rows = [
-        [level_text(point.level), point.arm.status, *_level_cells(sweep, point, book).values()]
+        [level_text(point.level), point.arm.status, *level_cells(sweep, point, book).values()]
         if has_run(point)
         else [level_text(point.level), status_badge(point.arm.status), *[NOTHING] * len(heads)]
         for point in sweep.points
     ]
-    return _figure(
+    return drawn(
         "The levels" if sweep.is_of_words else "The curve",
         caption,
         lambda width: chart.sweep_svg(sweep, book, width=width),
-        {"head": [sweep.knob, "status", *heads], "rows": rows, "text_columns": 2},
+        Grid(head=[sweep.knob, "status", *heads], rows=rows, text_columns=2),
     )
 
 
-def _level_cells(sweep: Sweep, point: SweepPoint, book: Mapping[Level, float]) -> dict[str, str]:
-    """Return a level's figures by their heads; what the curve is of stands before its interval."""
-    own, arm = sweep.metric, point.arm
-    beside = {
-        "cpu_s_per_request": ("CPU/request", format_duration(arm.cpu_s_per_request)),
-        "latency_p99_s": ("p99", format_duration(point.latency_p99_s or math.nan)),
-    }
-    return {
-        "throughput": format_rate(arm.throughput_per_s),
-        **({} if own == "throughput_per_s" else {named(own).label: named(own).write(point.value)}),
-        "interval": point_bounds_text(point, own),
-        "of best": of_best_text(point, sweep),
-        **dict(cells for metric, cells in beside.items() if metric != own),
-        "errors": errors_text(arm) or NOTHING,
-        "book": ratio_text(book.get(point.level)),
-    }
-
-
-def _effects_figure(found: Factorial) -> dict[str, Any] | None:
+def _effects_figure(found: Factorial) -> Drawn | None:
     caption = (
         "Each dot is what a change does on the mean over the others, the line through it its "
         "interval; of two knobs it is by what the one does more with the other than without it. "
         "In the rows beneath, a ring is what a change does without the other, a dot what it does "
         "with it."
     )
-    return _figure(
+    return drawn(
         "Effects and interactions",
         caption,
         lambda width: chart.effects_svg(found, width=width),
-        None,
     )
 
 
-def cost_figure(outcome: Outcome) -> dict[str, Any] | None:
+def cost_figure(outcome: Outcome) -> Drawn | None:
     """Return what a sweep's levels cost besides; None for other studies."""
     sweep = outcome.sweep
     if sweep is None:
         return None
     what = "what is taken" if sweep.is_of_words else "the knee"
     caption = f"What a level costs besides; the dotted line is {what}."
-    return _figure(
+    return drawn(
         "What it costs",
         caption,
         lambda width: chart.cost_svg(sweep, width=width),
-        None,
     )
 
 
-def latency_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
+def latency_figure(arms: list[tuple[str, ArmSummary]]) -> Drawn | None:
     """Return both arms' percentile curves; None when neither has a sample."""
     names = ("mean", "p50", "p90", "p99", "p999", "max")
-    table = {
-        "head": ["", *(name.replace("p999", "p99.9") for name in names)],
-        "rows": [
-            [arm_name, *(latency_text(arm, name) for name in names)] for arm_name, arm in arms
-        ],
-        "text_columns": 1,
-    }
+    table = Grid(
+        head=["", *(name.replace("p999", "p99.9") for name in names)],
+        rows=[[arm_name, *(latency_text(arm, name) for name in names)] for arm_name, arm in arms],
+    )
     caption = (
         "How long the slowest requests took: at p99, one in a hundred took longer. A curve ends "
         "where fewer than ten requests lie beyond it."
     )
-    return _figure(
+    return drawn(
         "Latency",
         caption,
         lambda width: percentiles_svg([(name, arm.latency) for name, arm in arms], width=width),
@@ -268,19 +222,18 @@ def latency_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
     )
 
 
-def starts_figure(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
+def starts_figure(arms: list[tuple[str, ArmSummary]]) -> Drawn | None:
     """Return each start's throughput in both arms; None when there was none."""
     n_starts = max((len(arm.start_throughputs_per_s) for _, arm in arms), default=0)
-    table = {
-        "head": ["", *(f"start {i + 1}" for i in range(n_starts))],
-        "rows": [
+    table = Grid(
+        head=["", *(f"start {i + 1}" for i in range(n_starts))],
+        rows=[
             [name, *(format_rate(rate) for rate in arm.start_throughputs_per_s)]
             for name, arm in arms
         ],
-        "text_columns": 1,
-    }
+    )
     caption = "Each dot is one life of the server's processes, from start to stop."
-    return _figure("Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table)
+    return drawn("Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table)
 
 
 # The evidence of each comparison as a card of the sheet, and what was not kept.

@@ -3,12 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from httpdyno.metrics import named, sources
 from httpdyno.model import ArmSummary, Comparison, Effective, Objective, Outcome
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.view import Grid
 from httpdyno.report.study.arms import method_words, offered_text
 from httpdyno.report.study.finding import arm_names, final_label, so_far
 from httpdyno.report.study.verdict import confidences_text, of_objective, ratio_text
@@ -23,7 +23,7 @@ _KNOWN = {
 }
 
 
-def effective_table(outcome: Outcome) -> dict[str, Any] | None:
+def effective_table(outcome: Outcome) -> Grid | None:
     """Return each setting as the servers have it, differing ones first; None when none told."""
     arms = [(name, arm.effective) for name, arm in _ends(outcome) if arm.effective.values]
     if not arms:
@@ -45,12 +45,7 @@ def effective_table(outcome: Outcome) -> dict[str, Any] | None:
     if evidence:
         head.append("known")
         rows = [[*row, _KNOWN.get(evidence.get(row[0], ""), NOTHING)] for row in rows]
-    return {
-        "head": head,
-        "rows": rows,
-        "text_columns": len(head),
-        "caption": "; ".join(notes),
-    }
+    return Grid(head=head, rows=rows, text_columns=len(head), note="; ".join(notes))
 
 
 def limit_counts_text(outcome: Outcome) -> str:

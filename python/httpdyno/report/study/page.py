@@ -9,9 +9,11 @@ from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report.shared import message
 from httpdyno.report.shared.message import joined
-from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.phrase import NOTHING, capital, plural
 from httpdyno.report.shared.template import rendered
+from httpdyno.report.shared.view import Grid
 from httpdyno.report.study.arms import (
+    HEAD,
     answers_table,
     figure_text,
     full_handshakes_text,
@@ -20,8 +22,9 @@ from httpdyno.report.study.arms import (
     header_sentences,
     latency_text,
     offered_text,
-    rows_page,
+    rows_grid,
     tiles_of,
+    unit_cells,
     words_text,
 )
 from httpdyno.report.study.factorial import factorial_page
@@ -58,7 +61,7 @@ from httpdyno.report.study.limit import (
     shown_rows,
 )
 from httpdyno.report.study.method import effective_table, method_sentences, provenance
-from httpdyno.report.study.phases import ages_page, phases_page
+from httpdyno.report.study.phases import age_grid, cut_short, phases_page
 from httpdyno.report.study.sweep import pool_text
 from httpdyno.report.study.verdict import (
     also_clauses,
@@ -80,7 +83,7 @@ from httpdyno.report.study.verdict import (
     second_clause,
     verdict_badge,
 )
-from httpdyno.units import format_bytes, format_count, format_duration, format_percent, format_rate
+from httpdyno.units import format_count
 
 # What the page shows, as plain values for its template; no markup of its own.
 
@@ -107,11 +110,12 @@ def sheet(outcome: Outcome) -> dict[str, Any]:
         "tiles": _tiles(outcome.final),
         "main_figure": main_figure(outcome),
         "cost": cost_figure(outcome),
-        "rows": rows_page(outcome),
+        "rows": rows_grid(outcome),
         "phases": phases_page(outcome),
-        "ages": ages_page(outcome),
+        "ages": age_grid(outcome),
+        "cut_short": cut_short(outcome),
         "factorial": factorial_page(outcome.factorial) if outcome.factorial else None,
-        "changes_title": _capital(changes_title(outcome)),
+        "changes_title": capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
         "stand_ins": stand_ins_text(outcome.overlay_diff),
@@ -127,9 +131,9 @@ def sheet(outcome: Outcome) -> dict[str, Any]:
         "steps": evidence(outcome),
         "limits": limit_rows(outcome),
         "brief_limits": brief_limits(outcome),
-        "looked": _capital(looked_text(outcome)),
-        "log_title": _capital(LOG_TITLE),
-        "log_note": _capital(LOG_NOTE),
+        "looked": capital(looked_text(outcome)),
+        "log_title": capital(LOG_TITLE),
+        "log_note": capital(LOG_NOTE),
         "logged": logged,
         "more_logged": more_logged,
         "skipped": skipped(outcome),
@@ -138,10 +142,6 @@ def sheet(outcome: Outcome) -> dict[str, Any]:
         "provenance": provenance(outcome),
         "effective": effective_table(outcome),
     }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _evidence_title(outcome: Outcome) -> str:
@@ -304,24 +304,21 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         return _named(tiles_of(a.calls, b.calls))
     if b.throughput_per_s <= 0:
         return []
+    of = {name: (x, y) for name, x, y in zip(HEAD, unit_cells(a), unit_cells(b), strict=True)}
     tiles = [
-        ("throughput", format_rate(a.throughput_per_s), format_rate(b.throughput_per_s)),
-        (
-            "CPU per request",
-            format_duration(a.cpu_s_per_request),
-            format_duration(b.cpu_s_per_request),
-        ),
+        ("throughput", *of["throughput"]),
+        ("CPU per request", *of["CPU/request"]),
         *(
             (f"{name} latency", latency_text(a, name), latency_text(b, name))
             for name in (_middle(a, b), _tail(a, b))
         ),
-        ("memory", _memory(a), _memory(b)),
+        ("memory", *of["memory"]),
         *_bytes_tile(a, b),
         *_count_tiles(a, b),
         *_handshakes_tile(a, b),
         *_calls_tile(a, b),
         *_header_tile(a, b),
-        ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
+        ("errors", *of["errors"]),
     ]
     return _named(tiles)
 
@@ -378,18 +375,14 @@ def _tail(a: ArmSummary, b: ArmSummary) -> str:
     )
 
 
-def _memory(arm: ArmSummary) -> str:
-    return NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes)
-
-
-def _changes(outcome: Outcome) -> dict[str, Any] | None:
+def _changes(outcome: Outcome) -> Grid | None:
     changes = configuration_changes(outcome)
     if not changes:
         return None
     titles = {knob.name: knob.title or knob.why for knob in outcome.plan.study.knobs}
     head = ["knob", *_arm_heads(outcome), "what it is"]
     rows = [[name, before, after, titles.get(name, "")] for name, before, after in changes]
-    return {"head": head, "rows": rows, "text_columns": len(head)}
+    return Grid(head=head, rows=rows, text_columns=len(head))
 
 
 def _arm_heads(outcome: Outcome) -> tuple[str, str]:

@@ -1,12 +1,13 @@
 """What the phases of turns saw, when answers are steady after an event, memory by age."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from msgspec import structs
 from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from httpdyno.advice.phase import ROOM_BYTES, Age, Settling, ages, settling
@@ -14,6 +15,7 @@ from httpdyno.model import ArmSummary, Configuration, Outcome, PhaseFigures
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.shared.published import published
+from httpdyno.report.shared.view import Grid, table_of
 from httpdyno.report.study.arms import header_line, header_name, row_arms
 from httpdyno.report.study.finding import arm_names
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
@@ -84,7 +86,7 @@ def _from(found: Settling, name: str | None) -> str:
 _HEAD = ("throughput", "CPU/request", "p50", "p90", "errors")
 _NOTE = "“{}” decides; nothing is claimed of the other phases"
 _DECIDES = "{} (decides)"
-_PHASE_WIDTH = 18
+_NAME_WIDTH = 18
 _INDENT = (0, 0, 0, 2)
 
 
@@ -93,40 +95,30 @@ def phase_lines(outcome: Outcome) -> list[RenderableType]:
 
     None without phases.
     """
-    rows = _rows(outcome)
-    if not rows:
-        return []
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("phase", max_width=_PHASE_WIDTH)
-    table.add_column("", max_width=_PHASE_WIDTH, overflow="fold")
-    for name in _HEAD:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
     notes = [*map(Text, _header_lines(outcome)), Text(phase_note(outcome), "dim")]
-    notes += map(Text, settling_lines(outcome))
-    return [Text(), Padding(table, _INDENT), *(Padding(Prose(note), _INDENT) for note in notes)]
+    return _lines(_phase_grid(outcome), [*notes, *map(Text, settling_lines(outcome))])
 
 
 def phases_page(outcome: Outcome) -> dict[str, Any] | None:
     """Return the same for a page, each phase a group of rows; None where there are no phases."""
-    rows = _rows(outcome)
-    if not rows:
+    grid = _phase_grid(outcome)
+    if grid is None:
         return None
-    # On a narrow page a column that says nothing pushes out one that does.
-    n_shown = len(_HEAD) - (not any(_fails(arm) for _, arm in phase_arms(outcome)))
-    parts: list[str | list[str]] = []
-    for phase, name, *cells in rows:
-        parts += [phase] if phase else []
-        parts.append([name, *cells[:n_shown]])
-    caption = " ".join(f"{line}." for line in (*_header_lines(outcome), phase_note(outcome)))
-    return {
-        "head": ["", *_HEAD[:n_shown]],
-        "rows": parts,
-        "text_columns": 1,
-        "settled": settling_lines(outcome),
-        "caption": caption if n_shown == len(_HEAD) else f"{caption} No request failed in any.",
-    }
+    notes = [*_header_lines(outcome), phase_note(outcome)]
+    if not any(_fails(arm) for _, arm in phase_arms(outcome)):
+        # On a narrow page a column that says nothing pushes out one that does.
+        rows = [row if isinstance(row, str) else row[:-1] for row in grid.rows]
+        grid = replace(grid, head=grid.head[:-1], rows=rows)
+        notes.append("No request failed in any")
+    note = " ".join(f"{line}." for line in notes)
+    return {"table": replace(grid, note=note), "settled": settling_lines(outcome)}
+
+
+def _lines(grid: Grid | None, notes: Iterable[Text]) -> list[RenderableType]:
+    if grid is None:
+        return []
+    parts: list[RenderableType] = [table_of(grid), *map(Prose, notes)]
+    return [Text(), *(Padding(part, _INDENT) for part in parts)]
 
 
 def phase_note(outcome: Outcome) -> str:
@@ -152,17 +144,17 @@ def _header_lines(outcome: Outcome) -> list[str]:
     return [f"{header} in {name}: {line}" for name, line in found.items() if line]
 
 
-def _rows(outcome: Outcome) -> list[list[str]]:
+def _phase_grid(outcome: Outcome) -> Grid | None:
     method, arms = outcome.plan.study.method, phase_arms(outcome)
     if not any(arm.phases for _, arm in arms):
-        return []
-    return [
-        [shown if number == 0 else "", name, *_cells(seen)]
-        for phase in method.phases
-        for shown in [_DECIDES.format(phase.name) if phase.name == method.decides else phase.name]
-        for number, (name, arm) in enumerate(arms)
-        for seen in [_own(arm) if phase.name == method.decides else arm.phases.get(phase.name)]
-    ]
+        return None
+    rows: list[str | Sequence[str]] = []
+    for phase in method.phases:
+        is_own = phase.name == method.decides
+        rows.append(_DECIDES.format(phase.name) if is_own else phase.name)
+        seen = [(name, _own(arm) if is_own else arm.phases.get(phase.name)) for name, arm in arms]
+        rows += [(name, *_cells(figures)) for name, figures in seen]
+    return Grid(group="phase", head=("", *_HEAD), rows=rows, name_width=_NAME_WIDTH)
 
 
 def _fails(arm: ArmSummary) -> bool:
@@ -205,48 +197,22 @@ _AGE_NOTE = (
 )
 _SHORT_OF = 0.02
 """Of its requests: with no more missing a pool is as old as its phase is called."""
-_NAME_WIDTH = 20
 
 
 def age_lines(outcome: Outcome) -> list[RenderableType]:
     """Return a row for each age and arm; none where phases do not end with requests."""
-    rows = _age_rows(outcome)
+    grid = age_grid(outcome)
+    return _lines(grid, [Text(_AGE_NOTE, "dim"), *map(Text, cut_short(outcome))])
+
+
+def age_grid(outcome: Outcome) -> Grid | None:
+    """Return each age as a group of rows; None where there are none."""
+    rows: list[str | Sequence[str]] = []
+    for phase, ages_of in groupby(_ages(outcome), key=lambda each: each[1].phase):
+        rows += [phase, *((name, *_age_cells(age)) for name, age in ages_of)]
     if not rows:
-        return []
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("", max_width=_NAME_WIDTH)
-    table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
-    for name in _AGE_HEAD:
-        table.add_column(name, justify="right", no_wrap=True)
-    last = ""
-    for phase, name, *cells in rows:
-        table.add_row("" if phase == last else phase, name, *cells)
-        last = phase
-    notes = [Text(_AGE_NOTE, "dim"), *map(Text, _cut_short(outcome))]
-    return [Text(), Padding(table, _INDENT), *(Padding(Prose(note), _INDENT) for note in notes)]
-
-
-def ages_page(outcome: Outcome) -> dict[str, Any] | None:
-    """Return the same for a page, each age a group of rows; None where there are none."""
-    parts: list[str | list[str]] = []
-    last = ""
-    for phase, name, *cells in _age_rows(outcome):
-        parts += [phase] if phase != last else []
-        parts.append([name, *cells])
-        last = phase
-    if not parts:
         return None
-    return {
-        "head": ["", *_AGE_HEAD],
-        "rows": parts,
-        "text_columns": 1,
-        "cut_short": [_sentence(each) for each in _cut_short(outcome)],
-        "caption": _sentence(_AGE_NOTE),
-    }
-
-
-def _age_rows(outcome: Outcome) -> list[list[str]]:
-    return [[age.phase, name, *_age_cells(age)] for name, age in _ages(outcome)]
+    return Grid(head=("", *_AGE_HEAD), rows=rows, note=_AGE_NOTE, name_width=_NAME_WIDTH)
 
 
 def _ages(outcome: Outcome) -> list[tuple[str, Age]]:
@@ -262,7 +228,7 @@ def _ages(outcome: Outcome) -> list[tuple[str, Age]]:
     ]
 
 
-def _cut_short(outcome: Outcome) -> list[str]:
+def cut_short(outcome: Outcome) -> list[str]:
     """Return one sentence on phases that are called older than the pools were; none without."""
     fewest: dict[str, Age] = {}
     for _, age in _ages(outcome):
@@ -275,10 +241,6 @@ def _cut_short(outcome: Outcome) -> list[str]:
         if age.n_requests < age.n_asked * (1 - _SHORT_OF)
     )
     return [f"not as old as they are called, for a window was over before: {short}"] * bool(short)
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _age_cells(age: Age) -> list[str]:

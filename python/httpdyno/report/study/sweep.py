@@ -1,9 +1,10 @@
 """A sweep for a terminal, and what it says of the server's pool."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from httpdyno.metrics import named
@@ -20,7 +21,8 @@ from httpdyno.model import (
 from httpdyno.report.shared import message
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.arms import answers_text, dropped_line, header_table
+from httpdyno.report.shared.view import plain_table
+from httpdyno.report.study.arms import answers_text, dropped_line, errors_text, header_table
 from httpdyno.report.study.verdict import (
     at_text,
     detail_text,
@@ -28,6 +30,7 @@ from httpdyno.report.study.verdict import (
     of_best_text,
     point_bounds,
     point_bounds_text,
+    ratio_text,
     status_badge,
     taken_word,
 )
@@ -117,7 +120,7 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
     """Return a bar for each level, its interval as `├─┤`, and the knee with its rule."""
     ends = (point_bounds(p) or (0.0, p.value) for p in sweep.points)
     top = max((end for _, end in ends), default=0.0)
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    table = plain_table(gap=1, has_head=True)
     table.add_column(Text(sweep.unit or "level"), justify="right")
     # What else is told of a curve of something else takes a column.
     width = _BAR_WIDTH if sweep.metric == "throughput_per_s" else _NARROW_BAR
@@ -177,14 +180,30 @@ def _sweep_row(sweep: Sweep, point: SweepPoint, top: float, width: int) -> list[
 
 def _cells(sweep: Sweep, point: SweepPoint) -> dict[str, str]:
     """Return a level's figures by what they are: the metric, and throughput and p99 beside it."""
-    is_of_rate = sweep.metric == "throughput_per_s"
-    own = "throughput" if is_of_rate else named(sweep.metric).short
-    first = {own: named(sweep.metric).write(point.value), "of best": of_best_text(point, sweep)}
+    own, cells = named(sweep.metric), level_cells(sweep, point)
+    name = own.label if own.name == "throughput_per_s" else own.short
+    first = {name: cells[own.label], "of best": cells["of best"]}
+    return first | {name: cells[name] for name in ("throughput", "p99") if name in cells}
+
+
+def level_cells(
+    sweep: Sweep, point: SweepPoint, book: Mapping[Level, float] = MappingProxyType({})
+) -> dict[str, str]:
+    """Return a level's figures by their heads; what the curve is of stands before its interval."""
+    own, arm = sweep.metric, point.arm
     beside = {
-        "throughput": format_rate(point.arm.throughput_per_s),
-        "p99": format_duration(point.latency_p99_s or math.nan),
+        "cpu_s_per_request": ("CPU/request", format_duration(arm.cpu_s_per_request)),
+        "latency_p99_s": ("p99", format_duration(point.latency_p99_s or math.nan)),
     }
-    return {**first, **{name: text for name, text in beside.items() if name not in first}}
+    return {
+        "throughput": format_rate(arm.throughput_per_s),
+        **({} if own == "throughput_per_s" else {named(own).label: named(own).write(point.value)}),
+        "interval": point_bounds_text(point, own),
+        "of best": of_best_text(point, sweep),
+        **dict(cells for metric, cells in beside.items() if metric != own),
+        "errors": errors_text(arm) or NOTHING,
+        "book": ratio_text(book.get(point.level)),
+    }
 
 
 def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:

@@ -18,16 +18,18 @@ from httpdyno.report.shared.caveat import Caveat
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.shared.view import plain_table
 from httpdyno.report.study.arms import (
-    ROWS_NOTE,
     answers_lines,
     answers_text,
+    arms_grid,
     arms_table,
     dropped_line,
     has_figures,
     header_notes,
     more_of,
     row_arms,
+    rows_grid,
 )
 from httpdyno.report.study.factorial import factorial_lines
 from httpdyno.report.study.finding import (
@@ -117,7 +119,7 @@ def _table(
     has_book = any(step.book_ratio is not None for step in steps)
     key = named(steps[0].comparison.metric).ratio
     others = _other_ratios(key)
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
+    table = plain_table(gap=1, has_head=True)
     table.add_column("change", width=_KNOB_WIDTH, overflow="fold")
     table.add_column("ratio", justify="right")
     table.add_column("interval")
@@ -307,6 +309,7 @@ def comparison_lines(
 ) -> tuple[RenderableType, ...]:
     """Return a comparison: the claim, why, the other figures, both arms side by side."""
     claim = Text(f"{names[1]} over {names[0]}  ", "bold")
+    arms = list(zip(names, (comparison.a, comparison.b), strict=True))
     lines: list[RenderableType]
     if not has_figure(comparison):
         lines = [claim.append(_without_figure(comparison)), *_second_line(comparison)]
@@ -315,16 +318,15 @@ def comparison_lines(
     if book_ratio is not None:
         lines.append(Padding(Prose(Text(f"published: {ratio_text(book_ratio)} ×")), _INDENT))
     if has_figures(comparison.a) or has_figures(comparison.b):
-        arms = list(zip(names, (comparison.a, comparison.b), strict=True))
-        table = arms_table(arms, more=more_of(comparison))
+        table = arms_table(arms_grid(arms, more=more_of(comparison)))
         lines += [Text(), Padding(table, _INDENT)]
-    answers = answers_lines(list(zip(names, (comparison.a, comparison.b), strict=True)))
+    answers = answers_lines(arms)
     if answers:
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+        table = plain_table()
         for name, text in answers:
             table.add_row(*([Text(name)] * bool(name)), Text(text))
         lines += [Text(), Padding(table, _INDENT)]
-    if dropped := dropped_line(list(zip(names, (comparison.a, comparison.b), strict=True))):
+    if dropped := dropped_line(arms):
         lines.append(Padding(Prose(Text(dropped)), _INDENT))
     for note in header_notes((comparison.a, comparison.b)):
         lines.append(Padding(Prose(Text(note)), _INDENT))
@@ -391,12 +393,11 @@ def _also_rows(outcome: Outcome) -> list[RenderableType]:
 
 def _rows_lines(outcome: Outcome) -> list[RenderableType]:
     """Return the figures behind ratios to one reference, in their own units."""
-    arms = row_arms(outcome)
-    if not arms:
+    grid = rows_grid(outcome)
+    if grid is None:
         return []
-    table = arms_table(arms, more=more_of(outcome.steps[0].comparison))
-    notes = (ROWS_NOTE, *header_notes(arm for _, arm in arms))
-    return [Text(), table, *(Prose(Text(note, "dim")) for note in notes)]
+    notes = header_notes(arm for _, arm in row_arms(outcome))
+    return [Text(), arms_table(grid), *(Prose(Text(note, "dim")) for note in notes)]
 
 
 def _failures(outcome: Outcome) -> list[RenderableType]:
@@ -419,7 +420,7 @@ def _change_lines(outcome: Outcome) -> list[RenderableType]:
     changes = configuration_changes(outcome)
     if not changes:
         return []
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+    table = plain_table(gap=1)
     table.add_column(no_wrap=True)
     for knob, before, after in changes:
         table.add_row(Text(knob, "cyan"), f"{before} → {after}", *proven_cells(outcome, knob))
