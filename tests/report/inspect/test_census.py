@@ -9,11 +9,10 @@ from tests.report.inspect.test_inspect import PAGES, secluded
 from tests.report.plain import plain_text
 
 from httpdyno.reason import because
-from httpdyno.report.inspect.census_text import census_row
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, facts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page
-from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.inspect.text import census_row, inspect_text
 from httpdyno.telemetry.syscalls.count import (
     Connected,
     KindCalls,

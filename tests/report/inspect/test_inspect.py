@@ -17,11 +17,9 @@ from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, 
 from httpdyno.reason import because
 from httpdyno.report.inspect.facts import Surroundings, facts_of
 from httpdyno.report.inspect.finding import Severity, findings
-from httpdyno.report.inspect.json import inspect_json
+from httpdyno.report.inspect.json import inspect_json, pool_json
 from httpdyno.report.inspect.page import Page, Server
-from httpdyno.report.inspect.pool_json import pool_json
-from httpdyno.report.inspect.pool_text import detail_rows
-from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.inspect.text import detail_rows, inspect_text
 from httpdyno.report.shared.message import texts
 from httpdyno.servers.discover.find import Found
 from httpdyno.servers.discover.inspection import Inspected

@@ -8,9 +8,9 @@ from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve import ConfiguredLife, Growth, LifeRow
 from httpdyno.model import Behind, Look
 from httpdyno.reason import because
+from httpdyno.report.inspect.json import loaded_json
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.report.inspect.loaded_json import loaded_json
-from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
+from httpdyno.report.inspect.text import loaded_rows, room_at_end
 from httpdyno.telemetry.log import log_lines
 from httpdyno.telemetry.observed import UnderLoad
 from httpdyno.telemetry.profile.counters import Disk, Transfers

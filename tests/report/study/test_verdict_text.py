@@ -16,6 +16,13 @@ from httpdyno.metrics import named
 from httpdyno.model import Outcome, RatioInterval, ResultWarning, Verdict
 from httpdyno.reason import because
 from httpdyno.report.shared import template
+from httpdyno.report.shared.interval import (
+    bounds_text,
+    interval_text,
+    proven_bound_text,
+    ratio_bounds_text,
+    ratio_text,
+)
 from httpdyno.report.shared.phrase import confidence_percent
 from httpdyno.report.shared.svg import VERDICT_COLOURS
 from httpdyno.report.study.finding import (
@@ -29,14 +36,9 @@ from httpdyno.report.study.page import outcome_html
 from httpdyno.report.study.text import claim_text, outcome_text
 from httpdyno.report.study.verdict import (
     VERDICT_STYLES,
-    bounds_text,
     deciding,
     evidence_text,
-    interval_text,
     of_objective,
-    proven_bound_text,
-    ratio_bounds_text,
-    ratio_text,
     verdict_badge,
     verdict_words,
 )

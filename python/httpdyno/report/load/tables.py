@@ -17,6 +17,7 @@ from httpdyno.report.shared.distribution import (
     figures,
     time_text,
 )
+from httpdyno.report.shared.interval import bounded_text
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.view import Grid
 from httpdyno.stats.estimation import Estimate
@@ -408,7 +409,8 @@ def warm_up_text(outcome: LoadOutcome) -> str:
     if not summary.warm_up.n_cut or not summary.throughput_per_s.value:
         return ""
     cut = format_duration(summary.warm_up.cut_s)
-    figures = [_estimate_text(summary.throughput_per_s, format_rate)]
+    rate = summary.throughput_per_s
+    figures = [bounded_text(rate.value or 0.0, (rate.low, rate.high), format_rate)]
     figures += [
         f"{name} {format_duration(each.value)}"
         for name, each in summary.latency_s.items()
@@ -442,13 +444,6 @@ def _row(name: str, estimate: Estimate, text: Format) -> tuple[str, ...]:
     mark = "≥ " if estimate.is_lower_bound else ""
     interval = _bounds(estimate, text) or f"none: {_why(estimate.reason)}"
     return (name, f"{mark}{text(estimate.value)}", interval)
-
-
-def _estimate_text(estimate: Estimate, text: Format) -> str:
-    if estimate.value is None:
-        return NOTHING
-    bounds = _bounds(estimate, text)
-    return f"{text(estimate.value)} ({bounds})" if bounds else text(estimate.value)
 
 
 def _bounds(estimate: Estimate, text: Format) -> str:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from httpdyno.units import format_guess
+
 NOTHING = "–"
 """Stands where there is no figure."""
 
@@ -38,3 +40,13 @@ def capital(text: str) -> str:
 def sentence(text: str) -> str:
     """Return the words as a sentence; names such as p99 keep their small letter."""
     return f"{capital(text) if text[1:2].isalpha() else text}."
+
+
+_DAY_S = 86_400.0
+
+
+def age_text(seconds: float) -> str:
+    """Return how long ago something began: `2 h`, from two days on in days."""
+    if seconds >= 2 * _DAY_S:
+        return plural(int(seconds / _DAY_S), "day")
+    return format_guess(seconds)

@@ -13,7 +13,7 @@ from httpdyno.report.shared.svg import NARROW, WIDE
 
 _GAP = 2
 _LONGEST_FIGURE = 40
-"""Characters; a column with more is of sentences, which may be broken."""
+"""Characters; a column with more is of sentences, which may be broken, as one without a name."""
 _LEAST_NAME = 12
 """Narrower than that, names of rows are chopped to letters."""
 
@@ -72,22 +72,23 @@ def drawn(
 # Tables on a terminal.
 
 
-def table_of(grid: Grid, *, indent: str = "") -> Table:
+def table_of(grid: Grid, *, indent: str = "", least: int = 0) -> Table:
     """Return a table for a terminal, figures to the right.
 
     Args:
         grid: What it shows.
         indent: Before each row's name.
+        least: Characters that the names have room for.
     """
     table = plain_table(has_head=True)
     is_grouped = len(grid.cells) < len(grid.rows)
     if is_grouped:
         table.add_column(grid.group, max_width=grid.name_width)
-    least = _least_name(grid, indent)
+    least = max(least, _least_name(grid, indent))
     table.add_column(grid.head[0], min_width=least, max_width=grid.name_width, overflow="fold")
     for width, name in zip(_widths(grid)[1:], grid.head[1:], strict=True):
-        if width > _LONGEST_FIGURE:
-            table.add_column(name)
+        if width > _LONGEST_FIGURE or not name:
+            table.add_column(name, overflow="fold")
         else:
             table.add_column(name, justify="right", min_width=width, no_wrap=True)
     group = ""

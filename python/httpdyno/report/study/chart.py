@@ -21,6 +21,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.report.shared.interval import bounds_text, interval_ratio_text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.svg import (
     AFTER,
@@ -46,9 +47,7 @@ from httpdyno.report.study.finding import (
     simple_effects,
 )
 from httpdyno.report.study.verdict import (
-    bounds_text,
     has_run,
-    interval_ratio_text,
     of_objective,
     p99_of,
     point_bounds,

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from httpdyno.metrics import named
 from httpdyno.model import Factorial, Verdict
+from httpdyno.report.shared.interval import bounds_text, interval_ratio_text
 from httpdyno.report.shared.phrase import sentence
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.shared.view import Grid, plain_table
@@ -20,7 +21,6 @@ from httpdyno.report.study.finding import (
     partial_lines,
     unfit_lines,
 )
-from httpdyno.report.study.verdict import bounds_text, interval_ratio_text
 
 _STYLES: dict[Verdict, str] = {"better": "green", "worse": "red", "inconclusive": "yellow"}
 _NAME_WIDTH = 40

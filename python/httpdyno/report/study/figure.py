@@ -14,6 +14,13 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.report.shared import message
+from httpdyno.report.shared.interval import (
+    bounds_text,
+    interval_ratio_text,
+    is_telling,
+    ratio_bounds_text,
+    ratio_text,
+)
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.svg import percentiles_svg
@@ -26,19 +33,14 @@ from httpdyno.report.study.limit import limit_words
 from httpdyno.report.study.sweep import level_cells
 from httpdyno.report.study.verdict import (
     also_clauses,
-    bounds_text,
     confidences_text,
     decider,
     deciding,
     has_run,
-    interval_ratio_text,
-    is_telling,
     mark,
     marks_text,
     needed_text,
     of_objective,
-    ratio_bounds_text,
-    ratio_text,
     said_ratios,
     second_clause,
     shown_ratios,

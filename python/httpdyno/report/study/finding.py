@@ -17,11 +17,16 @@ from httpdyno.model import (
 )
 from httpdyno.reason import Reason
 from httpdyno.report.shared.caveat import Caveat, caveats
+from httpdyno.report.shared.interval import (
+    bounds_text,
+    interval_ratio_text,
+    ratio_bounds_text,
+    ratio_text,
+)
 from httpdyno.report.shared.message import joined, text
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.verdict import (
     at_text,
-    bounds_text,
     confidences_text,
     decider,
     deciding,
@@ -29,10 +34,7 @@ from httpdyno.report.study.verdict import (
     evidence_text,
     failed_line,
     failure_text,
-    interval_ratio_text,
     needed_text,
-    ratio_bounds_text,
-    ratio_text,
     verdict_badge,
 )
 from httpdyno.units import format_guess

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from httpdyno.metrics import named, sources
 from httpdyno.model import ArmSummary, Comparison, Effective, Objective, Outcome
+from httpdyno.report.shared.interval import ratio_text
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.view import Grid
 from httpdyno.report.study.arms import method_words, offered_text
 from httpdyno.report.study.finding import arm_names, final_label, so_far
-from httpdyno.report.study.verdict import confidences_text, of_objective, ratio_text
+from httpdyno.report.study.verdict import confidences_text, of_objective
 from httpdyno.units import format_bytes, format_change, format_duration, format_percent
 
 # What the measured servers said of themselves, and who was the limit while they were loaded.

@@ -8,6 +8,14 @@ from httpdyno.host.foreign_text import readable
 from httpdyno.metrics import METRICS, named
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report.shared import message
+from httpdyno.report.shared.interval import (
+    bounds_text,
+    confidence_text,
+    interval_ratio_text,
+    proven_bound_text,
+    ratio_bounds_text,
+    ratio_text,
+)
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING, capital, plural
 from httpdyno.report.shared.template import rendered
@@ -65,21 +73,15 @@ from httpdyno.report.study.phases import age_grid, cut_short, phases_page
 from httpdyno.report.study.sweep import pool_text
 from httpdyno.report.study.verdict import (
     also_clauses,
-    bounds_text,
     brief_clause,
-    confidence_text,
     decider,
     deciding,
     detail_text,
     differing_clause,
     evidence_text,
     has_figure,
-    interval_ratio_text,
     needed_text,
     of_objective,
-    proven_bound_text,
-    ratio_bounds_text,
-    ratio_text,
     second_clause,
     verdict_badge,
 )

@@ -21,9 +21,11 @@ from httpdyno.model import (
     Verdict,
     level_text,
 )
+from httpdyno.report.shared.interval import ratio_bounds_text
 from httpdyno.report.shared.phrase import NOTHING, oxford, plural
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.study.verdict import PROVEN, ratio_bounds_text
+from httpdyno.report.shared.view import labelled, plain_table
+from httpdyno.report.study.verdict import PROVEN
 from httpdyno.stats.histogram import MIN_TAIL_COUNT
 from httpdyno.telemetry.watched import Roots, ServerSeen
 from httpdyno.units import format_bytes, format_duration, format_guess, format_rate
@@ -166,7 +168,7 @@ class _Columns(NamedTuple):
 
 
 def _table(names: Sequence[tuple[str, Text]], columns: Sequence[_Columns]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = plain_table(has_head=True)
     table.add_column("start", justify="right", no_wrap=True)
     table.add_column("arm", overflow="fold")
     for name in (name for each in columns for name in each.head):
@@ -252,11 +254,8 @@ def under_way_text(
         now: The present instant.
         servers: Those of it that can be seen; None where nobody looked.
     """
-    head = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
-    head.add_column(min_width=_LABEL_WIDTH, no_wrap=True)
-    head.add_column(overflow="fold")
-    for label, words in _rows(run, now):
-        head.add_row(Text(label, "dim"), Prose(Text(words)))
+    rows = ((Text(label, "dim"), words) for label, words in _rows(run, now))
+    head = labelled(rows, width=_LABEL_WIDTH, gap=1)
     title = Text(f"run {run.id}: {run.command} {run.study}", "bold")
     lines: list[RenderableType] = [title, head]
     for _, together in groupby(run.starts, lambda start: start.comparison):

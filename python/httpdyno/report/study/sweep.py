@@ -19,6 +19,7 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.report.shared import message
+from httpdyno.report.shared.interval import bounded_text, ratio_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.shared.view import plain_table
@@ -30,13 +31,10 @@ from httpdyno.report.study.verdict import (
     of_best_text,
     point_bounds,
     point_bounds_text,
-    ratio_text,
     status_badge,
     taken_word,
 )
 from httpdyno.units import (
-    Format,
-    format_bounds,
     format_bytes,
     format_duration,
     format_number,
@@ -63,8 +61,8 @@ def pool_text(sweep: Sweep) -> str:
 
 
 def _memory_text(line: PoolLine, pool: PoolCurve) -> str:
-    once = _bounded(line.once_bytes, (line.once_low_bytes, line.once_high_bytes), format_bytes)
-    each = _bounded(
+    once = bounded_text(line.once_bytes, (line.once_low_bytes, line.once_high_bytes), format_bytes)
+    each = bounded_text(
         line.each_bytes,
         (line.each_low_bytes, line.each_high_bytes),
         format_bytes,
@@ -74,7 +72,7 @@ def _memory_text(line: PoolLine, pool: PoolCurve) -> str:
 
 
 def _births_text(births: Respawn, pool: PoolCurve, n_requests: float) -> str:
-    cost = _bounded(
+    cost = bounded_text(
         births.spawn_s,
         (births.spawn_low_s, births.spawn_high_s),
         format_duration,
@@ -98,17 +96,6 @@ def _life(sweep: Sweep) -> float:
 
 def _number(level: Level) -> float:
     return 0.0 if isinstance(level, str) else float(level)
-
-
-def _bounded(
-    value: float, ends: tuple[float | None, float | None], text: Format, more: str = ""
-) -> str:
-    """Return a figure with its interval; what takes less than nothing by chance takes nothing."""
-    low, high = ends
-    words = text(max(0.0, value))
-    if low is None or high is None or not math.isfinite(high):
-        return words
-    return f"{words} ({format_bounds(max(0.0, low), max(0.0, high), text)}{more})"
 
 
 # A sweep for a terminal: a bar for each level, and a level in one line.

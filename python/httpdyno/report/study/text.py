@@ -15,6 +15,13 @@ from httpdyno.metrics import METRICS, named, of_ratio
 from httpdyno.metrics.table import CALL_RATIOS
 from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, SecondClaim
 from httpdyno.report.shared.caveat import Caveat
+from httpdyno.report.shared.interval import (
+    bounds_text,
+    interval_ratio_text,
+    is_telling,
+    ratio_bounds_text,
+    ratio_text,
+)
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
@@ -53,19 +60,14 @@ from httpdyno.report.study.verdict import (
     VERDICT_STYLES,
     also_claims,
     also_words,
-    bounds_text,
     brief_clause,
     decider,
     evidence_text,
     has_figure,
-    interval_ratio_text,
-    is_telling,
     mark,
     marks_text,
     needed_text,
     of_objective,
-    ratio_bounds_text,
-    ratio_text,
     said_ratios,
     second_claim,
     second_figure,

@@ -10,12 +10,8 @@ from rich.text import Text
 
 from httpdyno.host.foreign_text import readable
 from httpdyno.model import LadderStep, Outcome
-from httpdyno.report.study.verdict import (
-    bounds_text,
-    interval_ratio_text,
-    of_objective,
-    verdict_badge,
-)
+from httpdyno.report.shared.interval import bounds_text, interval_ratio_text
+from httpdyno.report.study.verdict import of_objective, verdict_badge
 
 _APPLYING = {
     "live": "at once",

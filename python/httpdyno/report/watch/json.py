@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from httpdyno.model import Behind
-from httpdyno.report.inspect.pool_json import worker_json
+from httpdyno.report.inspect.json import worker_json
 from httpdyno.report.shared.log_text import log_json
 from httpdyno.report.shared.message import texts
 from httpdyno.report.shared.published import published

@@ -10,10 +10,9 @@ from rich.text import Text
 
 from httpdyno.host.foreign_text import visible
 from httpdyno.model import Behind
-from httpdyno.report.inspect.pool_text import age
 from httpdyno.report.shared.log_text import log_texts
-from httpdyno.report.shared.phrase import NOTHING
-from httpdyno.report.shared.prose import Prose
+from httpdyno.report.shared.phrase import NOTHING, age_text
+from httpdyno.report.shared.view import labelled, plain_table
 from httpdyno.report.watch.phrase import (
     besides_text,
     birth_text,
@@ -98,12 +97,8 @@ class View:
         yield self._foot(n_rows)
 
     def _head(self) -> Table:
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
-        table.add_column(min_width=_LABEL_WIDTH, no_wrap=True)
-        table.add_column(overflow="fold")
-        for label, words in self._rows():
-            table.add_row(Text(label, "dim"), Prose(Text(_one_line(words))))
-        return table
+        rows = ((Text(label, "dim"), _one_line(words)) for label, words in self._rows())
+        return labelled(rows, width=_LABEL_WIDTH, gap=1)
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         watched = self.watched
@@ -139,7 +134,7 @@ class View:
             yield "!", "the process that it began as has ended; these are left of it"
 
     def _table(self, n_rows: int) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        table = plain_table(has_head=True)
         table.add_column("  process", min_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
         served = ["served"] if self.watched.served else []
         for name in ("own", "PSS", "CPU", "switches", *served, "age"):
@@ -170,7 +165,7 @@ class View:
             NOTHING if used is None else f"{used * 100:.0f} %",
             NOTHING if switches is None else per_s(switches),
             *self._served(each),
-            age(each.age_s),
+            age_text(each.age_s),
             _SHORT_STATES.get(each.state, each.state),
         )
 
