@@ -1,9 +1,10 @@
 """Run the linters and all tests, and say at the end how many passed, failed and were skipped.
 
-There are three lanes. Two compile, lint and compute; then one runs the Rust tests, and after these
-both look at time. The third starts servers and waits for them, all along: it leaves most of the
-machine to the others. All of it runs, also after something failed; what has not ended after its
-limit is ended, and has failed. Arguments go to pytest.
+There are three lanes. Two compile, lint and compute; then one runs the Rust tests and those of real
+servers, and the other waits until it may look at time. The third starts servers and bundled
+studies, all along: it leaves most of the machine to the others. All of it runs, also after
+something failed; what has not ended after its limit is ended, and has failed. Arguments go to
+pytest.
 """
 
 import sys
@@ -53,7 +54,6 @@ PATIENT = (
     *("tests/benches/test_fault_inputs.py", "tests/benches/test_fault_rights.py"),
     "tests/servers/test_misbehaving.py",
     "tests/servers/test_script_server.py",
-    "tests/studies",
 )
 """Tests that mostly wait for what they started, and say nothing of how long it took."""
 PRETENDING = (
@@ -112,6 +112,8 @@ SERVING = (
     ),
 )
 """Tests that start real servers or make copies, read and edit: none measures time."""
+STUDIES = ("tests/studies",)
+"""Tests that start what is bundled, and say nothing of how long it took."""
 REAL = "tests/real"
 """What of it is in no list has real servers do work, and looks at what comes of it."""
 NO_TESTS = 5
@@ -166,11 +168,16 @@ class Gate:
             try:
                 lanes.submit(self.command, COMPILE_PYTHON).result()
                 lanes.submit(self.command, BUILD_TESTS).result()
-                serving = lanes.submit(self.serves_and_waits)
+                serving = lanes.submit(self.serves)
                 self._side_by_side(lanes, self.compiles, self.computes)
-                lanes.submit(self.step, "the Rust tests", self._rust).result()
-                self._side_by_side(lanes, self.asks_real_servers, self.looks_at_time)
-                serving.result()
+                engine = lanes.submit(self.step, "the Rust tests", self._rust)
+                waiting = lanes.submit(self.waits)
+                engine.result()
+                asking = lanes.submit(self.asks_real_servers)
+                waiting.result()
+                looking = lanes.submit(self.looks_at_time)
+                for each in (asking, looking, serving):
+                    each.result()
                 if not self._chose_tests:
                     self.step("any Python test at all", lambda: Outcome(NO_TESTS, Counts()))
             except BaseException as error:
@@ -194,9 +201,13 @@ class Gate:
         self.command((*MAKE, "lint-python"))
         self.pytest("the Python tests that compute", CALM)
 
-    def serves_and_waits(self) -> None:
+    def serves(self) -> None:
         """Test what leaves most of the machine to others."""
         self.pytest("the Python tests that serve", SERVING)
+        self.pytest("the Python tests of bundled studies", STUDIES)
+
+    def waits(self) -> None:
+        """Test what may have the Rust tests beside it."""
         self.pytest("the Python tests that wait", PATIENT)
 
     def asks_real_servers(self) -> None:
@@ -207,7 +218,7 @@ class Gate:
 
     def looks_at_time(self) -> None:
         """Test what else looks at time, and all that is in no other part."""
-        named = (*CALM, *PATIENT, *PRETENDING, *SERVING, REAL)
+        named = (*CALM, *PATIENT, *PRETENDING, *SERVING, *STUDIES, REAL)
         others = [f"--ignore={path}" for path in named]
         self.pytest("the other Python tests", others, is_shown=True)
 

@@ -65,15 +65,15 @@ def steps(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "last"),
     [
-        ({}, "37 passed, 0 failed, 12 skipped"),
-        ({"lint": WRONG}, "37 passed, 2 failed, 12 skipped"),
-        ({"of_rust": (101, Counts(passed=6, failed=2))}, "36 passed, 2 failed, 12 skipped"),
-        ({"of_rust": (101, Counts())}, "30 passed, 1 failed, 12 skipped"),
-        ({"tests": WRONG}, "7 passed, 6 failed, 0 skipped"),
-        ({"tests": NONE_CHOSEN}, "7 passed, 7 failed, 0 skipped"),
-        ({"lint": WRONG, "of_rust": (101, Counts())}, "30 passed, 3 failed, 12 skipped"),
-        ({"lint": ("/no/such/program",)}, "37 passed, 2 failed, 12 skipped"),
-        ({"lint": SLOW}, "37 passed, 2 failed, 12 skipped"),
+        ({}, "42 passed, 0 failed, 14 skipped"),
+        ({"lint": WRONG}, "42 passed, 2 failed, 14 skipped"),
+        ({"of_rust": (101, Counts(passed=6, failed=2))}, "41 passed, 2 failed, 14 skipped"),
+        ({"of_rust": (101, Counts())}, "35 passed, 1 failed, 14 skipped"),
+        ({"tests": WRONG}, "7 passed, 7 failed, 0 skipped"),
+        ({"tests": NONE_CHOSEN}, "7 passed, 8 failed, 0 skipped"),
+        ({"lint": WRONG, "of_rust": (101, Counts())}, "35 passed, 3 failed, 14 skipped"),
+        ({"lint": ("/no/such/program",)}, "42 passed, 2 failed, 14 skipped"),
+        ({"lint": SLOW}, "42 passed, 2 failed, 14 skipped"),
     ],
 )
 def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, last):
@@ -86,7 +86,7 @@ def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, 
 
 
 def test_each_test_is_in_one_part():
-    parts = [gate.CALM, gate.PATIENT, gate.PRETENDING, gate.SERVING]
+    parts = [gate.CALM, gate.PATIENT, gate.PRETENDING, gate.SERVING, gate.STUDIES]
     files: list[str] = []
     for path in (commands.REPOSITORY / each for part in parts for each in part):
         assert path.exists(), path
@@ -99,7 +99,7 @@ def test_arguments_go_to_pytest_and_a_part_without_tests_is_no_failure(steps, tm
     some = "import sys; print(sys.argv); sys.exit(0 if 'tests/stats' in sys.argv else 5)"
     steps(tests=(sys.executable, "-c", some))
     assert Gate(tmp_path, ["-m", "not real_server"]).run() == 0
-    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 6
+    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 7
 
 
 def test_arguments_that_choose_no_test_at_all_are_a_failure(steps, tmp_path, capfd):

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,15 @@ from httpdyno.report.shared import message
 PRODUCT = Path(httpdyno.__file__).parent
 
 
-def _calls() -> Iterator[tuple[str, ast.Call]]:
-    for file in PRODUCT.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "because":
-                yield f"{file.relative_to(PRODUCT)}:{node.lineno}", node
+@cache
+def _calls() -> list[tuple[str, ast.Call]]:
+    return [
+        (f"{file.relative_to(PRODUCT)}:{node.lineno}", node)
+        for file in PRODUCT.rglob("*.py")
+        if "because(" in (text := file.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "because"
+    ]
 
 
 def _codes(node: ast.expr) -> list[str]:
