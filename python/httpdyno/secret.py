@@ -17,9 +17,10 @@ from httpdyno.errors import UsageError
 from httpdyno.model.load_outcome import LoadOutcome
 from httpdyno.model.result import Outcome
 from httpdyno.model.study import Plan, Study
+from httpdyno.model.turns import TurnsOutcome
 from httpdyno.model.workload import RequestSpec, Workload
 
-T = TypeVar("T", Study, Plan, Outcome, LoadOutcome)
+T = TypeVar("T", Study, Plan, Outcome, LoadOutcome, TurnsOutcome)
 Conceal = Callable[[str], str]
 
 KEPT_BACK = "(kept back)"

@@ -31,12 +31,12 @@ def test_a_slower_server_is_worse_and_each_is_held_against_the_first(servers, ca
     urls = [word for each in servers for word in ("--url", f"{each.url}/fixed/2ms")]
     urls[-1] = f"{servers[2].url}/fixed/2ms"
     found = compared(capsys, *urls, "-c", "4", "-d", "3s", "--html", str(page))
-    assert [each["url"] for each in found["instances"]] == urls[1::2]
-    assert [each["candidate"] for each in found["claims"]] == [1, 2]
+    assert [each["url"] for each in found["plan"]["instances"]] == urls[1::2]
+    assert [each["index"] for each in found["comparisons"]] == [1, 2]
     assert found["n_periods"] >= 6
-    assert found["metric"] == "throughput_per_s"
-    for claim in found["claims"]:
-        assert claim["ratios"]["throughput"]["confidence"] == pytest.approx(0.975)
+    assert found["objective"]["metric"] == "throughput_per_s"
+    for each in found["comparisons"]:
+        assert each["ratios"]["throughput"]["confidence"] == pytest.approx(0.975)
     assert "not about their configurations" in found["warnings"][0]["reason"]["text"].replace(
         "\n", " "
     )
@@ -46,18 +46,18 @@ def test_a_slower_server_is_worse_and_each_is_held_against_the_first(servers, ca
 def test_a_slower_server_is_proven_worse(servers, capsys):
     first, slow = servers[0], servers[2]
     found = compared(capsys, "--url", first.url, "--url", slow.url, "-c", "2", "-d", "3s")
-    [claim] = found["claims"]
-    assert claim["verdict"] == "worse"
-    assert claim["ratios"]["throughput"]["high"] < 1
-    assert found["instances"][1]["latency_s"]["p50"] >= 0.004
+    [claimed] = found["comparisons"]
+    assert claimed["verdict"] == "worse"
+    assert claimed["ratios"]["throughput"]["high"] < 1
+    assert claimed["b"]["latency_s"]["p50"] >= 0.004
 
 
 def test_at_a_rate_latency_decides(servers, capsys):
     first, slow = servers[0], servers[2]
     words = ["--url", first.url, "--url", slow.url, "--rate", "400/s", "-c", "8", "-d", "2s"]
     found = compared(capsys, *words)
-    assert found["metric"].startswith("latency_")
-    assert found["claims"][0]["verdict"] == "worse"
+    assert found["objective"]["metric"].startswith("latency_")
+    assert found["comparisons"][0]["verdict"] == "worse"
 
 
 @pytest.mark.parametrize(

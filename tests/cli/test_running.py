@@ -32,7 +32,7 @@ from httpdyno.telemetry.host import KeptCard
                     what=because("experiment.the_changes", n=3),
                     found=because("experiment.came_out_worse"),
                     metric="throughput_per_s",
-                    why=[because("experiment.below_1", n=6)],
+                    why=[because("experiment.below_1", n=6, unit="start")],
                 )
             },
             1,

@@ -28,8 +28,8 @@ from httpdyno.model import (
     Step,
     Study,
     Telemetry,
-    TurnsClaim,
     TurnsOutcome,
+    TurnsPlan,
     WindowRecord,
     Workload,
 )
@@ -122,41 +122,37 @@ def sample_load(url: str) -> LoadOutcome:
 def sample_turns(*urls: str) -> TurnsOutcome:
     """Return running servers in turns, each against the first, with one bound left open."""
     interval = RatioInterval(ratio=1.2, low=0.0, high=float("inf"), confidence=0.95)
+    arm = ArmSummary(configuration=Configuration(), figures={"throughput_per_s": 100.0})
     return TurnsOutcome(
-        instances=tuple(
-            Instance(
-                url=url,
-                address="127.0.0.1:80",
-                summary=ArmSummary(
-                    configuration=Configuration(), figures={"throughput_per_s": 100.0}
-                ),
-                process="nginx 812",
-            )
-            for url in urls
+        plan=TurnsPlan(
+            instances=tuple(
+                Instance(url=url, address="127.0.0.1:80", process="nginx 812") for url in urls
+            ),
+            workload=Workload(connections=4, requests=(RequestSpec(path="/a"),)),
+            duration_s=12.0,
+            seed=7,
         ),
-        claims=tuple(
-            TurnsClaim(
-                candidate=candidate,
+        comparisons=tuple(
+            Comparison(
+                index=candidate,
+                a=arm,
+                b=arm,
                 verdict="inconclusive",
                 reasons=said("the interval still holds 1"),
-                n_periods=12,
+                metric="throughput_per_s",
+                n_starts=12,
                 ratios={"throughput": interval},
-                per_period_ratio=(1.1, 1.3),
+                per_start_ratio=(1.1, 1.3),
                 needed_s=90.0,
             )
             for candidate in range(1, len(urls))
         ),
-        metric="throughput_per_s",
-        confidence=0.95,
-        margin_ratio=0.01,
-        workload=Workload(connections=4, requests=(RequestSpec(path="/a"),)),
+        objective=Objective(),
         host=sample_host(),
         began_at=BEGAN_AT,
         duration_s=12.5,
         n_periods=12,
         turn_s=0.4,
-        seed=7,
-        threads=1,
         warnings=(ResultWarning(reason=because("experiment.instances_only", n=2)),),
     )
 

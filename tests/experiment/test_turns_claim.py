@@ -9,15 +9,16 @@ from httpdyno.experiment.decide.turns_claim import (
     FEWEST_PERIODS,
     independent_interval,
     periods_of,
-    turns_claim,
+    turns_comparison,
 )
 from httpdyno.model import (
+    Comparison,
     Constant,
     HistogramData,
     Measurement,
     Objective,
+    StartRecord,
     Telemetry,
-    TurnsClaim,
     WindowRecord,
     Workload,
 )
@@ -81,14 +82,20 @@ def turns(
     return windows
 
 
-def claimed(windows: list[WindowRecord], n_arms: int = 2, candidate: int = 1) -> TurnsClaim:
-    return turns_claim(
-        periods_of(windows, n_arms),
-        candidate,
-        objective=P50,
-        workload=OPEN,
-        confidence=0.95,
+def start_of(windows: list[WindowRecord], n_arms: int = 2) -> StartRecord:
+    return StartRecord(
+        comparison=0,
+        start=0,
+        began_at="",
+        duration_s=60.0,
+        statuses=("complete",) * n_arms,
+        windows=tuple(windows),
     )
+
+
+def claimed(windows: list[WindowRecord], n_arms: int = 2, candidate: int = 1) -> Comparison:
+    periods = periods_of(start_of(windows, n_arms))
+    return turns_comparison(periods, candidate, objective=P50, workload=OPEN)
 
 
 @each_row(
@@ -118,11 +125,11 @@ def test_each_is_held_against_the_first():
 
 def test_only_whole_periods_count():
     windows = turns(1.0, 1.0, n=8)
-    assert len(periods_of(windows, 2)) == 8
-    assert len(periods_of(windows[:-1], 2)) == 7
+    assert len(periods_of(start_of(windows))) == 8
+    assert len(periods_of(start_of(windows[:-1]))) == 7
     claim = claimed(windows[: 2 * FEWEST_PERIODS - 1])
     assert claim.verdict == "not_measured"
-    assert "5 whole periods of at least 6" in joined(claim.reasons)
+    assert "after 5 of at least 6 periods" in joined(claim.reasons)
     assert claimed([]).verdict == "not_measured"
 
 
@@ -172,7 +179,7 @@ def test_a_ratio_that_wanders_for_long_is_doubted():
 )
 def test_what_littles_law_differs_by_is_in_the_interval(ratio, factor, verdict):
     def told(periods):
-        return turns_claim(periods, 1, objective=Objective(), workload=Workload(), confidence=0.95)
+        return turns_comparison(periods, 1, objective=Objective(), workload=Workload())
 
     claim = told(starts_of(ratio, of_a=(factor, 0.0)))
     plain = told(starts_of(ratio))
@@ -184,4 +191,4 @@ def test_what_littles_law_differs_by_is_in_the_interval(ratio, factor, verdict):
     unsized = told([*starts_of(ratio)[:-1], *unfollowed(starts_of(ratio))[-1:]])
     assert unsized.verdict == "inconclusive"
     assert "without following" in joined(unsized.reasons)
-    assert len(NOISE) == unsized.n_periods
+    assert len(NOISE) == unsized.n_starts

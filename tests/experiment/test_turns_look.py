@@ -5,12 +5,23 @@ from msgspec import structs
 from tests.report.turns.test_turns import outcome
 from tests.rows import each_row
 
-from httpdyno.experiment.method.turns import Server, TurnsPlan, looks_s, with_looks
+from httpdyno.experiment.method.turns import run_turns, with_looks
 from httpdyno.experiment.trial import look as running_look
 from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.model import Look
 
 SEEN = Look(seconds=0.7, n_samples=14, workers=2.0, cpu_s=0.2, answers=50.0)
+
+
+def asked_of(pids, duration_s):
+    """Return what turns of servers with these processes came to in so many seconds."""
+    before = outcome(len(pids))
+    instances = tuple(
+        structs.replace(each, root_pid=pid)
+        for each, pid in zip(before.plan.instances, pids, strict=True)
+    )
+    plan = structs.replace(before.plan, instances=instances, duration_s=duration_s)
+    return structs.replace(before, plan=plan)
 
 
 @pytest.fixture
@@ -28,25 +39,13 @@ def looked(monkeypatch):
             return {0: SEEN}
 
         monkeypatch.setattr(running_look, "looks_in", looks_in)
-        before = outcome(len(pids))
-        servers = tuple(
-            Server(url=each.url, address=each.address, root_pid=pid)
-            for each, pid in zip(before.instances, pids, strict=True)
-        )
-        plan = TurnsPlan(
-            servers=servers,
-            workload=before.workload,
-            duration_s=duration_s,
-            seed=1,
-            threads=1,
-            host=before.host,
-        )
-        after = with_looks(before, plan, is_over, said.append)
-        for was, now in zip(before.instances, after.instances, strict=True):
-            bare = structs.replace(now.summary, look=None, bottleneck=None)
-            assert structs.replace(now, summary=bare) == was
-        has_look = [each.summary.bottleneck is not None for each in after.instances]
-        assert has_look == [each.summary.look is not None for each in after.instances]
+        before = asked_of(pids, duration_s)
+        after = with_looks(before, is_over, said.append)
+        summaries = [summary for _, summary in after.arms]
+        bare = [structs.replace(each, look=None, bottleneck=None) for each in summaries]
+        assert after.with_summaries(tuple(bare)) == before
+        has_look = [each.bottleneck is not None for each in summaries]
+        assert has_look == [each.look is not None for each in summaries]
         return has_look, lengths_s, said
 
     return look
@@ -87,18 +86,19 @@ def test_what_cannot_be_seen_loses_no_comparison(looked):
         ([0, 0], 60.0, 0.0),
     ],
 )
-def test_what_looks_take_is_known_before(pids, duration_s, most_s):
-    before = outcome(len(pids))
-    servers = tuple(
-        Server(url=each.url, address=each.address, root_pid=pid)
-        for each, pid in zip(before.instances, pids, strict=True)
-    )
-    plan = TurnsPlan(
-        servers=servers,
-        workload=before.workload,
-        duration_s=duration_s,
-        seed=1,
-        threads=1,
-        host=before.host,
-    )
-    assert looks_s(plan) == most_s
+def test_turns_leave_the_time_of_looks(pids, duration_s, most_s):
+    plan = asked_of(pids, duration_s).plan
+    bench = BrokenOff()
+    with pytest.raises(StopIteration):
+        run_turns(plan, bench, lambda _: None, lambda: False)
+    [request] = bench.requests
+    assert request.limit_s == duration_s - most_s
+    assert len(request.arms) == len(plan.instances)
+
+
+class BrokenOff:
+    """A bench that takes what it is asked for, and measures nothing."""
+
+    def measure_starts(self, requests, save):
+        self.requests = requests
+        raise StopIteration

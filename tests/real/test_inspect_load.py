@@ -110,7 +110,7 @@ def test_load_tests_and_comparisons_name_whom_it_asks_too(gunicorn, own_folders,
         # Where latencies are long on a busy machine, the shorter ones are refused by their length.
         assert 0 in (run([*asked, "-d", lasts]) for lasts in ("2s", "15s", "60s"))
         compared = json.loads(capsys.readouterr().out)
-    for document in (loaded, *compared["instances"]):
+    for document in (loaded, *compared["plan"]["instances"]):
         [place] = document["behind"]
         assert place["to"] == f"127.0.0.1:{behind}"
         assert place["by"].endswith(f" {other}")

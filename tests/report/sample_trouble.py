@@ -157,7 +157,7 @@ def settled_on_start() -> Outcome:
             what=because("experiment.the_changes", n=2),
             found=because("experiment.came_out_worse"),
             metric="throughput_per_s",
-            why=[because("experiment.below_1", n=6)],
+            why=[because("experiment.below_1", n=6, unit="start")],
         ),
     )
 

@@ -1,6 +1,5 @@
 """`httpdyno compare`: is B better than A, and by how much."""
 
-import dataclasses
 import ipaddress
 import time
 from contextlib import suppress
@@ -46,15 +45,10 @@ from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import UsageError
+from httpdyno.experiment.decide.turns_claim import FEWEST_PERIODS
 from httpdyno.experiment.design.plan import compare_plan, versus_plan, with_budget
-from httpdyno.experiment.method.turns import (
-    Server,
-    TurnDone,
-    TurnsPlan,
-    looks_s,
-    run_turns,
-    with_looks,
-)
+from httpdyno.experiment.method.turns import TurnDone, run_turns, with_looks
+from httpdyno.experiment.trial.running_bench import RunningBench
 from httpdyno.host.interruption import interruptions
 from httpdyno.inspection.behind import turns_with_behind
 from httpdyno.load.check import check_workload
@@ -62,13 +56,22 @@ from httpdyno.load.message import check_tls
 from httpdyno.load.plan import check_descriptors, suited_threads
 from httpdyno.load.requests import RequestWords, requests_from
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
-from httpdyno.model import Closed, Configuration, Constant, RequestSpec, Study, TlsSpec, Workload
+from httpdyno.model import (
+    Closed,
+    Configuration,
+    Constant,
+    Instance,
+    RequestSpec,
+    Study,
+    TlsSpec,
+    TurnsPlan,
+    Workload,
+)
 from httpdyno.registry import load_target, site_adapters
 from httpdyno.report.turns.words import headline
 from httpdyno.servers.discover.machine import this_machine
 from httpdyno.study.file import configuration_from
 from httpdyno.study.knob import check_load
-from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s, format_duration, rate_per_s
 
 DEFAULT_CONNECTIONS = 16
@@ -196,31 +199,31 @@ def compare_urls(
     addresses = [resolve(each, allowed_host=asked.allowed_host) for each in targets]
     for target, address in zip(targets, addresses, strict=True):
         check_permitted(target, address, allowed_host=asked.allowed_host)
-    threads = suited_threads(workload)
-    check_descriptors(workload, threads)
+    check_descriptors(workload, suited_threads(workload))
     plan = TurnsPlan(
-        servers=tuple(map(_server, targets, addresses)),
+        instances=tuple(map(_instance, targets, addresses)),
         workload=workload,
         duration_s=duration_s(asked.duration or DEFAULT_DURATION, "-d"),
         seed=seed,
-        threads=threads,
-        host=host_facts(),
     )
     if is_dry_run:
         say(f"would load {len(targets)} servers in turns for {format_duration(plan.duration_s)}")
         return 0
-    # All in all is what was asked for: looks are of that time.
-    turns = dataclasses.replace(plan, duration_s=plan.duration_s - looks_s(plan))
-    with interruptions() as asked_to_end:
-        with _Progress(messages(), turns.duration_s, asked) as progress:
-            outcome = run_turns(turns, progress.show, lambda: bool(asked_to_end))
-        outcome = with_looks(outcome, plan, lambda: bool(asked_to_end), tell)
-        outcome = turns_with_behind(outcome, plan, lambda: this_machine(site_adapters()), tell)
+    with interruptions() as seen:
+
+        def asked_to_end() -> bool:
+            return bool(seen)
+
+        bench = RunningBench(plan, fewest_blocks=FEWEST_PERIODS, asked_to_end=asked_to_end)
+        with _Progress(messages(), plan.duration_s, asked) as progress:
+            outcome = run_turns(plan, bench, progress.show, asked_to_end)
+        outcome = with_looks(outcome, asked_to_end, tell)
+        outcome = turns_with_behind(outcome, lambda: this_machine(site_adapters()), tell)
         try:
             show_turns(outcome, outputs)
         finally:
             keep(lambda store: store.save_turns(outcome, headline=headline(outcome)))
-    if asked_to_end:
+    if asked_to_end():
         raise KeyboardInterrupt
     return 0
 
@@ -294,7 +297,7 @@ def _is_address(host: str) -> bool:
     return host == "localhost"
 
 
-def _server(target: Target, address: str) -> Server:
+def _instance(target: Target, address: str) -> Instance:
     """Return a server, with its process where that can be seen."""
     if is_loopback(address):
         machine = this_machine()
@@ -304,14 +307,14 @@ def _server(target: Target, address: str) -> Server:
         if len(roots) == 1:
             [(pid, tree)] = roots.items()
             process = f"{tree.member.kind} {pid}"
-            return Server(
+            return Instance(
                 url=target.url,
                 address=address,
                 root_pid=pid,
                 process=process,
                 beside=tuple(f"{e.name} ({e.pid})" for e in machine.beside_in_unit(tree)),
             )
-    return Server(url=target.url, address=address)
+    return Instance(url=target.url, address=address)
 
 
 class _Progress(LiveDisplay):

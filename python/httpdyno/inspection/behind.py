@@ -7,7 +7,6 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck import bottleneck, of_the_server
 from httpdyno.errors import HttpdynoError, UsageError
-from httpdyno.experiment.method.turns import TurnsPlan
 from httpdyno.experiment.trial.look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Behind, LoadOutcome, TurnsOutcome
@@ -45,19 +44,17 @@ def behind_now(
 
 
 def turns_with_behind(
-    outcome: TurnsOutcome, plan: TurnsPlan, machine: MachineNow, tell: Callable[[str], None]
+    outcome: TurnsOutcome, machine: MachineNow, tell: Callable[[str], None]
 ) -> TurnsOutcome:
     """Return the outcome with whom each server's requests go on to, where its process is known."""
     instances = []
-    for instance, server in zip(outcome.instances, plan.servers, strict=True):
-        look = instance.summary.look
-        places = (
-            behind_now([server.root_pid], machine, tell, look.backends if look else ())
-            if server.root_pid
-            else ()
-        )
+    for instance, summary in outcome.arms:
+        asked = summary.look.backends if summary.look else ()
+        pids = [instance.root_pid]
+        places = behind_now(pids, machine, tell, asked) if instance.root_pid else ()
         instances.append(structs.replace(instance, behind=places))
-    return structs.replace(outcome, instances=tuple(instances))
+    plan = structs.replace(outcome.plan, instances=tuple(instances))
+    return structs.replace(outcome, plan=plan)
 
 
 def _behind(pids: Sequence[int], asked: Collection[str], machine: Machine) -> tuple[Behind, ...]:
@@ -90,7 +87,14 @@ def with_look(  # noqa: PLR0913 - a test, and all that a look takes
         machine: Looks at the machine where the server may run.
         tell: Takes what is done.
     """
-    load = MoreLoad.of(plan, plan.address, spin_s=plan.spin_s)
+    load = MoreLoad(
+        address=plan.address,
+        workload=plan.workload,
+        threads=plan.threads,
+        cpus=plan.cpus,
+        seed=plan.seed,
+        spin_s=plan.spin_s,
+    )
     try:
         servers = answering(plan.address, machine())
         if not servers:

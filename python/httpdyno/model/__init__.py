@@ -103,7 +103,7 @@ from httpdyno.model.study import (
 )
 from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.telemetry import OfWorkers, Telemetry, WorkersSeen
-from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
+from httpdyno.model.turns import Instance, TurnsOutcome, TurnsPlan
 from httpdyno.model.workload import (
     FORM_TYPE,
     Arrival,
@@ -241,8 +241,8 @@ __all__ = [
     "TlsSpec",
     "Trace",
     "TrialStatus",
-    "TurnsClaim",
     "TurnsOutcome",
+    "TurnsPlan",
     "Users",
     "ValueEvidence",
     "Verdict",

@@ -1,70 +1,72 @@
-"""Servers that run already, loaded in turns: what each did, and what is claimed of them."""
+"""Servers that run already, loaded in turns: what is asked, and what is claimed of them."""
 
 import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.behind import Behind
 from httpdyno.model.host import HostFacts
-from httpdyno.model.ratio import RatioInterval
-from httpdyno.model.result import ArmSummary, ResultWarning, Verdict
-from httpdyno.model.workload import Workload
-from httpdyno.reason import Reason
+from httpdyno.model.result import ArmSummary, Comparison, ResultWarning
+from httpdyno.model.workload import Objective, Workload
 
 
 class Instance(Record, frozen=True):
-    """One running server, and what it did in its turns."""
+    """One running server."""
 
     url: str
     address: str
     """`ip:port`."""
-    summary: ArmSummary
-    """Its configuration is empty: nobody knows it. A "start" in it is a period."""
+    root_pid: int = 0
+    """Of the process that listens there; 0 where that is not known."""
     process: str = ""
-    """The process that listens there, such as `nginx 812`; empty where that is not known."""
+    """That process, such as `nginx 812`; empty likewise."""
+    beside: tuple[str, ...] = ()
+    """Processes of its unit that are not below that one, by name and pid."""
     behind: tuple[Behind, ...] = ()
     """Servers that its requests go on to, whose CPU time is in no figure."""
 
 
-class TurnsClaim(Record, frozen=True):
-    """What the periods prove of one instance against the first."""
+class TurnsPlan(Record, frozen=True):
+    """All that is decided before the first request."""
 
-    candidate: int
-    """Index into the instances; the reference is the first one."""
-    verdict: Verdict
-    reasons: tuple[Reason, ...]
-    """Why this verdict; what else bears on it."""
-    n_periods: int
-    ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
-    """throughput, cpu_per_request, latency_p50 …: candidate over reference. All but that of the
-    metric claim nothing, each has its own confidence."""
-    per_period_ratio: tuple[float, ...] = ()
-    """The metric's; (≤ n_periods,)."""
-    needed_s: float | None = None
-    """Load that a decision is expected to take in all; None where it is decided or out of sight."""
+    instances: tuple[Instance, ...]
+    """At least two; the first one is the reference."""
+    workload: Workload
+    duration_s: float
+    seed: int
+    confidence: float = 0.95
+    """That no claim is a wrong `better` or `worse`: each alone has a share of the risk."""
 
 
 class TurnsOutcome(Record, frozen=True):
     """Everything that came out of loading running servers in turns."""
 
-    instances: tuple[Instance, ...]
-    claims: tuple[TurnsClaim, ...]
-    """One for each instance but the first; (n_instances - 1,)."""
-    metric: str
-    """What decides: `throughput_per_s` or a latency's percentile."""
-    confidence: float
-    """That no claim is a wrong `better` or `worse`: each alone has a share of the risk."""
-    margin_ratio: float
-    """Differences within ±this are `equivalent`."""
-    workload: Workload
+    plan: TurnsPlan
     host: HostFacts
+    objective: Objective
+    """Of each comparison."""
+    comparisons: tuple[Comparison, ...]
+    """Of each instance but the first with that, by its index; (n_instances - 1,). A "start" in them
+    is a period: each instance's turn in it. Configurations are empty: nobody knows them."""
     began_at: str
     """UTC, ISO 8601."""
     duration_s: float
     n_periods: int
     """Whole ones: in each, every instance had a turn."""
     turn_s: float
-    """The measured part of a turn."""
-    seed: int
-    threads: int
+    """The measured part of a turn; 0 where there was none."""
     warnings: tuple[ResultWarning, ...] = ()
     is_interrupted: bool = False
+
+    @property
+    def arms(self) -> tuple[tuple[Instance, ArmSummary], ...]:
+        """Each instance, and what it did in its turns."""
+        summaries = (self.comparisons[0].a, *(each.b for each in self.comparisons))
+        return tuple(zip(self.plan.instances, summaries, strict=True))
+
+    def with_summaries(self, summaries: "tuple[ArmSummary, ...]") -> "TurnsOutcome":
+        """Return the outcome with these for its instances; (n_instances,)."""
+        compared = tuple(
+            msgspec.structs.replace(each, a=summaries[0], b=summary)
+            for each, summary in zip(self.comparisons, summaries[1:], strict=True)
+        )
+        return msgspec.structs.replace(self, comparisons=compared)

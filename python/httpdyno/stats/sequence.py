@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Sequence
 from statistics import fmean, stdev
+from typing import Protocol
 
 from httpdyno.model import RatioInterval
 
@@ -60,6 +61,13 @@ def mean_interval(
     return mean - half_width, mean + half_width
 
 
+class IntervalOf(Protocol):
+    """Makes an interval of log ratios, as `ratio_interval` does."""
+
+    def __call__(self, log_ratios: Sequence[float], *, confidence: float) -> RatioInterval | None:
+        """Return it; None while the ratios bound nothing."""
+
+
 def ratio_interval(log_ratios: Sequence[float], *, confidence: float) -> RatioInterval | None:
     """Return the ratio whose logarithm the starts estimate, with its anytime-valid interval.
 
@@ -71,8 +79,13 @@ def ratio_interval(log_ratios: Sequence[float], *, confidence: float) -> RatioIn
         None while the starts bound nothing.
     """
     bounds = mean_interval(log_ratios, alpha=1 - confidence)
-    if bounds is None:
-        return None
+    return bounds and ratio_within(bounds, log_ratios, confidence=confidence)
+
+
+def ratio_within(
+    bounds: tuple[float, float], log_ratios: Sequence[float], *, confidence: float
+) -> RatioInterval:
+    """Return the ratio whose logarithm lies within these bounds."""
     return RatioInterval(
         ratio=math.exp(math.fsum(log_ratios) / len(log_ratios)),
         low=math.exp(bounds[0]),

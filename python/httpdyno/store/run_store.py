@@ -29,7 +29,7 @@ from httpdyno.model import (
     TurnsOutcome,
     WindowRecord,
 )
-from httpdyno.secret import with_digests, workload_without_values
+from httpdyno.secret import with_digests, without_values
 from httpdyno.store.database import Database
 from httpdyno.store.query import (
     WHOLE_RUNS,
@@ -320,14 +320,14 @@ class Store:
     def save_turns(self, outcome: TurnsOutcome, *, headline: str = "") -> str:
         """Store a comparison of running servers that has ended, and return its id."""
         row = whole_row(
-            what=" and ".join(instance.url for instance in outcome.instances),
+            what=" and ".join(each.url for each in outcome.plan.instances),
             command="turns",
             is_interrupted=outcome.is_interrupted,
             began_at=outcome.began_at,
             duration_s=outcome.duration_s,
             host=outcome.host,
             # Nothing of it is resumed, so no digest is needed to tell whether it is the same.
-            outcome=replace(outcome, workload=workload_without_values(outcome.workload)),
+            outcome=without_values(outcome),
             headline=headline,
         )
         return self._new_run(row)

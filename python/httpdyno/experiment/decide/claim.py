@@ -52,7 +52,13 @@ from httpdyno.model import (
     Verdict,
 )
 from httpdyno.reason import Reason, because
-from httpdyno.stats.sequence import FARTHEST, half_width_factor, ratio_interval, starts_needed
+from httpdyno.stats.sequence import (
+    FARTHEST,
+    IntervalOf,
+    half_width_factor,
+    ratio_interval,
+    starts_needed,
+)
 from httpdyno.stats.verdict import distance_to_border, distance_to_decision, holds_border, verdict
 
 
@@ -120,6 +126,10 @@ class Terms:
     """The tie breaker may decide where the metric is proven to lose no more than this."""
     most_starts: int | None = None
     """What cannot even at best be decided with so many ends undecided; None: time ends it."""
+    unit: str = "start"
+    """What gives one ratio; `period` of servers that run, which were not started here."""
+    interval_of: IntervalOf = ratio_interval
+    """Makes the interval of these ratios."""
 
 
 def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
@@ -130,17 +140,15 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
     same rules, and so have further ones; the risk is shared so that all together keep the
     objective's confidence.
     """
-    objective, min_starts = terms.objective, terms.min_starts
+    objective = terms.objective
     failure = _failure(starts, terms)
     if failure is not None:
         return Claim(verdict="failed", reasons=(failure,), n_starts=len(starts))
-    first = _claim(starts, objective, objective.metric, min_starts)
-    also = tuple(
-        _told(metric, _claim(starts, objective, metric, min_starts)) for metric in objective.also
-    )
+    first = _claim(starts, terms, objective.metric)
+    also = tuple(_told(metric, _claim(starts, terms, metric)) for metric in objective.also)
     if not objective.second:
         return replace(first, also=also)
-    second = _claim(starts, objective, objective.second, min_starts)
+    second = _claim(starts, terms, objective.second)
     if objective.tie_breaker:
         first = _by_tie_breaker(first, second, starts, terms)
     return replace(first, second=_told(objective.second, second), also=also)
@@ -260,15 +268,14 @@ own ratio 10 %), an arm without fault is doubted at some look from the sixth sta
 the twelfth on in 0.4 %."""
 
 
-def _claim(
-    starts: Sequence[StartRecord], objective: Objective, metric: str, min_starts: int
-) -> Claim:
+def _claim(starts: Sequence[StartRecord], terms: Terms, metric: str) -> Claim:
+    objective, min_starts = terms.objective, terms.min_starts
     name = named(metric).ratio
     ratios = log_ratios(starts, name)
     confidence = objective.confidence_of(metric)
     if (missing := no_figure(starts, metric, min_starts)) is not None:
         return Claim(verdict="not_measured", reasons=(missing,), n_starts=len(starts))
-    seen = ratio_interval(ratios, confidence=confidence)
+    seen = terms.interval_of(ratios, confidence=confidence)
     lost = lost_between_looks(starts, named(metric))
     doubt = doubt_about(starts, name)
     slack = doubt.slack(0, 1)
@@ -280,6 +287,7 @@ def _claim(
             n=n,
             of=n_starts,
             fewest=min_starts,
+            unit=terms.unit,
         )
         more = max(_in_starts(min_starts, n, n_starts) or 0, n_starts + 1)
         return Claim(
@@ -325,7 +333,7 @@ def _claim(
         # More starts may bring the decision, or show that chance had made the doubt.
         at_best, at_luckiest = (_soonest(each, until) for each in (at_best, at_luckiest))
     notes = (*no_width(named(metric), spread, n), *lost.notes, *doubt.notes)
-    told = (*_told_by(word, interval, objective.margin_ratio, (n, needed)), *notes)
+    told = (*_told_by(word, interval, terms, (n, needed)), *notes)
     return Claim(
         verdict=word,
         reasons=doubt.complaints if is_doubted else told,
@@ -358,25 +366,27 @@ _FAR = because("experiment.far")
 
 
 def _told_by(
-    word: Verdict, interval: RatioInterval, margin_ratio: float, starts: tuple[int, int | None]
+    word: Verdict, interval: RatioInterval, terms: Terms, starts: tuple[int, int | None]
 ) -> tuple[Reason, ...]:
     """Return why an interval has its verdict.
 
     Args:
         word: The verdict.
         interval: It was made by.
-        margin_ratio: Of `equivalent`.
+        terms: Of the claim.
         starts: That gave a figure, and those that a decision is expected to take; None: too many.
     """
     n, needed = starts
     if word == "equivalent":
-        return (because("experiment.within_margin", margin=margin_ratio),)
+        return (because("experiment.within_margin", margin=terms.objective.margin_ratio),)
     if word == "inconclusive":
         # How much more would decide is told as time, by `needed_s`: nobody buys starts.
-        holds_1 = because("experiment.holds_1", n=n)
+        holds_1 = because("experiment.holds_1", n=n, unit=terms.unit)
         return (holds_1,) if needed else (holds_1, _FAR)
-    is_above = interval.low > 1
-    return (because("experiment.above_1" if is_above else "experiment.below_1", n=n),)
+    side = because(
+        "experiment.above_1" if interval.low > 1 else "experiment.below_1", n=n, unit=terms.unit
+    )
+    return (side,)
 
 
 def _end(at_best: int | None, n_starts: int, per_start_s: float, most: int) -> Reason:
@@ -416,7 +426,9 @@ def comparison(
     ratios = log_ratios(starts, named(objective.metric).ratio)
     duration_s = math.fsum(start.duration_s for start in starts)
     if state.verdict == "inconclusive" and len(starts) < min_starts:
-        over = because("experiment.time_was_over", n=len(starts), fewest=min_starts)
+        over = because(
+            "experiment.time_was_over", n=len(starts), fewest=min_starts, unit=terms.unit
+        )
         state = replace(state, verdict="not_measured", reasons=(over,), starts_needed=min_starts)
     if len(starts) < min_starts:
         second = second and _unmeasured(second)
@@ -450,7 +462,7 @@ def comparison(
         n_starts=len(starts),
         second=second,
         also=also,
-        ratios=ratio_intervals(starts, objective),
+        ratios=ratio_intervals(starts, objective, terms.interval_of),
         per_start_ratio=tuple(math.exp(value) for value in ratios),
         noise=noise(starts, ratios),
         needed_s=needed_s,

@@ -83,7 +83,7 @@ from httpdyno.model import (
 from httpdyno.model.measurement import NO_VALUES, request_of_times
 from httpdyno.reason import Reason, because
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
-from httpdyno.stats.sequence import ratio_interval
+from httpdyno.stats.sequence import IntervalOf, ratio_interval
 from httpdyno.telemetry.log import together
 
 _FIGURES = (
@@ -496,7 +496,7 @@ def carries(
 
 
 def ratio_intervals(
-    starts: Sequence[StartRecord], objective: Objective
+    starts: Sequence[StartRecord], objective: Objective, interval_of: IntervalOf = ratio_interval
 ) -> dict[str, RatioInterval]:
     """Return every ratio of arm 1 over arm 0 that the starts bound.
 
@@ -518,7 +518,7 @@ def ratio_intervals(
         if metric.no_ratio(starts):
             continue
         confidence = objective.confidence_of(metric.name)
-        seen = ratio_interval(log_ratios(starts, name), confidence=confidence)
+        seen = interval_of(log_ratios(starts, name), confidence=confidence)
         interval = seen and lost_between_looks(starts, metric).in_interval(seen)
         slack = doubt_about(starts, name).slack(0, 1)
         interval = interval and with_slack(interval, slack)

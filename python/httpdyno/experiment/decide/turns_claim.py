@@ -1,34 +1,32 @@
 """What periods of turns prove of instances that run already; pure.
 
-A period holds one turn of each instance, side by side in time, in an order that is drawn. It is the
-unit: its log ratio is what the claim rests on. Nothing was started anew, so whatever the one start
-of each instance gave to it is part of the difference: the claim is of these instances as they run,
-never of their configurations.
+A period is a block of their one start: it holds one turn of each instance, side by side in time, in
+an order that is drawn. It is the unit: its log ratio is what the claim rests on, in the place of a
+start's. Nothing was started anew, so whatever the one start of each instance gave to it is part of
+the difference: the claim is of these instances as they run, never of their configurations.
 """
 
 import math
 from collections.abc import Sequence
 from itertools import groupby
-from statistics import stdev
 
 from msgspec import structs
 
-from httpdyno.experiment.decide.evidence import Doubt, carries, doubt_about, log_ratios, with_slack
+from httpdyno.experiment.decide.claim import Terms, comparison
+from httpdyno.experiment.decide.evidence import carries, log_ratios
 from httpdyno.experiment.decide.usable import failing
-from httpdyno.metrics import METRICS, named
+from httpdyno.metrics import named
+from httpdyno.metrics.totals import arm_windows
 from httpdyno.model import (
+    Comparison,
+    Configuration,
     Objective,
     RatioInterval,
     StartRecord,
-    TrialStatus,
-    TurnsClaim,
-    Verdict,
-    WindowRecord,
     Workload,
 )
 from httpdyno.reason import Reason, because
-from httpdyno.stats.sequence import mean_interval, starts_needed
-from httpdyno.stats.verdict import distance_to_decision, verdict
+from httpdyno.stats.sequence import mean_interval, ratio_within
 
 FEWEST_PERIODS = 6
 """Below, no figure is claimed; as with starts."""
@@ -41,73 +39,78 @@ _N_STRETCHES = 8
 MAX_P_SLOW = 0.5
 """As `stats.estimate` has it: more says that the run holds too few independent stretches."""
 
+_UNKNOWN = Configuration()
 
-def periods_of(windows: Sequence[WindowRecord], n_arms: int) -> list[StartRecord]:
-    """Return the whole periods that these windows make, each as a record of its own."""
-    complete: TrialStatus = "complete"
-    in_order = sorted(windows, key=lambda window: window.block)
+
+def periods_of(start: StartRecord) -> list[StartRecord]:
+    """Return the whole periods of a start, each as a start of its own."""
+    in_order = sorted(start.windows, key=lambda window: (window.block, window.arm))
     periods = []
     for number, block in groupby(in_order, key=lambda window: window.block):
-        turns = tuple(sorted(block, key=lambda window: window.arm))
-        if len(turns) == n_arms:
+        turns = tuple(block)
+        if len(turns) == len(start.statuses):
+            duration_s = math.fsum(window.measurement.total_s for window in turns)
             periods.append(
-                StartRecord(
-                    comparison=0,
-                    start=number,
-                    began_at="",
-                    duration_s=math.fsum(window.measurement.total_s for window in turns),
-                    statuses=(complete,) * n_arms,
-                    windows=turns,
-                )
+                structs.replace(start, start=number, duration_s=duration_s, windows=turns)
             )
     return periods
 
 
-def turns_claim(
-    periods: Sequence[StartRecord],
-    candidate: int,
-    *,
-    objective: Objective,
-    workload: Workload,
-    confidence: float,
-) -> TurnsClaim:
+def turns_comparison(
+    periods: Sequence[StartRecord], candidate: int, *, objective: Objective, workload: Workload
+) -> Comparison:
     """Return what the periods prove of an instance against the first.
 
     Args:
         periods: Whole ones, in their order.
         candidate: Which instance.
-        objective: Its metric decides; its limits hold.
+        objective: Its metric decides; its limits hold, and its confidence is this claim's.
         workload: What was sent, for the words of what failed.
-        confidence: Of this claim's interval: the risk is shared with the others.
     """
-    ratios = _intervals(periods, candidate, confidence)
-    name = named(objective.metric).ratio
-    seen = log_ratios(periods, name, b=candidate)
-    claim = TurnsClaim(
-        candidate=candidate,
-        verdict="not_measured",
-        reasons=(),
-        n_periods=len(periods),
-        ratios=ratios,
-        per_period_ratio=tuple(math.exp(each) for each in seen),
+    terms = Terms(
+        objective=objective,
+        min_starts=FEWEST_PERIODS,
+        requests=workload.requests,
+        unit="period",
+        interval_of=_interval,
     )
-    if (why := _failure(periods, candidate, objective, workload)) is not None:
-        return _with(claim, "failed", why)
-    if (why := _failure(periods, 0, objective, workload)) is not None:
-        return _with(claim, "not_measured", because("experiment.first_one_fails", why=why))
-    if len(seen) < FEWEST_PERIODS:
-        few = because("experiment.few_periods", n=len(seen), fewest=FEWEST_PERIODS)
-        return _with(claim, "not_measured", few)
-    if not carries(periods, name):
-        thin = because("experiment.thin_turns", metric=objective.metric)
-        return _with(claim, "not_measured", thin)
-    interval = ratios.get(name)
-    doubt = doubt_about(periods, name, [0, candidate])
-    trouble = doubt.complaints if doubt.is_unbounded else independent_interval(seen, alpha=0.05)[1]
-    if trouble or interval is None:
-        nothing = (because("experiment.periods_bound_nothing"),)
-        return _with(claim, "inconclusive", *(trouble or nothing))
-    return _judged(claim, interval, seen, periods, (objective, doubt))
+    pairs = [_pair(period, candidate) for period in periods]
+    found = comparison(candidate, pairs, (_UNKNOWN, _UNKNOWN), terms)
+    if found.verdict == "failed":
+        return found
+    if (why := _unmeasured(pairs, terms)) is not None:
+        return structs.replace(found, verdict="not_measured", reasons=(why,), needed_s=None)
+    ratios = log_ratios(pairs, named(objective.metric).ratio)
+    if (doubts := independent_interval(ratios, alpha=0.05)[1]) and not found.is_doubted:
+        return structs.replace(found, verdict="inconclusive", reasons=doubts, needed_s=None)
+    if found.needed_s is None:
+        return found
+    takes = because("experiment.deciding_takes", needed_s=found.duration_s + found.needed_s)
+    return structs.replace(found, reasons=(*found.reasons, takes))
+
+
+def _unmeasured(pairs: Sequence[StartRecord], terms: Terms) -> Reason | None:
+    """Return why periods that hold the candidate's turns say nothing of it; None: they may."""
+    of_first = [window for pair in pairs for window in arm_windows(pair, 0)]
+    if (why := failing(of_first, terms.objective, terms.requests)) is not None:
+        return because("experiment.first_one_fails", why=why)
+    metric = terms.objective.metric
+    if len(pairs) >= terms.min_starts and not carries(pairs, named(metric).ratio):
+        return because("experiment.thin_turns", metric=metric)
+    return None
+
+
+def _pair(period: StartRecord, candidate: int) -> StartRecord:
+    """Return the reference's turn and the candidate's, as those of two arms."""
+    windows = [structs.replace(each, arm=0) for each in arm_windows(period, 0)]
+    windows += [structs.replace(each, arm=1) for each in arm_windows(period, candidate)]
+    statuses = period.statuses[0], period.statuses[candidate]
+    return structs.replace(period, statuses=statuses, windows=tuple(windows))
+
+
+def _interval(log_ratios: Sequence[float], *, confidence: float) -> RatioInterval | None:
+    bounds, _ = independent_interval(log_ratios, alpha=1 - confidence)
+    return bounds and ratio_within(bounds, log_ratios, confidence=confidence)
 
 
 def independent_interval(
@@ -149,71 +152,3 @@ def independent_interval(
 
 def _half(bounds: tuple[float, float] | None) -> float:
     return (bounds[1] - bounds[0]) / 2 if bounds else math.inf
-
-
-def _intervals(
-    periods: Sequence[StartRecord], candidate: int, confidence: float
-) -> dict[str, RatioInterval]:
-    found = {}
-    for name in (each.ratio for each in METRICS):
-        if not carries(periods, name):
-            continue
-        seen = log_ratios(periods, name, b=candidate)
-        bounds, _ = independent_interval(seen, alpha=1 - confidence)
-        if bounds is not None and bounds[1] < math.log(1e6):
-            interval = RatioInterval(
-                ratio=math.exp(math.fsum(seen) / len(seen)),
-                low=math.exp(bounds[0]),
-                high=math.exp(bounds[1]),
-                confidence=confidence,
-            )
-            doubt = doubt_about(periods, name, [0, candidate])
-            found[name] = with_slack(interval, doubt.slack(0, candidate))
-    return found
-
-
-def _judged(
-    claim: TurnsClaim,
-    interval: RatioInterval,
-    seen: Sequence[float],
-    periods: Sequence[StartRecord],
-    rules: tuple[Objective, Doubt],
-) -> TurnsClaim:
-    objective, doubt = rules
-    margin, n = objective.margin_ratio, len(seen)
-    word = verdict(
-        interval, margin_ratio=margin, more_is_better=named(objective.metric).is_more_better
-    )
-    if word == "equivalent":
-        within = because("experiment.within_margin", margin=margin)
-        return _with(claim, word, within, *doubt.notes)
-    if word != "inconclusive":
-        side = because(
-            "experiment.above_1_in_periods"
-            if interval.low > 1
-            else "experiment.below_1_in_periods",
-            n=n,
-        )
-        return _with(claim, word, side, *doubt.notes)
-    if doubt.complaints:
-        return _with(claim, word, *doubt.complaints)
-    wanted = distance_to_decision(interval, margin_ratio=margin)
-    needed = starts_needed(stdev(seen), wanted, alpha=1 - interval.confidence)
-    holds_1 = because("experiment.holds_1_in_periods", n=n)
-    if needed is None or needed <= n:
-        return _with(claim, word, holds_1)
-    period_s = math.fsum(period.duration_s for period in periods) / len(periods)
-    needed_s = needed * period_s
-    takes = because("experiment.deciding_takes", needed_s=needed_s)
-    return structs.replace(_with(claim, word, holds_1, takes), needed_s=needed_s)
-
-
-def _failure(
-    periods: Sequence[StartRecord], arm: int, objective: Objective, workload: Workload
-) -> Reason | None:
-    windows = [w for period in periods for w in period.windows if w.arm == arm]
-    return failing(windows, objective, workload.requests)
-
-
-def _with(claim: TurnsClaim, word: Verdict, *reasons: Reason) -> TurnsClaim:
-    return structs.replace(claim, verdict=word, reasons=reasons)

@@ -212,6 +212,12 @@ class StartLoad:
     nothing."""
     is_disturbed: Callable[[], bool] = lambda: False
     """Whether this process itself stood still, so that nothing may be learnt of latencies."""
+    fit: Callable[[WindowChoice], WindowChoice] = lambda choice: choice
+    """Fits windows that cycles ask for to the time that there is."""
+    asked_to_end: Callable[[], bool] = lambda: False
+    """Whether somebody wants the windows to end now; those that ended by then count."""
+    outlives_silence: bool = False
+    """Whether only the warm-up ends where an arm falls silent: nobody here can start it anew."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
     shut_out: dict[Place, tuple[Reason, ...]] = field(default_factory=dict)
@@ -223,6 +229,7 @@ class StartLoad:
     """What these starts say of them."""
     counted_s: float = 0.0
     """What a warm-up by count took."""
+    _is_warm: bool = False
 
     def run(self, save: Callable[[WindowRecord], None]) -> list[WindowRecord]:
         """Load the arms; return the windows, without the warm-up.
@@ -247,6 +254,7 @@ class StartLoad:
                 return []
             choice = self._choice()
             self._require_time(choice, time.monotonic() - began_s)
+        self._is_warm = True
         up, turns = self._up, self._turns(choice.n_blocks)
         plan = [
             WindowPlan(
@@ -435,7 +443,7 @@ class StartLoad:
         # A study that wants neither warm-up nor lead-in asks for what fresh servers do at first.
         is_fresh = bool(self.phases) or (request.warm_up_s <= 0 and request.lead_in_s <= 0)
         if not self._is_credited or is_fresh:
-            return WindowChoice(
+            as_asked = WindowChoice(
                 n_blocks=n_blocks,
                 spread_s=0.0,
                 lead_in_s=request.lead_in_s,
@@ -444,11 +452,12 @@ class StartLoad:
                 cycle_s=0.0,
                 window_s=turn_s(self.phases, request.window_s, request.lead_in_s),
             )
+            return self.fit(as_asked)
         arms = [
             self.known.get(arm, CycleMoments()) + self.seen.get(arm, CycleMoments())
             for arm in sorted({place.arm for place in self._up})
         ]
-        return choose_windows(
+        choice = choose_windows(
             arms,
             n_users=min(each.connections for each in self.workloads),
             n_blocks=n_blocks,
@@ -456,6 +465,7 @@ class StartLoad:
             lead_in_s=request.lead_in_s,
             limit_s=min(request.limit_s, request.windows_s),
         )
+        return self.fit(choice)
 
     def _require_time(self, choice: WindowChoice, warm_up_s: float) -> None:
         """Refuse what cannot fit before it is begun, not when the budget is gone."""
@@ -512,6 +522,10 @@ class StartLoad:
                         return
                     keep(n_seen, measurement)
                     n_seen += 1
+                if not is_over and self.asked_to_end():
+                    handle.stop()
+                    handle.wait(math.inf)
+                    return
 
     def _start(
         self, up: Sequence[Place], plan: Sequence[WindowPlan], part: int, on_edge: Edge | None
@@ -541,5 +555,6 @@ class StartLoad:
         if measurement.cycles is not None:
             moments = CycleMoments.of([measurement.cycles])
             self.seen[place.arm] = self.seen.get(place.arm, CycleMoments()) + moments
-        if measurement.completed == 0 and measurement.offered > 0:
+        is_silent = measurement.completed == 0 and measurement.offered > 0
+        if is_silent and not (self._is_warm and self.outlives_silence):
             self.silence = Silence(place=place, measurement=measurement)

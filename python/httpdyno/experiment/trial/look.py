@@ -436,26 +436,6 @@ def _requests(served: Sequence[int]) -> OfWorkers | None:
     return OfWorkers(median=float(statistics.median(served)), largest=float(max(served)))
 
 
-class Planned(Protocol):
-    """What plans of load tests and of turns have in common."""
-
-    @property
-    def workload(self) -> Workload:
-        """What servers are offered."""
-
-    @property
-    def threads(self) -> int:
-        """That send."""
-
-    @property
-    def cpus(self) -> tuple[int, ...]:
-        """Which they are kept on; empty leaves them free."""
-
-    @property
-    def seed(self) -> int:
-        """Of all that is random."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MoreLoad:
     """What a running server is loaded with while it is looked at."""
@@ -466,24 +446,6 @@ class MoreLoad:
     cpus: tuple[int, ...] = ()
     seed: int = 0
     spin_s: float = 0.0
-
-    @classmethod
-    def of(cls, plan: Planned, address: str, *, spin_s: float = 0.0) -> "MoreLoad":
-        """Return more of what one of a plan's servers was loaded with.
-
-        Args:
-            plan: Of what was measured.
-            address: The server's.
-            spin_s: Polling before each due time, where the plan has that.
-        """
-        return cls(
-            address=address,
-            workload=plan.workload,
-            threads=plan.threads,
-            cpus=plan.cpus,
-            seed=plan.seed,
-            spin_s=spin_s,
-        )
 
     def start(self, window: WindowPlan, on_edge: Edge) -> LoadHandle:
         """Begin to load it."""

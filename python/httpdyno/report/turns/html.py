@@ -3,7 +3,7 @@
 from typing import Any
 
 from httpdyno.metrics.table import named
-from httpdyno.model import TurnsOutcome
+from httpdyno.model import Comparison, TurnsOutcome
 from httpdyno.report.shared.caveat import caveats
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.phrase import NOTHING
@@ -46,14 +46,14 @@ _HEIGHT = 220
 
 def turns_html(outcome: TurnsOutcome) -> str:
     """Return the report as one self-contained file."""
-    names = [instance.url for instance in outcome.instances]
+    names = [each.url for each in outcome.plan.instances]
     claims = [
         {
-            "words": claim_words(outcome, claim),
-            "verdict": claim.verdict,
-            "reason": joined(claim.reasons),
+            "words": claim_words(outcome, each),
+            "verdict": each.verdict,
+            "reason": joined(each.reasons),
         }
-        for claim in outcome.claims
+        for each in outcome.comparisons
     ]
     values = {
         "outcome": outcome,
@@ -74,24 +74,18 @@ def turns_html(outcome: TurnsOutcome) -> str:
 
 
 def _instances(outcome: TurnsOutcome) -> dict[str, Any]:
-    rows = [instance_rows(each) for each in outcome.instances]
-    head = ["", *(name for name, _ in rows[0])]
-    cells = [
-        [each.url, *(figure for _, figure in row)]
-        for each, row in zip(outcome.instances, rows, strict=True)
-    ]
+    rows = [(each.url, instance_rows(summary)) for each, summary in outcome.arms]
+    head = ["", *(name for name, _ in rows[0][1])]
+    cells = [[url, *(figure for _, figure in row)] for url, row in rows]
     return {"head": head, "rows": cells, "text_columns": 1}
 
 
 def _ratios(outcome: TurnsOutcome) -> dict[str, Any] | None:
-    tables = [dict(ratio_rows(claim)) for claim in outcome.claims]
-    names = list(dict.fromkeys(name for each in tables for name in each))
+    tables = {_url(outcome, each): dict(ratio_rows(each)) for each in outcome.comparisons}
+    names = list(dict.fromkeys(name for each in tables.values() for name in each))
     if not names:
         return None
-    rows = [
-        [outcome.instances[claim.candidate].url, *(each.get(name, NOTHING) for name in names)]
-        for claim, each in zip(outcome.claims, tables, strict=True)
-    ]
+    rows = [[url, *(each.get(name, NOTHING) for name in names)] for url, each in tables.items()]
     return {"head": ["", *names], "rows": rows, "text_columns": 1}
 
 
@@ -100,8 +94,8 @@ def _periods(outcome: TurnsOutcome) -> dict[str, Any] | None:
     if not wide:
         return None
     caption = (
-        f"Each point is a period: {named(outcome.metric).label} over that of "
-        f"{outcome.instances[0].url}, on a log scale."
+        f"Each point is a period: {named(outcome.objective.metric).label} over that of "
+        f"{outcome.plan.instances[0].url}, on a log scale."
     )
     narrow = periods_svg(outcome, width=NARROW)
     return {"wide": wide, "narrow": narrow, "caption": caption, "table": None}
@@ -109,11 +103,11 @@ def _periods(outcome: TurnsOutcome) -> dict[str, Any] | None:
 
 def periods_svg(outcome: TurnsOutcome, *, width: int = WIDE) -> str:
     """Return the ratios of all claims, period by period; empty where there are none."""
-    ratios = [ratio for claim in outcome.claims for ratio in claim.per_period_ratio]
+    ratios = [ratio for each in outcome.comparisons for ratio in each.per_start_ratio]
     if not ratios:
         return ""
     low, high = padded(ratios)
-    n_periods = max(len(claim.per_period_ratio) for claim in outcome.claims)
+    n_periods = max(len(each.per_start_ratio) for each in outcome.comparisons)
     x = Axis(
         low=0,
         high=n_periods + 1,
@@ -123,21 +117,24 @@ def periods_svg(outcome: TurnsOutcome, *, width: int = WIDE) -> str:
     )
     plot = Plot(x=x, y=Axis.ratios(low, high, "ratio"), width=width, height=_HEIGHT)
     plot.rule(y=1.0)
-    colours = _colours(len(outcome.instances))
-    for number, claim in enumerate(outcome.claims):
-        url = outcome.instances[claim.candidate].url
-        for period, ratio in enumerate(claim.per_period_ratio, start=1):
+    colours = _colours(len(outcome.plan.instances))
+    for number, each in enumerate(outcome.comparisons):
+        url, colour = _url(outcome, each), colours[each.index]
+        for period, ratio in enumerate(each.per_start_ratio, start=1):
             title = f"{url}, period {period}: {ratio:.4g} ×"
-            plot.dot(period, ratio, colours[claim.candidate], radius=3, opacity=0.8, title=title)
-        if len(outcome.claims) > 1:
+            plot.dot(period, ratio, colour, radius=3, opacity=0.8, title=title)
+        if len(outcome.comparisons) > 1:
             place = (plot.width, -14.0 + 15 * number)
-            colour = colours[claim.candidate]
             plot.text(url, px=place, anchor="end", colour=colour, is_bold=True, has_halo=True)
-    return drawing(f"ratio of each period to {outcome.instances[0].url}", plot)
+    return drawing(f"ratio of each period to {outcome.plan.instances[0].url}", plot)
+
+
+def _url(outcome: TurnsOutcome, found: Comparison) -> str:
+    return outcome.plan.instances[found.index].url
 
 
 def _percentiles(outcome: TurnsOutcome) -> dict[str, Any] | None:
-    curves = [(each.url, each.summary.latency) for each in outcome.instances]
+    curves = [(each.url, summary.latency) for each, summary in outcome.arms]
     colours = _colours(len(curves))
     wide = percentiles_svg(curves, colours=colours)
     if not wide:

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.model import Instance, TurnsClaim, TurnsOutcome
+from httpdyno.model import Comparison, Instance, TurnsOutcome
 from httpdyno.report.shared.caveat import caveats
 from httpdyno.report.shared.message import joined
 from httpdyno.report.shared.prose import Prose
@@ -33,16 +33,16 @@ _INDENT = (0, 0, 0, 2)
 def turns_text(outcome: TurnsOutcome) -> RenderableType:
     """Return the claims, the instances' figures, the ratios and the doubts."""
     parts: list[RenderableType] = []
-    for claim in outcome.claims:
-        style = _STYLES.get(claim.verdict, "bold yellow")
-        parts.append(Prose(Text(claim_words(outcome, claim), style)))
-        parts.append(Prose(Text(joined(claim.reasons))))
+    for each in outcome.comparisons:
+        style = _STYLES.get(each.verdict, "bold yellow")
+        parts.append(Prose(Text(claim_words(outcome, each), style)))
+        parts.append(Prose(Text(joined(each.reasons))))
     parts += [Text(), _instances(outcome)]
     parts += [Prose(Text(line)) for line in without_lines(outcome)]
-    for claim in outcome.claims:
-        if claim.ratios:
-            url = outcome.instances[claim.candidate].url
-            parts += [Text(), Text(f"{url} over {outcome.instances[0].url}"), _grid(claim)]
+    for each in outcome.comparisons:
+        if each.ratios:
+            first, url = (outcome.plan.instances[n].url for n in (0, each.index))
+            parts += [Text(), Text(f"{url} over {first}"), _grid(each)]
     for url, rows in limit_rows(outcome):
         parts += [Text(), Prose(Text(url))]
         for name, text in rows:
@@ -58,16 +58,17 @@ def turns_text(outcome: TurnsOutcome) -> RenderableType:
 def _instances(outcome: TurnsOutcome) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("")
-    rows = [dict(instance_rows(each)) for each in outcome.instances]
-    for number, instance in enumerate(outcome.instances):
+    instances = outcome.plan.instances
+    rows = [dict(instance_rows(summary)) for _, summary in outcome.arms]
+    for number, instance in enumerate(instances):
         name = instance.url.partition("://")[2].rstrip("/")
         table.add_column(name if number else f"{name} (reference)", justify="right")
     for name in rows[0]:
         table.add_row(Text(name, "dim"), *(Text(row[name]) for row in rows))
-    if any(map(_is_named, outcome.instances)):
-        table.add_row(Text("address", "dim"), *(Text(each.address) for each in outcome.instances))
-    if any(instance.process for instance in outcome.instances):
-        table.add_row(Text("process", "dim"), *(Text(each.process) for each in outcome.instances))
+    if any(map(_is_named, instances)):
+        table.add_row(Text("address", "dim"), *(Text(each.address) for each in instances))
+    if any(instance.process for instance in instances):
+        table.add_row(Text("process", "dim"), *(Text(each.process) for each in instances))
     return table
 
 
@@ -77,8 +78,8 @@ def _is_named(instance: Instance) -> bool:
     return host != "localhost" and host not in instance.address
 
 
-def _grid(claim: TurnsClaim) -> Table:
+def _grid(found: Comparison) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, show_header=False)
-    for name, interval in ratio_rows(claim):
+    for name, interval in ratio_rows(found):
         table.add_row(Text(name, "dim"), Text(interval))
     return table

@@ -3,11 +3,9 @@
 import math
 from typing import Any
 
-from msgspec.structs import replace
-
 from httpdyno.advice.bottleneck import differences
 from httpdyno.metrics.table import named, of_ratio
-from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
+from httpdyno.model import ArmSummary, Comparison, RatioInterval, TurnsOutcome
 from httpdyno.report.shared.bottleneck import (
     RUN_QUEUE,
     behind_text,
@@ -18,7 +16,7 @@ from httpdyno.report.shared.bottleneck import (
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.published import SCHEMA_VERSION, published
 from httpdyno.report.shared.workload_text import workload_text
-from httpdyno.secret import workload_without_values
+from httpdyno.secret import without_values
 from httpdyno.units import Toward, format_duration, format_number, format_percent, format_rate
 
 # The words and figures of turns that text and HTML share.
@@ -29,14 +27,14 @@ LATENCIES = ("p50", "p90", "p99", "p999")
 
 def headline(outcome: TurnsOutcome) -> str:
     """Return what was found, in one sentence for each claim."""
-    return "; ".join(claim_words(outcome, claim) for claim in outcome.claims)
+    return "; ".join(claim_words(outcome, each) for each in outcome.comparisons)
 
 
-def claim_words(outcome: TurnsOutcome, claim: TurnsClaim) -> str:
+def claim_words(outcome: TurnsOutcome, found: Comparison) -> str:
     """Return a claim with its figure: `URL is better: throughput 1.31 × (1.27 … 1.35)`."""
-    url = outcome.instances[claim.candidate].url
-    first = outcome.instances[0].url
-    interval = claim.ratios.get(named(outcome.metric).ratio)
+    first, url = (outcome.plan.instances[n].url for n in (0, found.index))
+    metric = named(found.metric)
+    interval = found.ratios.get(metric.ratio)
     word = {
         "better": "is better than",
         "worse": "is worse than",
@@ -44,8 +42,8 @@ def claim_words(outcome: TurnsOutcome, claim: TurnsClaim) -> str:
         "failed": "fails beside",
         "inconclusive": "is not told apart from",
         "not_measured": "is not measured against",
-    }[claim.verdict]
-    figure = f": {named(outcome.metric).label} {interval_text(interval)}" if interval else ""
+    }[found.verdict]
+    figure = f": {metric.label} {interval_text(interval)}" if interval else ""
     return f"{url} {word} {first}{figure}"
 
 
@@ -59,22 +57,21 @@ def interval_text(interval: RatioInterval | None) -> str:
 
 def confidence_text(outcome: TurnsOutcome) -> str:
     """Return what the intervals promise, and how the risk is shared."""
-    whole = f"{outcome.confidence:.0%}"
-    n = len(outcome.claims)
+    whole = f"{outcome.plan.confidence:.0%}"
+    n = len(outcome.comparisons)
     if n == 1:
         return whole
-    each = 100 * (1 - (1 - outcome.confidence) / n)
+    each = 100 * outcome.objective.confidence
     return f"{whole} for all {n} claims together ({each:.4g} % for each)"
 
 
-def ratio_rows(claim: TurnsClaim) -> list[tuple[str, str]]:
+def ratio_rows(found: Comparison) -> list[tuple[str, str]]:
     """Return (name, interval) of each ratio that the periods bound."""
-    return [(of_ratio(name).label, interval_text(each)) for name, each in claim.ratios.items()]
+    return [(of_ratio(name).label, interval_text(each)) for name, each in found.ratios.items()]
 
 
-def instance_rows(instance: Instance) -> list[tuple[str, str]]:
+def instance_rows(summary: ArmSummary) -> list[tuple[str, str]]:
     """Return (name, figure) of what an instance did."""
-    summary = instance.summary
     rows = [("throughput", format_rate(summary.throughput_per_s))]
     rows += [
         (name.replace("p999", "p99.9"), format_duration(summary.latency_s[name]))
@@ -95,8 +92,8 @@ def without_lines(outcome: TurnsOutcome) -> list[str]:
     """
     return [
         f"CPU/request of {each.url}: without {behind_text(each.behind)}"
-        for each in outcome.instances
-        if each.behind and each.summary.cpu_s_per_request
+        for each, summary in outcome.arms
+        if each.behind and summary.cpu_s_per_request
     ]
 
 
@@ -106,9 +103,10 @@ def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]
     Of a candidate also what differs inside from the reference: reasons, not proofs.
     """
     rows = []
-    first = outcome.instances[0].summary.look
-    for instance in outcome.instances:
-        look, found = instance.summary.look, instance.summary.bottleneck
+    reference, of_reference = outcome.arms[0]
+    first = of_reference.look
+    for instance, summary in outcome.arms:
+        look, found = summary.look, summary.bottleneck
         if look is None or found is None:
             continue
         told = list(verdict_rows(look, found, of="more of the same load"))
@@ -116,7 +114,7 @@ def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]
             told.append((RUN_QUEUE, text))
         if first is not None and look is not first and (moved := differences(first, look)):
             texts = "; ".join(difference_text(each) for each in moved)
-            told.append((f"beside {outcome.instances[0].url}", texts))
+            told.append((f"beside {reference.url}", texts))
         rows.append((instance.url, told))
     return rows
 
@@ -124,9 +122,9 @@ def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]
 def measured_text(outcome: TurnsOutcome) -> str:
     """Return how it was measured, in one line."""
     return (
-        f"{plural(outcome.n_periods, 'period')} of {len(outcome.instances)} turns, each measured "
-        f"for {format_duration(outcome.turn_s)}; {workload_text(outcome.workload)}; "
-        f"{format_duration(outcome.duration_s)} in all, seed {outcome.seed}"
+        f"{plural(outcome.n_periods, 'period')} of {len(outcome.plan.instances)} turns, each "
+        f"measured for {format_duration(outcome.turn_s)}; {workload_text(outcome.plan.workload)}; "
+        f"{format_duration(outcome.duration_s)} in all, seed {outcome.plan.seed}"
     )
 
 
@@ -145,18 +143,7 @@ def _end(value: float, toward: Toward) -> str:
     return _number(value, toward, _MOST_DECIMALS)
 
 
-# Turns as JSON: the record, published, without the values of headers.
-
-_OF_STUDIES = frozenset({"configuration", "effective", "n_starts", "status", "detail"})
-
-
 def turns_json(outcome: TurnsOutcome) -> dict[str, Any]:
-    """Return the whole; an instance's summary stands flat among what else is known of it."""
-    workload = workload_without_values(outcome.workload)
-    plain: dict[str, Any] = published(replace(outcome, workload=workload))
-    for instance, told in zip(plain["instances"], outcome.instances, strict=True):
-        del instance["summary"]
-        summary = published(told.summary, without=_OF_STUDIES)
-        summary["period_throughputs_per_s"] = summary.pop("start_throughputs_per_s")
-        instance.update(summary)
+    """Return the record, published, without the values of headers."""
+    plain: dict[str, Any] = published(without_values(outcome))
     return {"schema_version": SCHEMA_VERSION, "headline": headline(outcome), **plain}
