@@ -171,7 +171,7 @@ def test_a_look_is_a_line_where_there_is_no_terminal(server, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert all(f"  {N_WORKERS} workers  " in line for line in lines)
-    assert all("births 0.0/s" in line for line in lines)
+    assert all("forks 0.0/s" in line for line in lines)
 
 
 def test_ctrl_c_ends_lines(server):

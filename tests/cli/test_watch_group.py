@@ -66,7 +66,7 @@ def test_a_unit_is_all_that_is_in_its_control_group(server, service, agent, monk
     assert whole["error_log"]["n_lines"] == 0
     assert tree["error_log"] is None
     assert [each["pid"] for each in tree["beside"]] == [agent.pid]
-    assert f"({agent.pid}) of its unit is not below it, and in no figure" in told
+    assert f"({agent.pid}) of its unit is not below the parent; not counted" in told
     assert inspected["servers"][0]["beside_pids"] == [agent.pid]
 
 

@@ -132,7 +132,7 @@ def test_apache_says_what_its_workers_do(start, own_folders, capsys):
     words = ["watch", f"pid:{pid}", "--once", "--every", "1s", "--status"]
     assert run([*words, url]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"_ waiting \d+ %.* of the workers' time by 2 looks", text)
+    assert re.search(r"_ waiting \d+ %.* of the workers' time in 2 samples", text)
     words_of = ["inspect", f"pid:{pid}", "--json", "-", "--status"]
     assert run([*words_of, f"http://127.0.0.1:{port}/status"]) == 0
     served = [each["n_requests"] for each in json.loads(capsys.readouterr().out)["workers"]]

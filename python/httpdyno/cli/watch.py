@@ -194,10 +194,10 @@ class Following(LiveLooks[RunLook]):
 
 
 def _once_of_run(following: Following, outputs: Outputs) -> None:
-    """Look twice and print that."""
+    """Take two samples and print the result."""
     seen = following.twice()
     if seen is None:
-        raise TargetError(f"{following.end_text()}, while it was looked at")
+        raise TargetError(f"{following.end_text()}, between the two samples")
     if outputs.json is not None:
         outputs.write_json(run_json(seen))
     if outputs.has_text:
@@ -316,10 +316,12 @@ def _check(every_s: float, *, has_count: bool, is_once: bool, has_json: bool) ->
     if every_s < _LEAST_S:
         raise UsageError(
             f"`--every` is shorter than {_LEAST_S:g} s",
-            hint="CPU time is counted in ticks of 10 ms: shorter looks tell nothing",
+            hint="CPU time is counted in ticks of 10 ms, so shorter intervals show nothing",
         )
     if has_json and not is_once:
-        raise UsageError("`--json` is for `--once`", hint="give both: two looks make one document")
+        raise UsageError(
+            "`--json` is for `--once`", hint="add `--once`: it writes one document of two samples"
+        )
     if has_count and is_once:
         raise UsageError("`-n` and `--once` exclude each other")
 
@@ -363,14 +365,14 @@ def _watching(
 
 
 def _once(watching: Watching, meant: Sequence[Found], outputs: Outputs) -> None:
-    """Look twice and print that.
+    """Take two samples and print the result.
 
     Raises:
         TargetError: The server ended in between.
     """
     seen = watching.twice()
     if seen is None:
-        raise TargetError(f"{ENDED} while it was looked at")
+        raise TargetError(f"{ENDED} between the two samples")
     if outputs.json is not None:
         about = _about(meant)
         outputs.write_json({"server": about, **watch_json(seen, watching.behind, watching.beside)})
@@ -409,7 +411,7 @@ def _meant(source: Source | None, machine: Machine) -> list[Found]:
     if len(live) > 1 and {each.group for each in live} != {live[0].group or None}:
         raise UsageError(
             f"{len(live)} servers are meant: {'; '.join(str(each) for each in live)}",
-            hint="say one of them by its `pid:` or its address, such as `:8080`",
+            hint="name one by its `pid:` or its address, such as `:8080`",
         )
     return live
 

@@ -306,7 +306,7 @@ def test_a_program_that_was_replaced_is_a_finding():
     seen = Inspected(found=Found(member=changed(server.seen.found.member, unit=""), root=old))
     [finding] = Server(seen=seen).findings
     assert (finding.name, finding.severity) == ("program-replaced", "warning")
-    assert finding.do == "a restart takes up the new one"
+    assert finding.do == "restart it to run the new one"
 
 
 def test_children_that_nobody_waits_for_are_a_note():

@@ -63,8 +63,8 @@ def test_length_and_number_of_lives_are_told_as_one_answer():
     short = answered(row(400), 60, 0.95)
     seen = loaded(answered(row(25), 90, 0.5), short, answered(row(None), 50, 1.0), configured=())
     assert dict(loaded_rows(seen))["together"] == (
-        "60 workers that live for 400 requests each: the most that fit of lives whose births take "
-        "5 % of the rate at most, or as good as that (2 %) and longer"
+        "60 workers that live for 400 requests each: the most that fit while replacing them "
+        "takes at most 5 % of the rate; within 2 % the longer life wins"
     )
     assert loaded_json(seen)["joint_life"]["n_requests"] == 400
     unknown = loaded(row(25), row(None), configured=())
@@ -79,8 +79,8 @@ def test_room_says_how_many_fit_at_the_end_of_the_configured_life():
         "2.00 MiB with the kernel's part"
     ]
     assert list(room_at_end(replace(seen, lives=()))) == [
-        "u at the age where MaxConnectionsPerChild ends it (1,000 connections) is not known, "
-        "since its growth is not"
+        "u at the age where MaxConnectionsPerChild ends it (1,000 connections) is unknown, "
+        "because its growth is"
     ]
 
 
@@ -161,8 +161,7 @@ def test_what_errors_took_is_said_to_be_in_what_a_right_answer_took():
     took = replace(bare, n_errors=1500, seen=replace(bare.seen, cpu_s=4.0, disk=disk))
     rows = dict(loaded_rows(took))
     assert rows["answers"] == (
-        "4.00 ms of the server's CPU time for a right answer, what 1,500 errors took in it, "
-        "0.40 cores"
+        "4.00 ms of the server's CPU time for a right answer, 1,500 errors included, 0.40 cores"
     )
     assert rows["disk"].startswith("2.00 MiB read (205 KiB/s, 2.05 KiB a right answer)")
     # As in studies.
@@ -205,9 +204,9 @@ def test_that_no_error_was_written_is_told_apart_from_not_knowing_it():
     known = replace(bare, logs=("/l/e.log",))
     said = (bare, known, replace(known, log=log_lines([b"[x:notice] fine\n"])))
     assert [dict(loaded_rows(each))["errors"] for each in said] == [
-        "the file that it writes its errors to is not known",
+        "its error log is unknown",
         "/l/e.log cannot be read",
-        "no warning and nothing worse came into /l/e.log",
+        "no new warning or error in /l/e.log",
     ]
 
 
@@ -220,7 +219,5 @@ def test_connecting_and_children_that_nobody_waits_for_are_named():
         seen=replace(bare.seen, cpu_s=4.0, misses_cpu=True),
     )
     row = dict(loaded_rows(took))["answers"]
-    assert row.startswith(
-        "latency p50 2.00 ms; from when it was sent, without connecting, p50 1.00"
-    )
+    assert row.startswith("latency p50 2.00 ms; from sending, without connecting: p50 1.00 ms")
     assert row.endswith("0.40 cores, without children that nobody waits for")

@@ -21,7 +21,7 @@ def test_cpu_time_of_a_request_is_told_now_and_in_the_mean():
         now = look(at_s, worker(ROOT_PID, user_s=user_s), status=said(n, W=1))
         seen = next_look(seen, now) if seen else first_look(now)
     assert seen is not None
-    assert "0.40 cores, 4.00 ms a request (3.00 ms since it is watched)" in watch_line(seen, 1.0)
+    assert "0.40 cores, 4.00 ms a request (3.00 ms since the view began)" in watch_line(seen, 1.0)
     assert watch_json(seen)["pool"]["cpu_s_per_request"] == pytest.approx(0.004)
 
 

@@ -168,7 +168,7 @@ def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_en
 def test_a_clock_of_births_is_told_of_servers_that_have_one(kind, words, is_apaches):
     text = " ".join(plain_text(view(pair(), kind=kind)).split())
     assert words in text
-    assert ("births show its clock" in text) is is_apaches
+    assert ("forks follow its timer" in text) is is_apaches
 
 
 def test_cpu_time_of_those_that_ended_is_named():
@@ -181,7 +181,8 @@ def test_cpu_time_of_those_that_ended_is_named():
     # 900 had used 1.25 s before that is in no account yet; 1.0 s is less than that.
     assert "of those that ended" not in text
     assert (
-        "a birth takes the parent at most 50.0 ms of CPU; the dead had used 1.00 s of CPU" in text
+        "a fork takes at most 50.0 ms of the parent's CPU time; ended processes had used 1.00 s"
+        in text
     )
     kept = look(102.0, worker(ROOT_PID, reaped_s=1.0), worker(900))
     seen = next_look(first_look(before), kept)
@@ -216,16 +217,16 @@ def test_who_is_below_no_parent_is_named_whether_it_is_counted_or_not():
     gone = worker(900, name="agent", parent=1)
     counted = first_look(look(1.0, worker(ROOT_PID), worker(901), gone))
     text = " ".join(plain_text(view(counted)).split())
-    assert "besides agent (900) is below no parent any more, and in all figures" in text
+    assert "detached agent (900) is no longer below the parent; counted in all figures" in text
     assert watch_json(counted)["pool"]["detached_pids"] == [900]
     beside = [ProcessFacts(pid=pid, parent=1, name="agent", started_at_s=0.0) for pid in (900, 902)]
     missed = first_look(look(1.0, worker(ROOT_PID), worker(901)))
     text = " ".join(plain_text(view(missed, beside=beside)).split())
-    said = "agent (900), agent (902) of its unit are not below it, and in no figure"
-    assert f"besides {said} CPU – cores" in text
+    said = "agent (900), agent (902) of its unit are not below the parent; not counted"
+    assert f"detached {said} CPU – cores" in text
     assert "without agent (900), agent (902)" in text
     assert [each["pid"] for each in watch_json(missed, (), beside)["beside"]] == [900, 902]
-    assert "besides" not in plain_text(view(missed))
+    assert "detached" not in plain_text(view(missed))
 
 
 def test_of_several_parents_each_has_its_workers():
@@ -259,7 +260,7 @@ def test_how_long_an_answer_holds_a_worker_is_told_with_what_was_seen():
         now = look(100.0 + k, worker(ROOT_PID), status=said(101 * k, W=4, K=5))
         seen = next_look(seen, now) if seen else first_look(now)
     assert seen is not None
-    told = "an answer takes 30.0 ms of a worker: a mean, by 4 looks that saw 12 at answers"
+    told = "an answer takes 30.0 ms of a worker (mean of 4 samples, 12 seen at answers)"
     assert told in watch_line(seen, 1.0)
     assert told in " ".join(plain_text(view(seen)).split())
     status = watch_json(seen)["status"]
@@ -298,7 +299,7 @@ def test_json_has_all_figures(golden):
 def test_memory_that_is_still_to_be_read_is_no_sum():
     unread = worker(900, memory=None, memory_age_s=None)
     text = plain_text(view(first_look(look(100.0, worker(ROOT_PID), unread))))
-    assert "memory of 1 of 2 is still to be read" in " ".join(text.split())
+    assert "memory of 1 of 2 processes not read yet" in " ".join(text.split())
 
 
 def test_workers_that_outlive_their_parent_are_said_to():

@@ -113,15 +113,15 @@ def _of_files(seen: Inspected) -> Iterator[Finding]:
         yield Finding(
             name="program-replaced",
             severity="warning",
-            what="its program file was replaced since it began",
-            do="a restart takes up the new one",
+            what="its program file was replaced after it started",
+            do="restart it to run the new one",
         )
     if found.unit is not None and found.unit.needs_daemon_reload:
         yield Finding(
             name="unit-changed",
             severity="warning",
             what=f"the files of {found.unit.name} were changed since systemd read them",
-            do="`systemctl daemon-reload` takes them up",
+            do="`systemctl daemon-reload` reads them",
         )
     if seen.changed:
         yield Finding(
@@ -133,8 +133,8 @@ def _of_files(seen: Inspected) -> Iterator[Finding]:
         yield Finding(
             name="files-perhaps-changed",
             severity="note",
-            what=f"{_were(seen.perhaps_changed)} changed since the server began, and it is not "
-            f"known whether it read {_it(seen.perhaps_changed)} again",
+            what=f"{_were(seen.perhaps_changed)} changed after the server started: unknown "
+            f"whether it read {_it(seen.perhaps_changed)} again",
         )
     for notice in seen.survey.notices if seen.survey else ():
         origin = notice.origin
@@ -152,7 +152,8 @@ def _of_processes(observed: Observed | None) -> Iterator[Finding]:
         yield Finding(
             name="zombies",
             severity="note",
-            what=f"{plural(len(zombies), 'zombie')}: ended, and the parent has not asked how",
+            what=f"{plural(len(zombies), 'zombie')}: ended, and the parent has not waited for "
+            f"{_it(zombies)}",
             evidence=oxford(zombies) if len(zombies) <= _N_NAMED else f"the first: {zombies[0]}",
         )
     workers = observed.workers if observed else ()
@@ -160,8 +161,8 @@ def _of_processes(observed: Observed | None) -> Iterator[Finding]:
         yield Finding(
             name="children-not-counted",
             severity="note",
-            what="a process of it ignores how its children end: what such children used is in no "
-            "process's CPU time",
+            what="a process ignores how its children end: no process's CPU time has what these "
+            "children used",
             evidence=oxford(careless) if len(careless) <= _N_NAMED else f"the first: {careless[0]}",
         )
 
@@ -169,13 +170,13 @@ def _of_processes(observed: Observed | None) -> Iterator[Finding]:
 def _not_seen(seen: Inspected) -> Iterator[Finding]:
     for path in seen.survey.unreadable if seen.survey else ():
         yield Finding(
-            name="file-not-readable", severity="note", what=f"{path} cannot be read by this user"
+            name="file-not-readable", severity="note", what=f"this user cannot read {path}"
         )
     if seen.found.hidden:
         yield Finding(
             name="not-visible",
             severity="note",
-            what=f"its {oxford(seen.found.hidden)} may not be seen by this user",
+            what=f"this user may not see its {oxford(seen.found.hidden)}",
             do="`sudo` shows more",
         )
 
@@ -186,5 +187,5 @@ def _were(paths: Sequence[str]) -> str:
     return f"{oxford(paths)} {'was' if len(paths) == 1 else 'were'}"
 
 
-def _it(paths: Sequence[str]) -> str:
-    return "it" if len(paths) == 1 else "them"
+def _it(several: Sequence[str]) -> str:
+    return "it" if len(several) == 1 else "them"

@@ -48,7 +48,7 @@ _STYLES = {"bad": "red", "hint": "cyan"}
 LABELS = (
     *("runs", "listens", "hosts", "serves", "log", "set", "limits", "files"),
     *("memory", "room", "formulas", "queue", "pressure", "calls"),
-    *("loaded", WHAT_LIMITED, WHAT_MAY_HELP, "looks", "answers", "disk", "run queue", "zombies"),
+    *("loaded", WHAT_LIMITED, WHAT_MAY_HELP, "samples", "answers", "disk", "run queue", "zombies"),
     *("errors", "aged", "growth", "unshares", "life", "together", "fattens"),
     *("bad", "doubtful", "hint", _FINDING),
 )
@@ -78,7 +78,7 @@ def inspect_text(page: Page) -> RenderableType:
 
 def _passed_over(page: Page) -> Iterator[tuple[str, str]]:
     for user, n in page.passed_over:
-        yield "not looked at", f"… {n:,} more of {user}, whose other processes took too long"
+        yield "skipped", f"{n:,} more processes of {user}: the others took too long to read"
 
 
 def _proven(page: Page) -> Iterator[tuple[str, str]]:
@@ -102,7 +102,7 @@ def _copied(page: Page) -> Iterator[tuple[str, str]]:
 def _paragraph(server: Server, now_s: float) -> Table:
     seen, member = server.seen, server.seen.found.member
     title = Text(f"{member.kind} {seen.version}".strip(), "bold")
-    what = member.main or " ".join(member.command) or "(its main file is not known)"
+    what = member.main or " ".join(member.command) or "(main file unknown)"
     rows: list[tuple[str | Text, str | Text]] = [(title, Text(what, "cyan"))]
     rows += [(Text(f"  {label}", "dim"), value) for label, value in _rows(server, now_s)]
     hints = [each for each in server.findings if each.severity == "hint"]
@@ -185,7 +185,7 @@ def _running(server: Server, now_s: float) -> str:
     beside = ", ".join(f"{each.name} ({each.pid})" for each in found.beside)
     if beside:
         is_or_are = "is" if len(found.beside) == 1 else "are"
-        beside = f"; {beside} of its unit {is_or_are} not below it, and in no figure"
+        beside = f"; {beside} of its unit {is_or_are} not below the parent; not counted"
     return f"process {found.root.pid}{user}{children}, for {since}{unit}{beside}"
 
 
@@ -379,7 +379,7 @@ def census_row(asked: Asked) -> str:
             if census.is_same
             else f"{census.total.low:,} … {census.total.high:,} in {census.n_requests:,}"
         ),
-        f"besides {_figure(census.connection)} for its connection",
+        f"plus {_figure(census.connection)} for its connection",
         f"answered: {answers}",
         f"{_traced(census)}, at rest {plural(census.rest_calls, 'call')} in {census.rest_s:.1f} s",
         *texts(census.warnings),
@@ -418,7 +418,7 @@ def _remark(calls: KindCalls, census: SyscallProfile) -> str:
 
 def _notes(kind: Kind, census: SyscallProfile) -> Iterator[str]:
     if kind == "open" and census.missing_opens.mean:
-        yield f"{_figure(census.missing_opens)} of no file"
+        yield f"{_figure(census.missing_opens)} found no file"
     if kind == "open" and census.htaccess_opens.mean:
         yield f"{_figure(census.htaccess_opens)} of `.htaccess`"
     if kind == "socket":
@@ -436,7 +436,7 @@ def _files(census: SyscallProfile) -> Table:
     ]
     if (more := census.n_files - len(rows)) > 0:
         rows.append(("", "", plural(more, "more file")))
-    return _below(("  looked for by", "a request", ""), rows)
+    return _below(("  lookup", "a request", ""), rows)
 
 
 def _figure(calls: PerRequest) -> str:
@@ -459,14 +459,14 @@ _ALIKE = 0.01
 
 
 def loaded_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
-    """Yield what is said of a load and of the looks beside it."""
+    """Yield what is said of a load and of the samples beside it."""
     yield "loaded", _load(loaded)
     if loaded.look is not None and loaded.bottleneck is not None:
         yield from verdict_rows(loaded.look, loaded.bottleneck)
-    yield "looks", _looks(loaded)
+    yield "samples", _samples(loaded)
     yield from beside_rows(loaded)
     if ages := _ages(loaded.seen.readings):
-        since = "" if loaded.seen.counted_by == "status page" else " since the first look"
+        since = "" if loaded.seen.counted_by == "status page" else " since the first sample"
         yield "aged", f"own by requests{since}: {ages}"
     yield "growth", _growth(loaded)
     if loaded.growth.curve is not None and loaded.growth.curve.rise_bytes > 0:
@@ -488,10 +488,10 @@ def _load(loaded: Loaded) -> str:
     )
 
 
-def _looks(loaded: Loaded) -> str:
+def _samples(loaded: Loaded) -> str:
     seen = loaded.seen
     share = seen.looks_cost_s / loaded.seconds if loaded.seconds > 0 else 0.0
-    born = f", of which {seen.n_born:,} came meanwhile" if seen.n_born else ""
+    born = f", {seen.n_born:,} of them new" if seen.n_born else ""
     return (
         f"{plural(len(seen.readings), 'reading')} of {plural(len(seen.of_workers()), 'worker')}"
         f"{born}, for {format_percent(share)} of a core; requests of each by "
@@ -516,9 +516,9 @@ def _ages(readings: tuple[WorkerReading, ...]) -> str:
 
 def _growth(loaded: Loaded) -> str:
     growth = loaded.growth
-    word = {"leak": "a leak", "cannot_tell": "cannot tell yet"}.get(growth.verdict, growth.verdict)
+    word = {"leak": "a leak", "cannot_tell": "unknown yet"}.get(growth.verdict, growth.verdict)
     more = growth.more_requests
-    advice = f"; look on for {more:,} more requests of each worker" if more else ""
+    advice = f"; it takes {more:,} more requests of each worker" if more else ""
     return f"{word}: {message.text(growth.reason)}{advice}"
 
 
@@ -542,7 +542,7 @@ def room_at_end(loaded: Loaded) -> Iterator[str]:
         else:
             own = f"u at the age where {names} ends it ({n:,} {unit})"
         if row is None:
-            yield f"{own} is not known, since its growth is not"
+            yield f"{own} is unknown, because its growth is"
         elif row.each_bytes is None:
             yield f"{own} has no bound: it leaks"
         else:
@@ -563,8 +563,8 @@ def _lives(loaded: Loaded) -> str:
         rows += ", and as many of any longer life"
     connections = [each.setting for each in loaded.configured if each.unit == "connections"]
     kept = (
-        f"; {oxford(connections)} counts connections, here taken for a request each: of one that "
-        "is kept alive a worker serves several"
+        f"; {oxford(connections)} counts connections, taken here as one request each: over one "
+        "that is kept alive a worker serves several"
         if connections and any(each.n for each in loaded.configured)
         else ""
     )
@@ -576,21 +576,21 @@ def _lives(loaded: Loaded) -> str:
 def _respawning(loaded: Loaded) -> str:
     cost = loaded.respawn
     if cost is None:
-        return "what respawning costs is not known (`--respawn`)"
+        return "the cost of replacing a worker is unknown (`--respawn`)"
     ends = (cost.spawn_low_s, cost.spawn_high_s)
     spawn = bounded_text(cost.spawn_s, ends, format_duration, ", 95 %")
     return (
-        "of the server's time the end of a worker and the next one's birth take "
-        f"{spawn}, a request {format_duration(cost.serve_s)}"
+        f"replacing a worker takes {spawn} of the server's time, a request "
+        f"{format_duration(cost.serve_s)}"
     )
 
 
 def _joint(row: LifeRow) -> str:
     lives = "for good" if row.n_requests is None else f"for {row.n_requests:,} requests"
     return (
-        f"{_fit(row)} that live {lives} each: the most that fit of lives whose births take "
-        f"{format_percent(MOST_LOST_RATIO)} of the rate at most, or as good as that "
-        f"({format_percent(ALIKE_RATIO)}) and longer"
+        f"{_fit(row)} that live {lives} each: the most that fit while replacing them "
+        f"takes at most {format_percent(MOST_LOST_RATIO)} of the rate; within "
+        f"{format_percent(ALIKE_RATIO)} the longer life wins"
     )
 
 
@@ -627,7 +627,7 @@ def beside_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
         yield (
             "run queue",
             f"{waiting:.1f} threads ran or were ready on the machine's "
-            f"{plural(loaded.seen.host_cpus, 'CPU')} in the mean, the load client's among them",
+            f"{plural(loaded.seen.host_cpus, 'CPU')} on average, the load client's included",
         )
     if zombies := loaded.seen.zombies:
         named = oxford(zombies[:_N_NAMED])
@@ -643,14 +643,14 @@ def _answers(loaded: Loaded) -> Iterator[str]:
     if latency is not None and (text := _times(latency)):
         yield f"latency {text}"
         if service is not None and not _is_alike(latency, service):
-            yield f"from when it was sent, without connecting, {_times(service)}"
+            yield f"from sending, without connecting: {_times(service)}"
     if (each_s := loaded.cpu_s_per_request) is not None:
         cores = (loaded.seen.cpu_s or 0.0) / loaded.seconds if loaded.seconds > 0 else 0.0
         missing = [behind_text(loaded.behind)] if loaded.behind else []
         missing += ["children that nobody waits for"] if loaded.seen.misses_cpu else []
         without = f", without {', '.join(missing)}" if missing else ""
         errors = plural(loaded.n_errors, "error")
-        told = f" for a right answer, what {errors} took in it" if loaded.n_errors else ""
+        told = f" for a right answer, {errors} included" if loaded.n_errors else ""
         yield (
             f"{format_duration(each_s)} of the server's CPU time{told}, {cores:.2f} cores{without}"
         )
@@ -680,14 +680,14 @@ def _disk(loaded: Loaded) -> str:
             each = amount / loaded.n_completed if loaded.n_completed else 0.0
             text += f", {format_bytes(each)} {answer})"
         told.append(text)
-    hidden = f"; of some {why_text(disk.hidden)}" if disk.hidden else ""
+    hidden = f"; some processes: {why_text(disk.hidden)}" if disk.hidden else ""
     return f"{' and '.join(told)}{hidden}"
 
 
 def _no_log(loaded: Loaded) -> str:
-    """Return why no line of an error log is told."""
+    """Return why no line of an error log is shown."""
     if not loaded.logs:
-        return "the file that it writes its errors to is not known"
+        return "its error log is unknown"
     if loaded.log is None:
         return f"{oxford(loaded.logs)} cannot be read"
-    return f"no warning and nothing worse came into {oxford(loaded.logs)}"
+    return f"no new warning or error in {oxford(loaded.logs)}"

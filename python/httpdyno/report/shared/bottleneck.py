@@ -35,7 +35,7 @@ LIMIT_WORDS = {
     "lock": "a lock",
     "load_generator": "the load client",
     "nothing": "nothing",
-    "unknown": "cannot be told",
+    "unknown": "unknown",
 }
 
 WHAT_LIMITED, WHAT_MAY_HELP, RUN_QUEUE = "what limited it", "what may help", "run queue"
@@ -124,7 +124,7 @@ _DOING_WORDS = {
     "child": "waiting for a child process",
     "client_write": "waiting for the client to take it",
     "sleep": "asleep",
-    "other": "at what is not known",
+    "other": "at something unknown",
 }
 _TOLD_RATIO, _ALL_RATIO = 0.05, 0.95
 
@@ -147,7 +147,7 @@ FIGURE_WORDS = {
     "forks_per_s": "processes begun a second, at least",
     "htaccess_opens": "opens of .htaccess for an answer",
     "opens": "files opened for an answer",
-    "stats": "files looked for (stat, lstat, access) for an answer",
+    "stats": "file lookups (stat, lstat, access) for an answer",
     "file_locks": "locks of files for an answer",
     "syncs": "forced writes (fsync) for an answer",
     "spawn_cpu_s": "CPU time of an answer in processes that began and ended meanwhile",
@@ -167,7 +167,7 @@ FIGURE_WORDS = {
     "writes": "writes for an answer",
     "write_calls": "write calls of an answer",
     "counted_opens": "files opened",
-    "counted_stats": "looked for",
+    "counted_stats": "lookups",
     "counted_writes": "written",
     "counted_locks": "locked",
     "private_bytes": "private memory of a process",

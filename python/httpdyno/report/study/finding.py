@@ -67,7 +67,7 @@ def given_words(found: Factorial, simple: SimpleEffect) -> str:
 def effect_word(effect: Effect) -> str:
     """Return the verdict; of an interaction by what both together are more than each alone."""
     if effect.verdict == "not_measured":
-        return "cannot be told"
+        return "unknown"
     if len(effect.knobs) > 1 and effect.verdict in _PAIR_WORDS:
         return _PAIR_WORDS[effect.verdict]
     if effect.decided_by:

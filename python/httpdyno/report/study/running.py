@@ -77,7 +77,7 @@ def outlook_text(
 
 # The arms that are measured now, a row to each of each start, with their figures so far.
 
-_EARLY = "figures of the windows so far; what they prove is said when the run has a result"
+_EARLY = "figures of the windows so far; claims come with the result of the run"
 _LEAST_OF_P99 = f"a p99 takes {MIN_TAIL_COUNT * 100:,} requests in a start"
 _BEFORE = "in brackets: memory of the last complete start; it is read after the windows"
 _ANY_WIDTH = 1_000

@@ -4,9 +4,9 @@ from httpdyno.host.foreign_text import visible
 from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.watch.phrase import (
-    birth_text,
     cpu_text,
     disk_text,
+    fork_text,
     memory_text,
     queue_texts,
     state_text,
@@ -26,7 +26,7 @@ def watch_line(watched: Watched, every_s: float) -> str:
         memory_text(watched, every_s),
         cpu_text(watched),
         turnover_text(watched),
-        birth_text(watched),
+        fork_text(watched),
         _disk_text(watched, every_s),
         ", ".join(queue_texts(watched, every_s)),
         state_text(watched),

@@ -52,7 +52,7 @@ def workers_text(watched: Watched) -> str:
     return f"{n} below {plural(len(each_has), 'parent')} ({', '.join(each_has)})"
 
 
-def besides_text(watched: Watched, beside: Sequence[ProcessFacts]) -> str:
+def detached_text(watched: Watched, beside: Sequence[ProcessFacts]) -> str:
     """Return who is of the server and below no parent of it; empty: as far as is known nobody.
 
     Args:
@@ -61,7 +61,9 @@ def besides_text(watched: Watched, beside: Sequence[ProcessFacts]) -> str:
     """
     said = []
     if left := watched.now.pool.detached:
-        said.append(f"{_named(left)} {_is(left)} below no parent any more, and in all figures")
+        said.append(
+            f"{_named(left)} {_is(left)} no longer below the parent; counted in all figures"
+        )
     if beside:
         said.append(beside_text(beside))
     return "; ".join(said)
@@ -69,7 +71,7 @@ def besides_text(watched: Watched, beside: Sequence[ProcessFacts]) -> str:
 
 def beside_text(beside: Sequence[ProcessFacts]) -> str:
     """Return who is of its unit and not below it."""
-    return f"{_named(beside)} of its unit {_is(beside)} not below it, and in no figure"
+    return f"{_named(beside)} of its unit {_is(beside)} not below the parent; not counted"
 
 
 def _is(several: Sequence[object]) -> str:
@@ -92,9 +94,8 @@ def memory_text(watched: Watched, every_s: float) -> str:
         unseen = next(filter(is_of_memory, hidden(watched)), None)
         if unseen is not None:
             return f"{message.text(unseen)}; {resident}"
-        return (
-            f"memory of {pool.n_hidden:,} of {_n_processes(pool):,} is still to be read; {resident}"
-        )
+        unread = f"{pool.n_hidden:,} of {_n_processes(pool):,} processes"
+        return f"memory of {unread} not read yet; {resident}"
     text = (
         f"{format_bytes(pool.pss_bytes)}: {format_bytes(pool.uss_bytes)} of their own and "
         f"{format_bytes(pool.shared_bytes)} shared"
@@ -122,20 +123,20 @@ def _cost_text(watched: Watched) -> str:
     whole_s = watched.whole_cost.cpu_s_per_request
     now_s = watched.cost.cpu_s_per_request if watched.cost else None
     if now_s is None:
-        return f"{_rough(whole_s)} a request since it is watched" if whole_s is not None else ""
+        return f"{_rough(whole_s)} a request since the view began" if whole_s is not None else ""
     text = f"{_rough(now_s)} a request"
     if whole_s is None or watched.whole_cost == watched.cost:
         return text
-    return f"{text} ({_rough(whole_s)} since it is watched)"
+    return f"{text} ({_rough(whole_s)} since the view began)"
 
 
 def turnover_text(watched: Watched) -> str:
-    """Return births and deaths per second."""
+    """Return forks and exits per second."""
     happened = watched.change
     if happened is None:
-        return "births –/s, deaths –/s"
-    births = per_s(happened.births / happened.elapsed_s)
-    return f"births {births}, deaths {per_s(happened.deaths / happened.elapsed_s)}"
+        return "forks –/s, exits –/s"
+    forks = per_s(happened.births / happened.elapsed_s)
+    return f"forks {forks}, exits {per_s(happened.deaths / happened.elapsed_s)}"
 
 
 def missing_text(
@@ -150,13 +151,13 @@ def missing_text(
     return f"without {', '.join(missing)}" if missing else ""
 
 
-def birth_text(watched: Watched) -> str:
-    """Return what births and lives that ended cost; empty where there were none."""
+def fork_text(watched: Watched) -> str:
+    """Return what forks and ended processes cost; empty where there were none."""
     cost, said = watched.turnover, []
     if cost is not None and (birth_s := cost.birth_parent_s) is not None:
-        said.append(f"a birth takes the parent at most {_rough(birth_s)} of CPU")
+        said.append(f"a fork takes at most {_rough(birth_s)} of the parent's CPU time")
     if cost is not None and cost.ended_s:
-        said.append(f"the dead had used {format_duration(cost.ended_s)} of CPU in all")
+        said.append(f"ended processes had used {format_duration(cost.ended_s)} of CPU time in all")
     return "; ".join(said)
 
 
@@ -202,7 +203,7 @@ def disk_text(watched: Watched, every_s: float) -> str:
         text += f", {read} and {written} a request"
     if disk.seconds >= _OLD_LOOKS * every_s:
         text += f", over {format_guess(disk.seconds)}"
-    return f"{text}; of some {why_text(disk.hidden)}" if disk.hidden else text
+    return f"{text}; some processes: {why_text(disk.hidden)}" if disk.hidden else text
 
 
 def run_queue_text(watched: Watched) -> str:
@@ -211,7 +212,7 @@ def run_queue_text(watched: Watched) -> str:
     if mean is None or now is None:
         return ""
     cpus = plural(watched.now.host.n_cpus, "CPU")
-    return f"run queue {now:,} on {cpus}, {mean:.1f} by {plural(watched.n_looks, 'look')}"
+    return f"run queue {now:,} on {cpus}, mean {mean:.1f} of {plural(watched.n_looks, 'sample')}"
 
 
 def pressure_text(watched: Watched) -> str:
@@ -233,14 +234,14 @@ def status_texts(watched: Watched) -> Iterator[str]:
     yield f"{said.server} {_rate(watched, said)}"
     shares = sorted(watched.state_ratios.items(), key=lambda each: (-each[1], each[0]))
     if told := [f"{name} {format_percent(ratio)}" for name, ratio in shares if ratio]:
-        looks = plural(watched.n_statuses, "look")
-        yield f"{', '.join(told)} of the {said.of}' time by {looks}"
+        samples = plural(watched.n_statuses, "sample")
+        yield f"{', '.join(told)} of the {said.of}' time in {samples}"
     if said.answer_s is not None:
         yield f"an answer takes a worker {format_duration(said.answer_s)}{_busy(watched, said)}"
     elif (took := watched.answer_time) is not None:
         yield (
-            f"an answer takes {_rough(took.seconds)} of a {_ONE[said.of]}: a mean, by "
-            f"{plural(took.n_looks, 'look')} that saw {took.n_seen:,} at answers"
+            f"an answer takes {_rough(took.seconds)} of a {_ONE[said.of]} (mean of "
+            f"{plural(took.n_looks, 'sample')}, {took.n_seen:,} seen at answers)"
         )
     yield from message.texts(said.remarks)
 

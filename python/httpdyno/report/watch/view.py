@@ -14,10 +14,10 @@ from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import NOTHING, age_text
 from httpdyno.report.shared.view import labelled, plain_table
 from httpdyno.report.watch.phrase import (
-    besides_text,
-    birth_text,
     cpu_text,
+    detached_text,
     disk_text,
+    fork_text,
     memory_text,
     missing_text,
     per_s,
@@ -39,7 +39,7 @@ from httpdyno.units import format_bytes
 N_WORKERS = 20
 """So many have a line where no terminal sets the number."""
 LABELS = (
-    *("pool", "besides", "CPU", "workers", "births", "disk", "queue", "pressure", "states"),
+    *("pool", "detached", "CPU", "workers", "forks", "disk", "queue", "pressure", "states"),
     *("zombies", "status", "errors", "!"),
 )
 _LABEL_WIDTH = 10
@@ -51,13 +51,13 @@ _NEW, _PARENT = "+", "^"
 _N_KINDS = 2
 """Of lines of its error logs."""
 _CLOCKS = {
-    "apache": "Apache replaces its dead once a second, so births show its clock, not its work",
-    "php-fpm": "php-fpm replaces its dead at once, and looks after spare ones once a second",
+    "apache": "Apache replaces ended workers once a second: forks follow its timer, not its load",
+    "php-fpm": "php-fpm replaces ended workers at once, and adjusts spare ones once a second",
 }
-"""By kind: how births come. Source: httpd 2.4, server/mpm_unix.c or mpm_common.c,
+"""By kind: how forks come. Source: httpd 2.4, server/mpm_unix.c or mpm_common.c,
 ap_wait_or_timeout; PHP, sapi/fpm/fpm/fpm_process_ctl.h, FPM_IDLE_SERVER_MAINTENANCE_HEARTBEAT, and
 fpm_children.c, fpm_children_bury."""
-_NO_CLOCK = "whoever lived for less than a look is in neither"
+_NO_CLOCK = "processes that live between two samples are in neither"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,8 +103,8 @@ class View:
     def _rows(self) -> Iterator[tuple[str, str]]:
         watched = self.watched
         yield "pool", f"{workers_text(watched)}, {memory_text(watched, self.every_s)}"
-        if besides := besides_text(watched, self.beside):
-            yield "besides", besides
+        if detached := detached_text(watched, self.beside):
+            yield "detached", detached
         used = ", ".join([cpu_text(watched), *_switches(watched)])
         yield (
             "CPU",
@@ -115,8 +115,8 @@ class View:
             f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "
             f"{since_text(watched)}: {_CLOCKS.get(self.kind, _NO_CLOCK)}",
         )
-        if births := birth_text(watched):
-            yield "births", births
+        if forks := fork_text(watched):
+            yield "forks", forks
         if disk := disk_text(watched, self.every_s):
             yield "disk", disk
         if queues := ", ".join(queue_texts(watched, self.every_s)):
@@ -131,7 +131,7 @@ class View:
             yield "errors", text
         sample = watched.now.sample
         if not {each.pid for each in sample.workers if not each.is_zombie} & {*sample.root_pids}:
-            yield "!", "the process that it began as has ended; these are left of it"
+            yield "!", "the parent has ended; these processes are left"
 
     def _table(self, n_rows: int) -> Table:
         table = plain_table(has_head=True)
