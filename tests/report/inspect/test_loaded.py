@@ -56,7 +56,7 @@ def test_the_configured_life_is_told_though_as_many_fit_as_before():
     life = dict(loaded_rows(seen))["life"]
     assert "25 requests 50 workers of 2.00 MiB; 1,000 requests (as configured: " in life
     assert "MaxConnectionsPerChild) 50 workers of 2.00 MiB, and as many of any longer life" in life
-    assert "MaxConnectionsPerChild counts connections, here taken for a request each" in life
+    assert "MaxConnectionsPerChild counts connections, taken here as one request each" in life
 
 
 def test_length_and_number_of_lives_are_told_as_one_answer():

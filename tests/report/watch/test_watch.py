@@ -159,10 +159,10 @@ def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_en
 @each_row(
     ("kind", "words", "is_apaches"),
     [
-        ("apache", "Apache replaces its dead once a second", True),
-        ("php-fpm", "php-fpm replaces its dead at once", False),
-        ("gunicorn", "lived for less than a look", False),
-        ("", "lived for less than a look", False),
+        ("apache", "Apache replaces ended workers once a second", True),
+        ("php-fpm", "php-fpm replaces ended workers at once", False),
+        ("gunicorn", "live between two samples", False),
+        ("", "live between two samples", False),
     ],
 )
 def test_a_clock_of_births_is_told_of_servers_that_have_one(kind, words, is_apaches):
@@ -306,7 +306,7 @@ def test_workers_that_outlive_their_parent_are_said_to():
     seen = next_look(
         first_look(look(100.0, worker(ROOT_PID), worker(900))), look(101.0, worker(900))
     )
-    assert "the process that it began as has ended" in plain_text(view(seen))
+    assert "the parent has ended" in plain_text(view(seen))
     assert "has ended" not in plain_text(view(pair()))
 
 
