@@ -18,6 +18,8 @@ MAX_LINES = 800
 BANNED_MODULES = {"utils", "util", "common", "helpers", "helper", "misc", "manager"}
 ROOMS = [REPOSITORY / folder for folder in (".", "python/httpdyno", "crates/load/src")]
 MADE = {"bin/httpdyno", "report/messages/ROOM.toml"}
+THEIR_FILES = {"sitecustomize.py", "gunicorn.conf.py", "settings.py"}
+"""Files that people have, and that our texts name."""
 SECTIONS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 # Written in parts, or this file would be the first to be found.
 MACHINE_PATHS = [f"/{name}/" for name in ("root", "home", "work")] + ["/opt/" + "wheels"]
@@ -115,6 +117,19 @@ def test_the_documents_that_a_stranger_reads_first_are_there(name):
     for path in re.findall(r"`([\w.-]+(?:/[\w.-]+)*/[\w-]+\.\w+)`", text):
         within = [folder for folder in ROOMS if (folder / path).exists()]
         assert within or path in MADE, path
+
+
+def test_every_source_file_that_is_named_is_there():
+    """Comments and documents name files; those that were merged or moved are found here."""
+    names = {path.name for path in tracked_files()} | THEIR_FILES
+    gone = [
+        f"{path}: {named}"
+        for path, text in texts().items()
+        if path.suffix in {".md", ".py", ".rs", ".toml"} and path.parts[0] != "tests"
+        for named in re.findall(r"`[\w./-]*?([\w.-]+\.(?:py|rs))`", text)
+        if named not in names
+    ]
+    assert gone == []
 
 
 def test_the_readme_begins_with_the_two_commands():

@@ -35,7 +35,7 @@
 //! offered request ends in exactly one way: completed, or one [`ErrorKind`].
 //!
 //! Each folder is a room, and uses only those beside it in this table; so no two of them use each
-//! other (`tests/rooms.rs` reads the table and looks).
+//! other (`tests/engine/rooms.rs` reads the table and looks).
 //!
 //! | room | what it knows | uses |
 //! | --- | --- | --- |

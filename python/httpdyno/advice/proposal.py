@@ -24,7 +24,7 @@ from httpdyno.reason import Reason, because
 class WorkerRoom(Record, frozen=True):
     """Of one pool of a copy, while its other pools stay as they are: n = (T − reserve − P) / u.
 
-    Source: `telemetry/memory_bound.py`, which it is of.
+    Source: `telemetry.pool.MemoryBound`, which it is of.
     """
 
     member: str
@@ -391,7 +391,7 @@ def with_findings(
     """Return what is proposed, with what findings propose of it or besides.
 
     Values that are in force already or that this server's knob does not have are passed over, and
-    so is a knob that cannot be set here. What memory does not hold is left out later (`room.py`).
+    so is a knob that cannot be set here. What memory does not hold is left out later (`adopt/memory.py`).
 
     Args:
         offered: What can be set, and what was seen.

@@ -1,4 +1,4 @@
-"""In what answers are alike, and how they differ from those of a rehearsal.
+"""Whether answers are like those before: of this run's servers, or of the smoke test.
 
 Whether answers are like those that were given before, and in which words not; pure.
 

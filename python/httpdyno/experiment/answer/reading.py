@@ -1,4 +1,4 @@
-"""Answers cut into pieces, without what is known to differ.
+"""Answers as they are compared: parts as texts, in pieces, without what may differ.
 
 Where a text holds what may differ, as patterns say: looked for in a process of its own.
 

@@ -1,4 +1,6 @@
-"""How long a comparison still goes on, by what was seen of it so far; pure.
+"""What may be said of a comparison after some starts, and how long it goes on; pure.
+
+How long a comparison still goes on, by what was seen of it so far; pure.
 
 It is the geometric mean of the starts that a decision needs by what was seen, and of those that
 there are. The first alone jumps about; a comparison that has been open for so long is often open

@@ -1,4 +1,4 @@
-"""The machine's card with all of its figures, of which one is of the load engine.
+"""What a run reads besides its plan: digests of its files, and the machine's card.
 
 What a run read besides its plan, and whether it still is what it was.
 

@@ -1,6 +1,4 @@
-"""What a step changes, as a result tells it.
-
-From a study to a plan: everything decided before anything is touched.
+"""From a study to a plan: everything decided before anything is touched.
 """
 
 import math

@@ -14,7 +14,7 @@ when the look is over. What came before is of windows, and thrown away.
 Who looks at a server that was started here, and what it says of itself meanwhile.
 
 It says so where its configuration has a status page. It is asked some times a second, by requests
-of its own; never while a window is timed. A gunicorn that sends statsd is heard (`own_statsd.py`).
+of its own; never while a window is timed. A gunicorn that sends statsd is heard.
 
 Servers that run already, looked at under a little more of a load when all is measured.
 

@@ -1,4 +1,6 @@
-"""What a macro says of paths and addresses, put into the copy's own place behind a wall. Pure.
+"""Edits of Apache's files: those that put values in force, those that a copy needs. Pure.
+
+What a macro says of paths and addresses, put into the copy's own place behind a wall. Pure.
 
 A macro's lines are text with parameters, and one edit has to be right for each of its uses. What
 comes of the uses is known from what is in force; where no one edit is right, it is said by name.

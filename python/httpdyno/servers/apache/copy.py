@@ -1,4 +1,6 @@
-"""What a running Apache has in force: what it read, and what it made of that. Pure.
+"""A running copy of Apache: how it is started in its sandbox, and what it says of itself.
+
+What a running Apache has in force: what it read, and what it made of that. Pure.
 
 At a start it says on its error output what it changes (`WARNING: …`); at a graceful restart it
 says so in its error log, and for some only that it does. What it changes without a word is in

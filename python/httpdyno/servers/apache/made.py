@@ -1,4 +1,6 @@
-"""Finding Apache and its modules on this machine.
+"""The Apache that a study starts: its program, its modules, its `httpd.conf`.
+
+Finding Apache and its modules on this machine.
 
 What files tell of this machine's Apache and Perl, where neither is to be run.
 

@@ -1,4 +1,6 @@
-"""`.htaccess` files: which are read at each request, and by leave of which directive.
+"""What is read of an Apache's files: members, `.htaccess`, links, TLS files, scopes.
+
+`.htaccess` files: which are read at each request, and by leave of which directive.
 
 Which keys belong to which certificates, and what else of TLS a configuration names. Pure.
 

@@ -1,4 +1,6 @@
-"""What Apache prints for `-D DUMP_CONFIG -D DUMP_RUN_CFG -D DUMP_MODULES`. Pure.
+"""The survey of an Apache: settings in force, listeners, backends, logs, knobs.
+
+What Apache prints for `-D DUMP_CONFIG -D DUMP_RUN_CFG -D DUMP_MODULES`. Pure.
 
 `mod_info` prints each directive that is in force, with its file and line before it; what stands in
 `<IfModule>` and the like is there or not, and variables are filled in.

@@ -1,4 +1,6 @@
-"""One directive of a configuration, wherever it is known from.
+"""Apache's configuration as text: logical lines, directives, includes, variables.
+
+One directive of a configuration, wherever it is known from.
 
 A configuration file as Apache takes it apart: logical lines, and where they stand. Pure.
 

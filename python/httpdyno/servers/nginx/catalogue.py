@@ -1,4 +1,6 @@
-"""The access logs: where each is written, in which format, and the knob of their buffers.
+"""All knobs of nginx by name; with them those of access logs and of idle backends.
+
+The access logs: where each is written, in which format, and the knob of their buffers.
 
 The buffer belongs to the file: nginx refuses one file with two (`already defined with conflicting
 parameters`), so the knob is one for all logs. A log whose name has variables cannot be buffered,

@@ -1,4 +1,6 @@
-"""What an nginx was built with: its version, its paths, its modules, as `nginx -V` tells.
+"""An nginx configuration: its build, its files, what is in force where, where to write.
+
+What an nginx was built with: its version, its paths, its modules, as `nginx -V` tells.
 
 All files of a configuration: what `include` names, in nginx's order, and the tree of them all.
 

@@ -1,4 +1,6 @@
-"""Where nginx listens: `listen` in all its spellings, and the servers that have none.
+"""Addresses of nginx: where it listens, whom it passes to, status pages, TLS files. Pure.
+
+Where nginx listens: `listen` in all its spellings, and the servers that have none.
 
 Who passes requests to whom: upstreams, and addresses that are passed to straight. Pure.
 

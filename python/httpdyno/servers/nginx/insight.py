@@ -1,6 +1,4 @@
-"""nginx's workers as the kernel shows them: their number, their limits, their generation.
-
-What a running copy of nginx tells: its words, its workers, its sockets, its files.
+"""What a running copy of nginx tells: its words, its workers, its sockets, its files.
 
 nginx cannot be asked for its settings. So what is seen from outside counts first (workers, their
 open-file limit, the sockets with their backlogs), and the rest is read from the files of the mount

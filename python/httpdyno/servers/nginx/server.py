@@ -1,7 +1,4 @@
-"""nginx's command lines: from that of a running master to a member, and that of a private copy.
-
-Site adapter for nginx.
-"""
+"""The adapter for nginx, with the command lines of its masters and its copies."""
 
 import dataclasses
 import os

@@ -1,4 +1,6 @@
-"""PHP's INI dialect, read with byte spans: of `php.ini` and of php-fpm's configuration. Pure.
+"""php-fpm's and PHP's configuration read from files: sections, settings, where they stand.
+
+PHP's INI dialect, read with byte spans: of `php.ini` and of php-fpm's configuration. Pure.
 
 php-fpm gives its files to the same scanner line by line, so no value of it goes over several
 lines; in `php.ini` one in double quotes may. `;` begins a comment anywhere outside of quotes, `#`

@@ -1,4 +1,6 @@
-"""A configuration of a private copy's own around theirs.
+"""A private copy of php-fpm: its configuration, its start, and what is asked of it.
+
+A configuration of a private copy's own around theirs.
 
 It includes their main file and says after it what only the copy needs: of what comes again the
 last counts, so their files stay as they are. Its status page listens in the seat's own folder.

@@ -1,6 +1,4 @@
-"""The files of TLS that a configuration names, whether they can be read or not. Pure.
-
-The seam between one kind of server and the rest of httpdyno.
+"""The adapter: the seam between one kind of server and the rest of httpdyno.
 
 An adapter knows one kind. A stack has its services made in one of two ways, and an adapter says
 both: from a study's templates, or as private copies of what people run, from a snapshot of their

@@ -1,4 +1,6 @@
-"""What a member's copy finds in its environment: little, and its service's own variables.
+"""What a service's copy runs as and with: its variables, its user, its own folder.
+
+What a member's copy finds in its environment: little, and its service's own variables.
 
 Values are read when a copy is started and handed to it; a study and the store hold names only.
 

@@ -1,4 +1,4 @@
-"""What a site's server needs of the isolation that its copies sit in.
+"""Which sandbox the copies of a stack get, and what a server asks of it.
 
 How copies are kept apart from what is real: the strongest way that this machine allows.
 """

@@ -1,4 +1,6 @@
-"""Edits by byte span: every byte that no edit names stays as it is. Pure.
+"""A configuration's files: read once, kept as a snapshot, edited by byte span.
+
+Edits by byte span: every byte that no edit names stays as it is. Pure.
 
 A configuration's files, read from disk once: what each held, whose it was, where it was found.
 

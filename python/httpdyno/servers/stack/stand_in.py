@@ -1,4 +1,6 @@
-"""Keys and certificates that the `openssl` program makes, each in a folder of its own meanwhile.
+"""Placeholder keys and certificates in place of those that this user may not read.
+
+Keys and certificates that the `openssl` program makes, each in a folder of its own meanwhile.
 
 Stand-ins for files of TLS that this user may not read, so that his copy of a site comes up.
 
