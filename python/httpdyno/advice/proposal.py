@@ -391,7 +391,8 @@ def with_findings(
     """Return what is proposed, with what findings propose of it or besides.
 
     Values that are in force already or that this server's knob does not have are passed over, and
-    so is a knob that cannot be set here. What memory does not hold is left out later (`adopt/memory.py`).
+    so is a knob that cannot be set here. What memory does not hold is left out later
+    (`adopt/memory.py`).
 
     Args:
         offered: What can be set, and what was seen.

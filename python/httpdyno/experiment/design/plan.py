@@ -1,5 +1,4 @@
-"""From a study to a plan: everything decided before anything is touched.
-"""
+"""From a study to a plan: everything decided before anything is touched."""
 
 import math
 from collections.abc import Callable, Mapping

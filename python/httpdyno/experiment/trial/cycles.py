@@ -27,11 +27,11 @@ How long windows must be follows from the cycles that were seen (above), which i
 for a loop whose cycles do not hang on one another. Where a server takes longer to come to rest than
 its cycles say, because a neighbour of the machine does something or the server's own period beats
 with them, the throughput by Little's law differs from the credited one and the interval is wider by
-as much (`decide/evidence.py`). More starts of the same kind would differ alike. So users then settle for
-twice as long, and windows are longer; what was measured stays in, and weighs less the longer the
-later windows are. It costs that comparison its time, and no other one: a server that comes to rest
-late in one seldom does in the next, and where nothing is to be claimed, as in a calibration,
-nothing is refused.
+as much (`decide/evidence.py`). More starts of the same kind would differ alike. So users then
+settle for twice as long, and windows are longer; what was measured stays in, and weighs less the
+longer the later windows are. It costs that comparison its time, and no other one: a server that
+comes to rest late in one seldom does in the next, and where nothing is to be claimed, as in a
+calibration, nothing is refused.
 """
 
 import math
