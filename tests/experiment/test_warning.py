@@ -203,7 +203,7 @@ def test_a_warning_is_a_row_and_the_place_that_raises_it():
 
 def test_a_new_warning_is_shown_everywhere_by_its_row_alone(monkeypatch):
     rows = message.rows() | {"experiment.sample": "{n:count stone} in the way"}
-    monkeypatch.setattr(message, "rows", lambda: rows)
+    monkeypatch.setattr(message, "rows_of", lambda _: rows)
     warning = ResultWarning(reason=because("experiment.sample", n=2), within=("calibration",))
     outcome = structs.replace(sample_outcome("1"), warnings=(warning,))
     assert "calibration: 2 stones in the way" in plain_text(outcome_text(outcome))

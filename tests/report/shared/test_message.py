@@ -65,7 +65,7 @@ def test_every_row_is_a_reason_of_somebody():
 )
 def test_a_row_is_filled_in(monkeypatch, template, params, text):
     rows = {"t.outer": template, "t.inner": "{n} of them"}
-    monkeypatch.setattr(message, "rows", lambda: rows)
+    monkeypatch.setattr(message, "rows_of", lambda _: rows)
     assert message.text(because("t.outer", **params)) == text
 
 

@@ -168,7 +168,7 @@ def test_what_is_no_number_is_null() -> None:
 def test_a_reason_has_its_code_its_parameters_and_its_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(message, "rows", lambda: {"room.slow": "{n:count start} of {why}"})
+    monkeypatch.setattr(message, "rows_of", lambda _: {"room.slow": "{n:count start} of {why}"})
     inner = {"code": "room.slow", "params": {"n": 1, "why": "x"}, "text": "1 start of x"}
     because_ = because("room.slow", n=2, why=because("room.slow", n=1, why="x"))
     assert published({"reason": because_}) == {

@@ -9,7 +9,7 @@ as different from its limit. A condition makes two codes of one.
 
 import string
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 
@@ -32,6 +32,10 @@ from httpdyno.units import (
     format_rate,
 )
 
+_RULES = "rules"
+_PACKAGE = resources.files("httpdyno")
+_MESSAGES = _PACKAGE / "report" / "messages"
+
 
 def text(reason: Reason) -> str:
     """Return the sentence of a reason.
@@ -39,7 +43,8 @@ def text(reason: Reason) -> str:
     Raises:
         KeyError: No such code, or a parameter of its row is missing.
     """
-    return _Formatter().vformat(rows()[reason.code], (), reason.params)
+    template = rows_of(reason.code.partition(".")[0])[reason.code]
+    return _Formatter().vformat(template, (), reason.params)
 
 
 def joined(reasons: Sequence[str | Reason]) -> str:
@@ -58,22 +63,32 @@ def texts(reasons: Sequence[str | Reason]) -> tuple[str, ...]:
 
 
 @cache
+def rows_of(room: str) -> dict[str, str]:
+    """Return a room's templates by their codes.
+
+    Each file is read when it is first asked for: a report needs few, and those of rules are large.
+    """
+    if room == _RULES:
+        return dict(_of_rules())
+    file = _MESSAGES / f"{room}.toml"
+    templates = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return {f"{room}.{name}": template for name, template in templates.items()}
+
+
 def rows() -> dict[str, str]:
     """Return all templates by their codes; what findings of rules say stands with the rules."""
-    found = {
-        f"{file.name.removesuffix('.toml')}.{name}": template
-        for file in (resources.files("httpdyno.report") / "messages").iterdir()
-        if file.name.endswith(".toml")
-        for name, template in tomllib.loads(file.read_text(encoding="utf-8")).items()
-    }
-    rules = resources.files("httpdyno.advice.rules") / "rules.toml"
-    for name, rule in tomllib.loads(rules.read_text(encoding="utf-8")).items():
+    rooms = [*(file.name.removesuffix(".toml") for file in _MESSAGES.iterdir()), _RULES]
+    return {code: template for room in rooms for code, template in rows_of(room).items()}
+
+
+def _of_rules() -> Iterator[tuple[str, str]]:
+    file = _PACKAGE / "advice" / "rules" / "rules.toml"
+    for name, rule in tomllib.loads(file.read_text(encoding="utf-8")).items():
         says = rule["says"]
         if isinstance(says, str):
-            found[f"rules.{name}"] = says
+            yield f"{_RULES}.{name}", says
         else:
-            found |= {f"rules.{name}.{case}": template for case, template in says.items()}
-    return found
+            yield from ((f"{_RULES}.{name}.{case}", template) for case, template in says.items())
 
 
 def fields(template: str) -> set[str]:
