@@ -1,7 +1,8 @@
-"""A workload exactly as people write it, in a study file or on the command line.
+"""Settings of a load, declared once: default, study key, option and help of each.
 
-The two say the same things with the same words; only how a setting is called differs (`--rate`
-here, `workload.rate` there), so whoever asks brings the way to name one.
+This is a workload exactly as people write it, in a study file or on the command line. The two say
+the same things with the same words; only how a setting is called differs (`--rate` here,
+`workload.rate` there), so whoever asks brings the way to name one.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The processes of a server together: sums, workers by program, turnover, room for more. Pure.
+"""A pool of workers as `inspect` and `watch` show it: sums, turnover, room for more. Pure.
 
 **Workers.** Who has others of a server below it keeps them, as a parent that forks workers does,
 and is none; a server of one process is its own worker. Who has nobody below it need not work for

@@ -1,4 +1,4 @@
-"""Each process of a server's trees at one moment, cheap enough for every second.
+"""The memory and state of each process of a server at one moment, cheap enough for every second.
 
 What is cheap takes some 30 µs for each, but to tell a process's memory the kernel walks all of its
 page tables, and they are in no cache once a second: with 20 MB 160 µs, and more with more. A

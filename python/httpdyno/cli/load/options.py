@@ -1,4 +1,4 @@
-"""What people can say to `httpdyno load`: each option declared once, in the groups of its help."""
+"""Options of `httpdyno load` in the groups of its help, made of the settings of `load.setting`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, make_dataclass

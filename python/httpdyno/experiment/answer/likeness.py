@@ -1,13 +1,10 @@
 """Whether answers are like those before: of this run's servers, or of the smoke test.
 
-Whether answers are like those that were given before, and in which words not; pure.
-
 Two answers of one and the same configuration may differ: a date, a number of the request. What
 differs between them is learnt, a piece of the text each, and is not compared. Where they differ by
 more than pieces, as lists of other lengths do, nothing of that part is.
 
-What the rehearsed copy of a site answered, kept with its study: what all later starts must be.
-
+What a site's copy answered in its smoke test is kept with its study: so all later starts must be.
 A copy may be rehearsed in one way and measured in another, a folder that it may not write in say;
 then it is an error page that would be tuned. The answers may hold what is personal, so their file
 is for its owner only.

@@ -1,12 +1,8 @@
 """What may be said of a comparison after some starts, and how long it goes on; pure.
 
-How long a comparison still goes on, by what was seen of it so far; pure.
-
-It is the geometric mean of the starts that a decision needs by what was seen, and of those that
-there are. The first alone jumps about; a comparison that has been open for so long is often open
-for as long again.
-
-What may be said of two configurations after some starts; pure.
+How long it still goes on is a guess: the geometric mean of the starts that a decision needs by what
+was seen, and of those that there are. The first alone jumps about; a comparison that has been open
+for so long is often open for as long again.
 
 A tie breaker decides a step only where the metric is proven to lose little: a tenth of the start,
 over the whole ladder. Each step that it keeps uses up what the low end of the metric's interval may
@@ -14,10 +10,8 @@ have lost, and gains of other steps do not make up for it. Where intervals are w
 it up: of eight changes that save a tenth of the CPU time each and cost no throughput, on
 `FakeBench`, 3 or 4 were kept where starts differ by 0.5 %, 1 or 2 at 2 %, 1 at 4 %.
 
-A comparison that is to end on one side of some ratios, whatever its own verdict is; pure.
-
-Whoever judges a ratio by other borders than 1 is not served by a comparison that ends as soon as 1
-is excluded: how wide its interval is by then is chance, and so would be what is said.
+A comparison may have to end on one side of other ratios than 1 (`placed`). One that ends as soon as
+1 is excluded does not serve that: how wide its interval is by then is chance.
 """
 
 import math

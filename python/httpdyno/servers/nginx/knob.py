@@ -1,13 +1,11 @@
 """What every knob of nginx can do: be read, and be written.
 
-The knobs that are options of `listen`: of a socket, which several servers may share.
+One kind is a directive of a scope, another sets several directives at once: one step, one verdict,
+one way back. A third are options of `listen`: of a socket, which several servers may share. Only
+one `listen` of an address may say anything of its socket (`duplicate listen options`), so an option
+goes where such a one stands already, else to the address's first.
 
-Only one `listen` of an address may say anything of its socket (`duplicate listen options`), so an
-option goes where such a one stands already, else to the address's first.
-
-The knobs of nginx that are one directive of a scope. Source of all: nginx.org/en/docs.
-
-The knobs of nginx that set several directives at once: one step, one verdict, one way back.
+Source of all: nginx.org/en/docs.
 """
 
 import re
