@@ -14,7 +14,7 @@ from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 
 STUDY_FILE = "study.toml"
-_OF_URL = (
+_URL_HINT = (
     "`httpdyno adopt :8080` makes a study of a server of this machine; of others, `httpdyno load` "
     "and `httpdyno compare --url` take URLs"
 )
@@ -62,12 +62,14 @@ def study_path(name_or_path: str) -> Path:
             hint="name a folder that `httpdyno adopt` or `httpdyno study new` wrote",
         )
     close = get_close_matches(name_or_path, bundled, n=1)
-    hint = (
-        f"did you mean `{close[0]}`?" if close else "`httpdyno study list` shows the bundled ones"
+    raise StudyFileError(
+        f"`{name_or_path}` is neither a bundled study nor a file",
+        hint=_URL_HINT
+        if is_whole_url(name_or_path)
+        else f"did you mean `{close[0]}`?"
+        if close
+        else "`httpdyno study list` shows the bundled ones",
     )
-    if is_whole_url(name_or_path):
-        hint = _OF_URL
-    raise StudyFileError(f"`{name_or_path}` is neither a bundled study nor a file", hint=hint)
 
 
 def _expanded(text: str) -> Path:

@@ -16,6 +16,7 @@ from httpdyno.cli.app import run
 from httpdyno.cli.option import knob_levels
 from httpdyno.errors import NotRunError
 from httpdyno.host.only_read import only_reading
+from httpdyno.report.shared.message import texts
 from httpdyno.study.uses import uses_of
 
 KNOB = """
@@ -190,7 +191,7 @@ def test_all_that_a_run_would_start_or_touch_is_shown(made, capsys):
         ("", "sends or reads", f"{folder / 'body'}"),
     ]
     assert [
-        (each.of, each.what, each.text) for each in uses_of(open_study(str(folder)))
+        (each.of, each.label, *texts([each.text])) for each in uses_of(open_study(str(folder)))
     ] == expected
     assert run(["study", "show", str(folder), "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -12,11 +12,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from msgspec.structs import replace
+from tests.words import words
 
 from httpdyno.cli import trusted_study
 from httpdyno.cli.app import run
 from httpdyno.cli.trusted_study import open_to_run, to_go_on
 from httpdyno.errors import StoreError, StudyFileError, UsageError
+from httpdyno.reason import Reason
 from httpdyno.study.trust import held, owner
 from httpdyno.study.trust.named import named_outside
 from httpdyno.study.trust.owner import doubt_of
@@ -57,7 +59,7 @@ def folder(own_folders: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("path", "mode", "words"),
+    ("path", "mode", "told"),
     [
         ("", 0o755, ""),
         ("", 0o777, "everybody may write `{}`"),
@@ -70,19 +72,19 @@ def folder(own_folders: Path) -> Path:
         ("..", 0o1777, ""),
     ],
 )
-def test_who_may_write_any_of_it_is_doubted(folder, path, mode, words):
+def test_who_may_write_any_of_it_is_doubted(folder, path, mode, told):
     changed = Path(os.path.normpath(folder / path))
     changed.chmod(mode)
-    assert doubt_of(folder) == words.format(changed)
+    assert words(doubt_of(folder)) == told.format(changed)
 
 
 @as_root
 @pytest.mark.parametrize("path", ["", "study.toml", "app", "app/page.py", "link"])
 def test_what_another_user_owns_is_doubted(folder, path):
     (folder / "link").symlink_to("/bin/sh")
-    assert doubt_of(folder) == ""
+    assert doubt_of(folder) is None
     os.chown(folder / path, 1, -1, follow_symlinks=False)
-    assert doubt_of(folder) == f"`{folder / path}` is daemon's"
+    assert words(doubt_of(folder)) == f"`{folder / path}` is daemon's"
 
 
 @as_root
@@ -129,11 +131,11 @@ def test_what_a_link_led_to_when_it_was_looked_at_is_what_is_opened(folder, monk
     link = folder.parent / "link"
     link.symlink_to(folder)
 
-    def looked_at(path: Path) -> str:
-        words = doubt_of(path)
+    def looked_at(path: Path) -> Reason | None:
+        doubt = doubt_of(path)
         link.unlink()
         link.symlink_to(theirs)
-        return words
+        return doubt
 
     monkeypatch.setattr(trusted_study, "doubt_of", looked_at)
     study = open_to_run(str(folder.parent / way), is_trusted=False)
@@ -165,7 +167,7 @@ def test_what_was_trusted_is_run_from_a_copy_until_it_changes(folder):
     first = open_to_run(str(folder), is_trusted=True)
     copy = Path(first.folder)
     assert copy != folder
-    assert doubt_of(copy) == ""
+    assert doubt_of(copy) is None
     assert (copy / "app" / "page.py").read_text() == "1"
     assert open_to_run(str(folder), is_trusted=False).folder == first.folder
     # What is changed now is not what is run.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from httpdyno.cli.plan_text import servers_text
 from httpdyno.errors import StudyFileError
 from httpdyno.model import PrivateNetwork, Resolver
 from httpdyno.study.file import load_study
@@ -54,13 +55,13 @@ def test_a_network_has_hosts_and_a_resolver_with_names(tmp_path):
             names={"client.example": ("127.0.0.1",), "both.example": ("127.0.0.2", "::1")},
         ),
     )
-    assert study.server.words == "apache; in a network of its own with a resolver"
+    assert servers_text(study.server) == "apache; in a network of its own with a resolver"
 
 
 def test_a_network_without_a_resolver_and_a_study_without_a_network(tmp_path):
     study = read(tmp_path, STUDY.replace(RESOLVER, ""))
     assert study.server.network == PrivateNetwork(hosts=("127.0.0.2 other.example",))
-    assert study.server.words == "apache; in a network of its own"
+    assert servers_text(study.server) == "apache; in a network of its own"
     without = STUDY[: STUDY.index("[network]")] + STUDY[STUDY.index("[[knobs]]") :]
     assert read(tmp_path, without).server.network is None
 

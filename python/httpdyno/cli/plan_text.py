@@ -13,6 +13,7 @@ from httpdyno.model import (
     Plan,
     Poisson,
     Replay,
+    ServerSpec,
     Sessions,
     Stages,
     Study,
@@ -42,6 +43,18 @@ def _phase_words(method: Method, phase: Phase) -> str:
     if phase.at_s is not None:
         load += f", {command} {format_duration(phase.at_s)} after its beginning"
     return f"{phase.name}: {', then '.join(filter(None, (*before, load)))}"
+
+
+def servers_text(spec: ServerSpec) -> str:
+    """Return which servers there are: their adapters, with companions' names."""
+    parts = [spec.adapter]
+    for side, words in (("front", "in front of it"), ("behind", "behind it")):
+        names = [f"{c.name} ({c.adapter})" for c in spec.companions if c.side == side]
+        parts += [f"{words} {', '.join(names)}"] if names else []
+    if spec.network is not None:
+        resolver = " with a resolver" if spec.network.resolver is not None else ""
+        parts.append(f"in a network of its own{resolver}")
+    return "; ".join(parts)
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -84,7 +97,7 @@ def plan_lines(plan: Plan) -> list[str]:
 def _target_lines(study: Study) -> list[str]:
     if study.fragments is None:
         return [
-            f"server    {study.server.words}",
+            f"server    {servers_text(study.server)}",
             *([f"limits    {study.limit_words}"] if study.limits else []),
             f"workload  {_workload_line(study)}",
         ]

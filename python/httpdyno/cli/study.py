@@ -42,9 +42,9 @@ from httpdyno.cli.option import (
     knob_levels,
 )
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.plan_text import phases_words
+from httpdyno.cli.plan_text import phases_words, servers_text
 from httpdyno.cli.standard_streams import EXIT_USAGE, say, tell
-from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
+from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_json, uses_table
 from httpdyno.errors import AdapterError, HttpdynoError, NotRunError, OutputError, UsageError
 from httpdyno.experiment.answer.likeness import difference_now, not_rehearsed
 from httpdyno.experiment.design.smoke_test import one_server
@@ -313,7 +313,7 @@ def show(study: StudyArgument, json: JsonOption = None, force: ForceOption = Fal
     outputs.check()
     opened = open_study(study)
     if outputs.json is not None:
-        runs = msgspec.to_builtins(uses_of(opened))
+        runs = uses_json(uses_of(opened))
         outputs.write_json({**msgspec.to_builtins(without_values(opened)), "runs": runs})
     if outputs.has_text:
         console = results()
@@ -490,7 +490,7 @@ def _code_facts(study: Study) -> tuple[tuple[str, str], ...]:
 def _server_text(study: Study) -> str:
     """Return the adapter; of a site its members, front to back, with what they are set by."""
     if study.site is None:
-        return study.server.words
+        return servers_text(study.server)
     return ", ".join(
         f"{member.name} ({member.kind}: {member.main or ' '.join(member.command)})"
         for member in study.site.members

@@ -15,7 +15,7 @@ from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import DryRunOption, ForceOption, JsonOption, StudyArgument, TrustOption
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import tell
-from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_table
+from httpdyno.cli.trusted_study import open_to_run, runs_as, uses_json, uses_table
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.answer.likeness import UnlikeRehearsalError, not_rehearsed
 from httpdyno.experiment.decide.evidence import arm_summary
@@ -108,7 +108,7 @@ def _check_nothing(study: Study, outputs: Outputs) -> int:
     uses, load = uses_of(study), study.load_of(study.start_configuration())
     asked = [f"{each.method} {each.path}" for each in load.asked]
     if outputs.json is not None:
-        document = {"study": study.name, "runs": msgspec.to_builtins(uses), "asks": asked}
+        document = {"study": study.name, "runs": uses_json(uses), "asks": asked}
         outputs.write_json({**document, "notes": texts(notes)})
     if outputs.has_text:
         results().print(Text.assemble(*runs_as()), uses_table(uses), sep="\n")

@@ -22,10 +22,18 @@ from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.host.foreign_text import reason, visible
 from httpdyno.model import Study
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text, texts
 from httpdyno.study.trust.held import Held, changed_files, held
 from httpdyno.study.trust.owner import doubt_of
 from httpdyno.study.trust.record import home, let_go, trust, trusted_digest
 from httpdyno.study.uses import Use, uses_of
+
+
+def uses_json(uses: Sequence[Use]) -> list[dict[str, str]]:
+    """Return them as documents have them."""
+    texted = zip(uses, texts([each.text for each in uses]), strict=True)
+    return [{"of": each.of, "what": each.label, "text": words} for each, words in texted]
 
 
 def runs_as() -> tuple[tuple[str, str], str]:
@@ -48,8 +56,9 @@ def uses_table(uses: Sequence[Use]) -> Table:
     table.add_column(overflow="fold")
     for each in uses:
         # A line break of the study's is not to begin what looks like another line.
-        text = Text(visible(each.text.replace("\n", "\\n").replace("\t", "\\t")))
-        table.add_row(*([each.of] if has_several else []), each.what, text)
+        [use] = texts([each.text])
+        shown = Text(visible(use.replace("\n", "\\n").replace("\t", "\\t")))
+        table.add_row(*([each.of] if has_several else []), each.label, shown)
     return table
 
 
@@ -67,8 +76,8 @@ class _Foreign:
     """As it was given."""
     file: Path
     """Where it is, by a path without links."""
-    doubt: str
-    """Who may have written it, in words."""
+    doubt: Reason
+    """Who may have written it."""
     held: Held
 
 
@@ -127,7 +136,7 @@ def _real(file: Path) -> Path:
 def _foreign(named: str, real: Path) -> _Foreign | None:
     try:
         doubt = doubt_of(real.parent)
-        if not doubt:
+        if doubt is None:
             return None
         return _Foreign(named=named, file=real, doubt=doubt, held=held(real, home()))
     except (OSError, RuntimeError) as error:
@@ -163,24 +172,24 @@ def _require_trust(foreign: _Foreign, *, is_trusted: bool) -> None:
     trust(foreign.file, digest)
 
 
-def _ask(foreign: _Foreign, changes: list[str]) -> None:
+def _ask(foreign: _Foreign, changes: Sequence[str | Reason]) -> None:
     """Ask whoever is at the terminal, with all that would be run.
 
     Raises:
         UsageError: The answer is no, or nobody is there.
     """
-    outside = foreign.held.outside
+    outside, doubt = foreign.held.outside, text(foreign.doubt)
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         since = f", and {_listed(changes)} since you trusted it" if changes else ""
-        live = f"; {_OUTSIDE}: {_listed(list(outside))}" if outside else ""
+        live = f"; {_OUTSIDE}: {_listed(outside)}" if outside else ""
         raise UsageError(
-            f"study `{foreign.named}` is not run before you trust it: {foreign.doubt}{since}{live}",
+            f"study `{foreign.named}` is not run before you trust it: {doubt}{since}{live}",
             hint=f"`httpdyno study show {foreign.named}` lists all that it would run; "
             "`--trust` runs it as it is now",
         )
     study = open_study(str(_to_run(foreign)))
     console = messages()
-    tell(f"study {foreign.named} may be another's: {foreign.doubt}")
+    tell(f"study {foreign.named} may be another's: {doubt}")
     if changes:
         tell(f"since you trusted it: {_listed(changes)}")
     _tell_not_held(foreign.held)
@@ -192,21 +201,21 @@ def _ask(foreign: _Foreign, changes: list[str]) -> None:
 
 def _tell_not_held(copy: Held) -> None:
     if copy.outside:
-        tell(f"{_OUTSIDE}: {_listed(list(copy.outside))}")
+        tell(f"{_OUTSIDE}: {_listed(copy.outside)}")
     if copy.left_out and copy.is_whole:
-        tell(f"left out of what is run: {_listed(list(copy.left_out))}")
+        tell(f"left out of what is run: {_listed(copy.left_out)}")
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _changes(before: str, foreign: _Foreign) -> list[str]:
+def _changes(before: str, foreign: _Foreign) -> Sequence[str | Reason]:
     folder = foreign.held.folder
     known = folder.parent / before
     return changed_files(known, folder) if known.is_dir() else ["it was changed"]
 
 
-def _listed(words: list[str]) -> str:
-    more = len(words) - _MOST_SHOWN
-    return ", ".join(words[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def _listed(what: Sequence[str | Reason]) -> str:
+    more = len(what) - _MOST_SHOWN
+    return ", ".join(texts(what[:_MOST_SHOWN])) + (f" and {more} more" if more > 0 else "")

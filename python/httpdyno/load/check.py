@@ -151,7 +151,9 @@ def check_headers(headers: Sequence[tuple[str, str]], *, n_body_bytes: int = 0) 
             raise UsageError(f"`{name}` is not a header's name")
         if any(each in value for each in "\r\n\0"):
             raise UsageError(f"the header `{name}` holds a line break or a NUL")
-        _check_placeholders(value, f"the header `{name}`", "write `{{…}}` for braces themselves")
+        _check_placeholders(
+            value, f"the header `{name}`", hint="write `{{…}}` for braces themselves"
+        )
         match name.lower():
             case "transfer-encoding":
                 raise UsageError(
@@ -177,10 +179,10 @@ def _check_path(path: str) -> None:
             f"the path {path!r} holds what a request line cannot",
             hint="percent-encode it: a space is `%20`",
         )
-    _check_placeholders(path, f"the path `{path}`", "write `%7B…%7D` for braces themselves")
+    _check_placeholders(path, f"the path `{path}`", hint="write `%7B…%7D` for braces themselves")
 
 
-def _check_placeholders(text: str, where: str, hint: str) -> None:
+def _check_placeholders(text: str, where: str, *, hint: str) -> None:
     for word in PLACEHOLDER.findall(text):
         if word and word not in PLACEHOLDERS:
             known = ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS)

@@ -110,16 +110,18 @@ def check_tls(tls: TlsSpec) -> None:
         _native.check_tls(msgspec.msgpack.encode(_tls(tls)))
     except _native.EngineError as error:
         field, _, complaint = str(error).partition(" is ")
-        key = f" with the key `{tls.key_file}`" if tls.key_file != tls.certificate_file else ""
-        named = {
-            "tls.server_name": f"the name `{tls.server_name}`",
-            "tls.roots_pem": f"`{tls.roots_file}`"
-            if tls.roots_file
-            else "the system's authorities",
-            "tls.identity_pem": f"the certificate `{tls.certificate_file}`{key}",
-        }
-        what = named.get(field, field)
-        raise UsageError(f"{what} cannot be used for TLS: {complaint}") from error
+        has_own_key = tls.key_file != tls.certificate_file
+        raise UsageError(
+            {
+                "tls.server_name": f"the name `{tls.server_name}`",
+                "tls.roots_pem": f"`{tls.roots_file}`"
+                if tls.roots_file
+                else "the system's authorities",
+                "tls.identity_pem": f"the certificate `{tls.certificate_file}`"
+                + f" with the key `{tls.key_file}`" * has_own_key,
+            }.get(field, field)
+            + f" cannot be used for TLS: {complaint}"
+        ) from error
 
 
 def _tls(tls: TlsSpec) -> Parts:

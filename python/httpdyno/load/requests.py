@@ -32,7 +32,7 @@ _ASKED_BEFORE = frozenset({"GET", "HEAD"})
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{\s*[\"}]|\[\s*[\[{\"\d\]])")
 """How objects and lists begin."""
 _LOOKED_AT_BYTES = 4096
-_CODINGS = "gzip, deflate, br"
+_CODINGS = ("gzip", "deflate", "br")
 """Those that browsers have had for ten years."""
 
 
@@ -298,7 +298,7 @@ def _codings(options: RequestWords) -> list[tuple[str, str]]:
     if not options.compressed:
         return []
     _refuse_both("--compressed", "Accept-Encoding", options)
-    return [("Accept-Encoding", _CODINGS)]
+    return [("Accept-Encoding", ", ".join(_CODINGS))]
 
 
 def _refuse_both(option: str, header: str, options: RequestWords) -> None:

@@ -18,11 +18,15 @@ from httpdyno.model.workload import (
     Workload,
 )
 
-SHARE = "a share from `0%` to `100%`"
+SHARE_EXPECTED = "a share from `0%` to `100%`"
 
-SLOW = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
+SLOW_EXPECTED = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
 
 AT_LEAST_ONE = "at least 1"
+
+_RATE_EXPECTED = "a rate above 0, at most 1e9 per second"
+_OF_RATE = "per_s"
+"""What the engine's names of rates end in."""
 
 
 class Naming(Protocol):
@@ -59,10 +63,16 @@ class Setting(NamedTuple):
     in_file: str = ""
     """Its description in study files, where its option says the opposite."""
 
-    def expected(self, place: str, words: str) -> str:
-        """Return what is expected, from the engine's words for it."""
-        if self.is_above_zero:
-            return words.replace("from 0 to", "above 0, at most")
+    def expected(self, place: str, refused: str, words: str) -> str:
+        """Return what is expected.
+
+        Args:
+            place: What the engine calls the setting.
+            refused: The part of it that it refuses: `arrival.stages[0].from_per_s`.
+            words: Its own for what it takes.
+        """
+        if self.is_above_zero and refused.endswith(_OF_RATE):
+            return _RATE_EXPECTED
         return self.engine.get(place) or words
 
 
@@ -251,7 +261,7 @@ class TrafficTable(Record, frozen=True):
             "Share of visits by users without cookies.",
             "PERCENT",
             usual="0%; 100% with {sessions}",
-            engine={"users.new_ratio": SHARE},
+            engine={"users.new_ratio": SHARE_EXPECTED},
         ),
     ] = None
     users: Annotated[
@@ -270,7 +280,7 @@ class TrafficTable(Record, frozen=True):
             "Users",
             "Put a share of users on slow lines: `28.8kbit:20%`. Results list them separately.",
             "LINE:PERCENT",
-            engine={"slow.ratio": SLOW, "slow": ""},
+            engine={"slow.ratio": SLOW_EXPECTED, "slow": ""},
         ),
     ] = None
     slow_buffer: Annotated[

@@ -17,7 +17,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.host.foreign_text import is_whole_url
 
 _PORTS = {"http": 80, "https": 443}
-_SUCH = "such as `http://localhost:8000/path`"
+_URL_HINT = "such as `http://localhost:8000/path`"
 _HALF_SCHEME = re.compile(r"(https?)(?::/|//|:(?=[^\d/]))(?!/)")
 """`http:/shop`, `http//shop` and `http:shop`; `http:8000` is a host of that name."""
 _PORT_ALONE = re.compile(r":?(\d{1,5})/?")
@@ -104,7 +104,7 @@ def parse_url(text: str) -> Target:
         parts = urlsplit(url)
     except ValueError as error:
         raise UsageError(
-            f"`{text}` is not a URL: {_lower_first(str(error))}", hint=_SUCH
+            f"`{text}` is not a URL: {_lower_first(str(error))}", hint=_URL_HINT
         ) from error
     _check_parts(text, parts)
     port = _port(text, parts)
@@ -149,15 +149,12 @@ def _port(text: str, parts: SplitResult) -> int | None:
 
 def _check_parts(text: str, parts: SplitResult) -> None:
     if parts.scheme not in _PORTS:
-        hint = _SUCH
-        if parts.scheme in _WEB_SOCKETS:
-            hint += "; WebSockets cannot be loaded"
         raise UsageError(
             f"`{text}` has the scheme `{parts.scheme}`, expected http or https",
-            hint=hint,
+            hint=_URL_HINT + "; WebSockets cannot be loaded" * (parts.scheme in _WEB_SOCKETS),
         )
     if not parts.hostname:
-        raise UsageError(f"`{text}` names no host", hint=_SUCH)
+        raise UsageError(f"`{text}` names no host", hint=_URL_HINT)
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             f"the URL of `{parts.hostname}` holds a user name or password",
@@ -204,9 +201,10 @@ def addresses_of(target: Target) -> tuple[str, ...]:
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a valid host name"
+        reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
         raise TargetError(
-            f"the host `{target.host}` cannot be resolved: {_lower_first(reason or str(error))}",
+            f"the host `{target.host}` cannot be resolved: "
+            + (_lower_first(reason) if isinstance(error, OSError) else "not a valid host name"),
             hint="check the spelling, or give the address itself",
         ) from error
     # Servers that listen on one family only mostly listen on IPv4, `localhost` above all.

@@ -11,8 +11,8 @@ from httpdyno.errors import UsageError
 from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.setting import (
     AT_LEAST_ONE,
-    SHARE,
-    SLOW,
+    SHARE_EXPECTED,
+    SLOW_EXPECTED,
     Naming,
     TrafficTable,
     settings,
@@ -134,8 +134,9 @@ def _given(table: TrafficTable, naming: Naming, key: str) -> str:
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
-_RATE = "a rate above zero, such as `500/s`"
-_TIME = "a time above zero, such as `10s`"
+_RATE_EXPECTED = "a rate above zero, such as `500/s`"
+_TIME_EXPECTED = "a time above zero, such as `10s`"
+_PAUSE_EXPECTED = "a time of zero or more, such as `2s`"
 _ARRIVALS = ("rate", "stages", "sessions", "replay")
 _OF_REPLAY = ("speed", "replay_methods", "replay_spread")
 _OF_USERS = ("visit", "visit_exactly", "think", "think_exactly")
@@ -181,7 +182,7 @@ def workload_from(  # noqa: PLR0913 - all that a workload is made of
         ),
         slow=words.slow(),
         tls=tls,
-        timeout_s=words.parsed("timeout", duration_s, _TIME) or 0.0,
+        timeout_s=words.parsed("timeout", duration_s, _TIME_EXPECTED) or 0.0,
     )
     words.check_ranges(workload)
     return workload
@@ -207,7 +208,7 @@ class _Words:
             self._needs(key, "replay", "access.log")
         match given:
             case ["rate"]:
-                per_s = self.parsed("rate", rate_per_s, _RATE) or 0.0
+                per_s = self.parsed("rate", rate_per_s, _RATE_EXPECTED) or 0.0
                 return Poisson(rate_per_s=per_s) if table.poisson else Constant(rate_per_s=per_s)
             case ["stages"]:
                 return Stages(stages=self._stages("stages"), is_poisson=table.poisson)
@@ -254,7 +255,9 @@ class _Words:
     def _sessions(self) -> tuple[RateStage, ...]:
         if ":" in (self._table.sessions or ""):
             return self._stages("sessions")
-        per_s = self.parsed("sessions", rate_per_s, "users per second, such as `20/s`") or 0.0
+        per_s = (
+            self.parsed("sessions", rate_per_s, expected="users per second, such as `20/s`") or 0.0
+        )
         return (RateStage(from_per_s=per_s, to_per_s=per_s),)
 
     def _replay(self) -> Replay:
@@ -265,7 +268,9 @@ class _Words:
             methods = tuple(dict.fromkeys(each for each in named if each))
             if not methods or not all(each.isalpha() for each in methods):
                 raise self._wrong("replay_methods", "methods with commas, such as `GET,HEAD,POST`")
-        speed = self.parsed("speed", _some(factor), "a factor above zero, such as `2x`") or 1.0
+        speed = (
+            self.parsed("speed", _some(factor), expected="a factor above zero, such as `2x`") or 1.0
+        )
         if not table.replay:
             raise self._wrong("replay", "the path of an access log")
         return Replay(
@@ -279,8 +284,12 @@ class _Words:
                 "opened when requests need them",
                 hint="leave it out",
             )
-        expected = "a rate above zero, such as `100/s`"
-        return self.parsed("connection_rate", rate_per_s, expected) or 0.0
+        return (
+            self.parsed(
+                "connection_rate", rate_per_s, expected="a rate above zero, such as `100/s`"
+            )
+            or 0.0
+        )
 
     def requests_per_connection(self) -> int:
         table = self._table
@@ -324,7 +333,7 @@ class _Words:
         # A session is by default a person that was never here; any other request that goes with
         # cookies is one by somebody who has some.
         usual = 1.0 if isinstance(arrival, Sessions) else 0.0
-        new_ratio = self.parsed("new_users", share_ratio, SHARE)
+        new_ratio = self.parsed("new_users", share_ratio, SHARE_EXPECTED)
         n = table.connections if table.users is None else table.users
         return Users(
             has_cookies=table.cookies or has_first,
@@ -351,9 +360,8 @@ class _Words:
         return Visit(mean_steps=n_in_order)
 
     def _think(self) -> Think:
-        expected = "a time of zero or more, such as `2s`"
-        exact_s = self.parsed("think_exactly", duration_s, expected)
-        mean_s = self.parsed("think", duration_s, expected)
+        exact_s = self.parsed("think_exactly", duration_s, _PAUSE_EXPECTED)
+        mean_s = self.parsed("think", duration_s, _PAUSE_EXPECTED)
         if exact_s is not None:
             return Think(mean_s=exact_s)
         return Think(mean_s=mean_s or 0.0, is_exponential=bool(mean_s))
@@ -365,8 +373,10 @@ class _Words:
         try:
             slow = slow_users(self._table.slow)
         except UsageError as error:
-            raise self._wrong("slow", SLOW) from error
-        size = self.parsed("slow_buffer", _some(size_bytes), "a size above zero, such as `4KiB`")
+            raise self._wrong("slow", SLOW_EXPECTED) from error
+        size = self.parsed(
+            "slow_buffer", _some(size_bytes), expected="a size above zero, such as `4KiB`"
+        )
         return slow if size is None else structs.replace(slow, receive_buffer_bytes=size)
 
     def parsed(self, key: str, read: Callable[[str], T], expected: str) -> T | None:
@@ -388,7 +398,7 @@ class _Words:
             given = [name for name in names if getattr(self._table, name) is not None]
             if given and re.match(rf"{re.escape(place)}(?![a-z_])", refused.place):
                 self._check_stage(given[0], refused)
-                expected = settings()[given[0]].expected(place, refused.expected)
+                expected = settings()[given[0]].expected(place, refused.place, refused.expected)
                 raise self._wrong(given[0], expected)
         raise UsageError(refused.sentence)
 

@@ -122,8 +122,10 @@ def page_line(text: str) -> RequestLine:
     """
     found = _PAGE.fullmatch(text)
     if found is None or not found["objects"]:
-        reason = "names no objects" if found or ":" not in text else "is not a page"
-        raise UsageError(f"`{text}` {reason}", hint=PAGE_HINT)
+        raise UsageError(
+            f"`{text}` " + ("names no objects" if found or ":" not in text else "is not a page"),
+            hint=PAGE_HINT,
+        )
     return RequestLine(
         url=found["document"],
         weight=_weight(found["weight"]),

@@ -113,18 +113,6 @@ class ServerSpec(Record, frozen=True):
         """The plain command of `prepare`; empty where there is none."""
         return tuple(part for part in self.prepare if isinstance(part, str))
 
-    @property
-    def words(self) -> str:
-        """Which servers there are, for people: their adapters, with companions' names."""
-        parts = [self.adapter]
-        for side, words in (("front", "in front of it"), ("behind", "behind it")):
-            names = [f"{c.name} ({c.adapter})" for c in self.companions if c.side == side]
-            parts += [f"{words} {', '.join(names)}"] if names else []
-        if self.network is not None:
-            resolver = " with a resolver" if self.network.resolver is not None else ""
-            parts.append(f"in a network of its own{resolver}")
-        return "; ".join(parts)
-
 
 class Companion(ServerSpec, frozen=True, kw_only=True):
     """`[[companions]]`: a further server of the study, such as a proxy or a database."""

@@ -25,6 +25,7 @@ _BITS = 63
 Wrong = Callable[[str, object, str], StudyFileError]
 """From a key, its value and what was expected to the complaint."""
 
+_NEAREST_HINT = "did you mean `{}`?"
 MISSING_HINT = "`httpdyno study schema` says all that a study file has"
 
 
@@ -46,7 +47,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     folded = {each.lower(): each for each in names}
     close = get_close_matches(name.lower(), folded, n=1)
-    return f"did you mean `{folded[close[0]]}`?" if close else ""
+    return _NEAREST_HINT.format(folded[close[0]]) if close else ""
 
 
 def is_possible_number(value: float) -> bool:
@@ -63,7 +64,8 @@ def _refuse_impossible_values(raw: dict[str, Any], file: Path) -> None:
     for key, value in _leaves(raw):
         if isinstance(value, int | float) and not is_possible_number(value):
             raise StudyFileError(
-                f"`{file}`: {key} is {_shown(value)}; expected a finite number of at most 64 bits"
+                f"`{file}`: {key} is {_shown(value) or 'a number of thousands of digits'}; "
+                "expected a finite number of at most 64 bits"
             )
         if isinstance(value, str) and "\0" in value:
             raise StudyFileError(f"`{file}`: {key} holds a NUL; expected text without")
@@ -187,8 +189,9 @@ def _leaves(raw: dict[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def _shown(value: object) -> str:
+    """Return a value as Python writes it, cut; empty where it has too many digits for that."""
     try:
         text = repr(value)
-    except ValueError:  # a whole number of thousands of digits
-        return "a number of thousands of digits"
+    except ValueError:
+        return ""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

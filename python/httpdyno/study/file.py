@@ -90,16 +90,15 @@ def load_study(
     except RecursionError:
         raise StudyFileError(f"`{file}` has too many tables or lists in each other") from None
     except tomllib.TOMLDecodeError as error:
-        raise StudyFileError(f"`{file}` is not TOML: {error}", hint=_not_toml(file)) from error
+        raise StudyFileError(
+            f"`{file}` is not TOML: {error}",
+            hint="`httpdyno study list` names some that are right"
+            if file.suffix == ".toml"
+            else f"`httpdyno adopt {file}` makes a study of a server's configuration",
+        ) from error
     except ValueError as error:  # Python's own bound on digits
         raise StudyFileError(f"`{file}` holds a number of thousands of digits") from error
     return study_from(raw, file, knob_infos, site_knob_infos)
-
-
-def _not_toml(file: Path) -> str:
-    if file.suffix == ".toml":
-        return "`httpdyno study list` names some that are right"
-    return f"`httpdyno adopt {file}` makes a study of a server's configuration"
 
 
 def _tables(text: str) -> dict[str, Any]:
@@ -247,8 +246,9 @@ class _Checker:
         if typed.site is not None and any(phase.run for phase in typed.method.phases):
             raise self.wrong("method.phases", "run", "no command beside [site]")
         if typed.candidates and typed.method.kind not in {"ladder", "table"}:
-            expected = "ladder or table, where there are candidates"
-            raise self.wrong("method.kind", typed.method.kind, expected)
+            raise self.wrong(
+                "method.kind", typed.method.kind, "ladder or table, where there are candidates"
+            )
         if typed.site is not None and typed.workload.target:
             key = "workload.target"
             raise self.wrong(key, typed.workload.target, "none beside [site], which has `listener`")
@@ -312,8 +312,11 @@ class _Checker:
         if table.kind == "sweep" and swept not in names:
             raise self.wrong("method.knob", table.knob, f"the knob to sweep: {', '.join(names)}")
         if table.kind == "sweep" and objective.tie_breaker:
-            expected = "none in a sweep: of levels that tie it takes the smallest, or the start"
-            raise self.wrong("objective.tie_breaker", objective.tie_breaker, expected)
+            raise self.wrong(
+                "objective.tie_breaker",
+                objective.tie_breaker,
+                "none in a sweep: of levels that tie it takes the smallest, or the start",
+            )
         if table.kind == "factorial":
             self._factorial(knobs)
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
@@ -339,5 +342,8 @@ class _Checker:
         for knob in factors:
             others = [level for level in knob.levels if level != knob.start]
             if len(others) != 1:
-                expected = "one level beside the start, of a factorial"
-                raise self.wrong(f"knobs ({knob.name}).levels", list(knob.levels), expected)
+                raise self.wrong(
+                    f"knobs ({knob.name}).levels",
+                    list(knob.levels),
+                    "one level beside the start, of a factorial",
+                )

@@ -56,8 +56,11 @@ def with_fragments(study: Study, typed: StudyFile, wrong: Wrong) -> Study:
         if not _is_word(level_text(level)):
             raise wrong(f"knobs ({knob.name}).levels", level, "names of bodies, without spaces")
         if level == fragments.empty:
-            expected = "bodies with something in them: what the empty one takes is taken off"
-            raise wrong(f"knobs ({knob.name}).levels", level, expected)
+            raise wrong(
+                f"knobs ({knob.name}).levels",
+                level,
+                "bodies with something in them: what the empty one takes is taken off",
+            )
     if any(each.of == "load" for each in study.knobs):
         raise wrong("knobs", "load", "none of the load beside [fragments]")
     if typed.workload != WorkloadTable():

@@ -23,6 +23,9 @@ from httpdyno.study.complaint import Wrong, nearest
 from httpdyno.study.objective import check_workload_for
 from httpdyno.study.server import whole_name
 
+_SETTING_EXPECTED = "a setting of the site, `MEMBER:NAME[@SCOPE]`"
+_KNOB_EXPECTED = "knobs of the study, each with a [[knobs]] of its own"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
@@ -92,7 +95,7 @@ def _name(key: str, table: Knob, settings: Settings, wrong: Wrong) -> str:
         return table.name
     name = whole_name(table.name, settings.members, settings.infos)
     if name not in settings.infos:
-        complaint = wrong(f"{key}.name", table.name, "a setting of the site, `MEMBER:NAME[@SCOPE]`")
+        complaint = wrong(f"{key}.name", table.name, _SETTING_EXPECTED)
         known = nearest(name, settings.infos)
         raise StudyFileError(f"{complaint}", hint=known or "`httpdyno inspect` shows what is set")
     return name
@@ -198,7 +201,7 @@ def _values(
     for written, value in table.items():
         name = whole_name(written, settings.members, knobs)
         if name not in knobs:
-            complaint = wrong(key, written, "knobs of the study, each with a [[knobs]] of its own")
+            complaint = wrong(key, written, _KNOB_EXPECTED)
             raise StudyFileError(f"{complaint}", hint=nearest(written, knobs))
         if name in values:
             raise wrong(key, written, "each knob once")

@@ -64,8 +64,7 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
     for name in names:
         metric = meant_by(name)
         if metric in taken or not is_among(metric, known):
-            words = f"`{name}` cannot be told beside the metric"
-            raise UsageError(words, hint=metrics_text(known))
+            raise UsageError(f"`{name}` cannot be told beside the metric", hint=metrics_text(known))
         if metric not in {*objective.beside, *also}:
             also.append(metric)
     return structs.replace(objective, also=tuple(also))
@@ -96,8 +95,10 @@ def _check_users(needs: Needs, workload: Workload) -> None:
         raise ValueError("a workload in which some are not `slow`: without a share all of them are")
     # As the engine counts users of a closed loop; in an open one it draws for each arrival.
     if needs == "slow users" and not workload.is_open_loop and n * slow.ratio + 1e-9 < 1:
-        share = f"{slow.ratio * 100:g} % of {n} connections are none"
-        raise ValueError(f"a workload in which some are `slow`: {share}")
+        raise ValueError(
+            f"a workload in which some are `slow`: {slow.ratio * 100:g} % of {n} connections are "
+            "none"
+        )
 
 
 def check_server_for(metric: str, study: Study) -> None:

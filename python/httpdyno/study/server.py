@@ -34,7 +34,7 @@ LOG = "log "
 
 _KNOW_THEIR_COMMAND = frozenset({"apache", "gunicorn", "uvicorn"})
 _IN_ITS_PLACE = "apache"
-_READY = "`GET /path`, `GET /path 200`, `tcp` or `log PATTERN`"
+_READY_EXPECTED = "`GET /path`, `GET /path 200`, `tcp` or `log PATTERN`"
 _STATUS = re.compile(r"[1-5]\d\d")
 
 S = TypeVar("S", bound=ServerSpec)
@@ -48,11 +48,11 @@ def get_of(table: ServerSpec, wrong: Wrong) -> tuple[str, int | None]:
     """
     if not table.ready.startswith(GET):
         if table.ready not in {"", TCP} and not table.ready.startswith(LOG):
-            raise wrong("server.ready", table.ready, _READY)
+            raise wrong("server.ready", table.ready, _READY_EXPECTED)
         return table.ready_path, table.ready_status
     path, *status = table.ready.split()[1:] or [""]
     if len(status) > 1 or not all(map(_STATUS.fullmatch, status)):
-        raise wrong("server.ready", table.ready, _READY)
+        raise wrong("server.ready", table.ready, _READY_EXPECTED)
     said = (path, int(status[0]) if status else None)
     if table.ready_path not in {"/", path} or table.ready_status not in {None, said[1]}:
         raise wrong("server.ready", table.ready, "the same as ready_path and ready_status say")
@@ -66,8 +66,11 @@ def check_command(table: ServerSpec, folder: Path, wrong: Wrong) -> None:
         StudyFileError: So it is.
     """
     if table.command and table.adapter in _KNOW_THEIR_COMMAND:
-        expected = f'none: {table.adapter} has one of its own, and `adapter = "command"` any'
-        raise wrong("server.command", list(table.command), expected)
+        raise wrong(
+            "server.command",
+            list(table.command),
+            f'none: {table.adapter} has one of its own, and `adapter = "command"` any',
+        )
     if table.folder and table.adapter == _IN_ITS_PLACE:
         raise wrong("server.folder", table.folder, f"none: {table.adapter} runs in its run folder")
     if twice := [name for name in table.pass_environment if name in table.environment]:
@@ -158,7 +161,7 @@ NOT_OF_A_COPY = re.compile(
     r"|\{[{%][^}]*\b(?:setting|port|address|memory|server_user)\b"
 )
 """Placeholders of a server that the study makes: a copy listens where theirs does."""
-OF_A_COPY = "a text without `{port}` and the like: a copy has `{run}`, and ports as yours"
+OF_A_COPY_EXPECTED = "a text without `{port}` and the like: a copy has `{run}`, and ports as yours"
 
 
 def check_commands(key: str, commands: Sequence[str | SideCommand], wrong: Wrong) -> None:
@@ -175,8 +178,9 @@ def check_commands(key: str, commands: Sequence[str | SideCommand], wrong: Wrong
         if isinstance(commands[0], str) or not each.run or not each.run[0]:
             raise wrong(f"{key}[{index}].run", list(each.run), "a program first")
         if each.each == "run" and any(map(_OF_A_START.search, each.run)):
-            expected = "`{shared}` alone where `each` is `run`"
-            raise wrong(f"{key}[{index}].run", list(each.run), expected)
+            raise wrong(
+                f"{key}[{index}].run", list(each.run), "`{shared}` alone where `each` is `run`"
+            )
 
 
 def check_site_commands(
@@ -191,7 +195,7 @@ def check_site_commands(
     for index, each in enumerate(commands):
         name = f"{key}[{index}]"
         if any(map(NOT_OF_A_COPY.search, each.run)):
-            raise wrong(f"{name}.run", list(each.run), OF_A_COPY)
+            raise wrong(f"{name}.run", list(each.run), OF_A_COPY_EXPECTED)
         if each.member and each.member not in members:
             raise wrong(f"{name}.member", each.member, f"a member: {', '.join(members)}")
         if each.folder and not PurePosixPath(each.folder).is_absolute():
@@ -245,8 +249,7 @@ def check_site(site: Site, folder: Path, wrong: Wrong) -> None:
     _check_paths("site.writes", site.writes, wrong)
     for index, door in enumerate(site.doors):
         if not door.to:
-            expected = "an address, such as unix:/run/db.sock"
-            raise wrong(f"site.doors[{index}].to", door.to, expected)
+            raise wrong(f"site.doors[{index}].to", door.to, "an address, such as unix:/run/db.sock")
     snapshot = folder / site.snapshot
     if not (site.snapshot and is_there(snapshot) and snapshot.is_dir()):
         raise wrong("site.snapshot", site.snapshot, f"a folder in {folder}")
@@ -332,7 +335,7 @@ def _check_member(key: str, member: Member, before: Sequence[str], wrong: Wrong)
             _check_paths(f"{key}.{name}", (path,), wrong)
     for name, text in member.environment.items():
         if NOT_OF_A_COPY.search(text):
-            raise wrong(f"{key}.environment.{name}", text, OF_A_COPY)
+            raise wrong(f"{key}.environment.{name}", text, OF_A_COPY_EXPECTED)
     check_limits(member.limits, f"{key}.limits", wrong, has_knobs=False)
 
 

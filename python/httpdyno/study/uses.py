@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from httpdyno.model import Member, Replay, ServerSpec, SideCommand, Site, Study, level_text
 from httpdyno.model.base import Record
+from httpdyno.reason import Reason, because
 from httpdyno.secret import KEPT_BACK, without_values
 
 _LOADS_CODE = re.compile(
@@ -18,11 +19,8 @@ _LOADS_CODE = re.compile(
 )
 """Variables by which a program is told to run other code; no secret is kept in them."""
 _QUOTED = re.compile(r"[\s'\"\\$`|&;<>()*?~#!]")
-_OWN_PROGRAMS = {
-    "apache": "Apache of this machine",
-    "gunicorn": "gunicorn of httpdyno's own Python",
-    "uvicorn": "uvicorn of httpdyno's own Python",
-}
+_OF_OWN_PYTHON = ("gunicorn", "uvicorn")
+"""Adapters whose program comes with httpdyno."""
 _CODE_SETTINGS = {
     "application": "imports",
     "config": "executes",
@@ -36,10 +34,11 @@ class Use(Record, frozen=True):
 
     of: str
     """Which of the study's servers: `server`, a companion, a member; empty: all of them."""
-    what: str
+    label: str
     """Such as `command`, `variable`, `door`."""
-    text: str
-    """As the study says it; values of variables are kept back, but for those that load code."""
+    text: str | Reason
+    """As the study says it, or what it is where it does not; values of variables are kept back,
+    but for those that load code."""
 
 
 def uses_of(study: Study) -> tuple[Use, ...]:
@@ -49,15 +48,15 @@ def uses_of(study: Study) -> tuple[Use, ...]:
     if plain.site is not None:
         found += _of_site(plain.site)
         # What is beside the members' own commands.
-        found += [Use(of="site", what=w, text=text) for w, text in _commands(plain.server)]
+        found += [Use(of="site", label=w, text=text) for w, text in _commands(plain.server)]
     else:
         found += _of_server("server", plain.server, study.server)
         for each, own in zip(plain.server.companions, study.server.companions, strict=True):
             found += _of_server(each.name, each, own)
             if each.when:
-                found.append(Use(of=each.name, what="only when", text=each.when))
+                found.append(Use(of=each.name, label="only when", text=each.when))
     found += [
-        Use(of="server", what=f"in phase {phase.name}", text=_line(phase.command.run))
+        Use(of="server", label=f"in phase {phase.name}", text=_line(phase.command.run))
         for phase in plain.method.phases
         if phase.command is not None
     ]
@@ -75,24 +74,30 @@ def _of_server(name: str, spec: ServerSpec, own: ServerSpec) -> Iterator[Use]:
         *_variables(own),
         *_files(spec),
         *([("limits", spec.limits.words)] if spec.limits else []),
-        ("listens at", "a free port of 127.0.0.1"),
+        ("listens at", because("study.free_port")),
     )
-    yield from (Use(of=name, what=what, text=text) for what, text in found)
+    yield from (Use(of=name, label=what, text=text) for what, text in found)
 
 
-def _programs(spec: ServerSpec) -> Iterator[tuple[str, str]]:
+def _programs(spec: ServerSpec) -> Iterator[tuple[str, str | Reason]]:
     if spec.command:
         yield "command", _line(spec.command)
-    elif "python" not in spec.settings:
-        yield "program", _OWN_PROGRAMS.get(spec.adapter, f"that of the adapter {spec.adapter}")
+    elif "python" in spec.settings:
+        return
+    elif spec.adapter == "apache":
+        yield "program", because("study.apache_here")
+    elif spec.adapter in _OF_OWN_PYTHON:
+        yield "program", because("study.of_own_python", program=spec.adapter)
+    else:
+        yield "program", because("study.of_adapter", adapter=spec.adapter)
 
 
-def _variables(spec: ServerSpec) -> Iterator[tuple[str, str]]:
+def _variables(spec: ServerSpec) -> Iterator[tuple[str, str | Reason]]:
     for variable, text in spec.environment.items():
         shown = text if _LOADS_CODE.fullmatch(variable) else KEPT_BACK
         yield "variable", f"{variable}={shown}"
     for variable in spec.pass_environment:
-        yield "variable", f"{variable}, as it is set here"
+        yield "variable", because("study.variable_of_here", name=variable)
 
 
 def _files(spec: ServerSpec) -> Iterator[tuple[str, str]]:
@@ -119,32 +124,35 @@ def _of_site(site: Site) -> Iterator[Use]:
     for member in site.members:
         yield from _of_member(member)
     for folder in site.writes:
-        yield Use(of="site", what="writes in", text=f"{folder}, each copy on its own")
+        yield Use(
+            of="site", label="writes in", text=because("study.each_on_its_own", folder=folder)
+        )
     for door in site.doors:
         through = f" through {door.through}" if door.through else ""
-        yield Use(of="site", what="door", text=f"{door.to}{through}")
-    yield Use(of="site", what="isolation", text=site.isolation)
-    yield Use(of="site", what="reads", text=f"{site.snapshot}/")
+        yield Use(of="site", label="door", text=f"{door.to}{through}")
+    yield Use(of="site", label="isolation", text=site.isolation)
+    yield Use(of="site", label="reads", text=f"{site.snapshot}/")
     if site.listener:
-        yield Use(of="site", what="listens at", text=f"{site.listener}, of its own network")
+        listens = because("study.of_own_network", address=site.listener)
+        yield Use(of="site", label="listens at", text=listens)
 
 
 def _of_member(member: Member) -> Iterator[Use]:
-    program = member.program or f"{member.kind} of this machine"
-    texts = {
+    program = member.program or because("study.program_here", program=member.kind)
+    texts: dict[str, str | Reason] = {
         "command": _line(member.command),
         "program": "" if member.command and not member.program else program,
         "configuration": member.main,
-        "user": member.user or "whoever runs httpdyno",
+        "user": member.user or because("study.whoever_runs"),
         "runs in": member.folder,
         "variables from": member.environment_from,
         "limits": member.limits.words,
     }
     for what, text in texts.items():
         if text:
-            yield Use(of=member.name, what=what, text=text)
+            yield Use(of=member.name, label=what, text=text)
     for variable in (*member.environment_names, *member.environment):
-        yield Use(of=member.name, what="variable", text=f"{variable}={KEPT_BACK}")
+        yield Use(of=member.name, label="variable", text=f"{variable}={KEPT_BACK}")
 
 
 def _line(words: tuple[str, ...]) -> str:
@@ -156,14 +164,14 @@ def _of_network(study: Study) -> Iterator[Use]:
     network = study.server.network
     if network is None:
         return
-    yield Use(of="", what="network", text="one of its own, for the servers of a start")
+    yield Use(of="", label="network", text=because("study.network_of_a_start"))
     for line in network.hosts:
-        yield Use(of="", what="host", text=line)
+        yield Use(of="", label="host", text=line)
     if network.resolver is not None:
         resolver = network.resolver
-        yield Use(of="", what="resolver", text=f"answers {resolver.answers}; {resolver.options}")
+        yield Use(of="", label="resolver", text=f"answers {resolver.answers}; {resolver.options}")
         for name, addresses in resolver.names.items():
-            yield Use(of="", what="name", text=f"{name}: {' '.join(addresses)}")
+            yield Use(of="", label="name", text=f"{name}: {' '.join(addresses)}")
 
 
 def _of_load(study: Study) -> Iterator[Use]:
@@ -174,4 +182,4 @@ def _of_load(study: Study) -> Iterator[Use]:
     if load.tls is not None:
         files += [load.tls.roots_file, load.tls.certificate_file, load.tls.key_file]
     for file in dict.fromkeys(filter(None, files)):
-        yield Use(of="", what="sends or reads", text=file)
+        yield Use(of="", label="sends or reads", text=file)

@@ -145,15 +145,15 @@ def counted_header(table: WorkloadTable, workload: Workload, wrong: Wrong) -> st
     name = table.count_header
     if not name:
         return ""
-    expected = ""
+    key = "workload.count_header"
     if not _HEADER.fullmatch(name):
-        expected = "the name of a header, such as X-Cache"
-    elif workload.tls is not None:
-        expected = "none where clients speak TLS: heads of answers are read on their way"
-    elif isinstance(workload.arrival, Replay):
-        expected = "none beside a replayed log: asked again, a cache has all of it"
-    if expected:
-        raise wrong("workload.count_header", name, expected)
+        raise wrong(key, name, "the name of a header, such as X-Cache")
+    if workload.tls is not None:
+        raise wrong(
+            key, name, "none where clients speak TLS: heads of answers are read on their way"
+        )
+    if isinstance(workload.arrival, Replay):
+        raise wrong(key, name, "none beside a replayed log: asked again, a cache has all of it")
     return name
 
 
@@ -319,16 +319,25 @@ def check_warm_up(method: Method, workload: Workload, wrong: Wrong) -> None:
     if not n:
         return
     if method.warm_up_s <= 0:
-        expected = "the longest that `method.warm_up_requests` may take, more than zero"
-        raise wrong("method.warm_up", f"{method.warm_up_s:g}s", expected)
+        raise wrong(
+            "method.warm_up",
+            f"{method.warm_up_s:g}s",
+            "the longest that `method.warm_up_requests` may take, more than zero",
+        )
     if not isinstance(workload.arrival, Closed | Constant | Poisson):
-        expected = "none but of users who wait for answers, or of a steady rate"
-        raise wrong("method.warm_up_requests", n, expected)
+        raise wrong(
+            "method.warm_up_requests",
+            n,
+            "none but of users who wait for answers, or of a steady rate",
+        )
     if isinstance(workload.arrival, Constant | Poisson):
         rate, limit_s = workload.arrival.rate_per_s, method.warm_up_s
         if n > rate * limit_s:
-            expected = f"at most {rate * limit_s:g}: {rate:g}/s for `method.warm_up`, {limit_s:g}s"
-            raise wrong("method.warm_up_requests", n, expected)
+            raise wrong(
+                "method.warm_up_requests",
+                n,
+                f"at most {rate * limit_s:g}: {rate:g}/s for `method.warm_up`, {limit_s:g}s",
+            )
 
 
 # `[[method.phases]]` of a study file: what each turn goes through.
@@ -372,5 +381,8 @@ def check_phases(method: Method, workload: Workload, wrong: Wrong) -> None:
         if phase.rate_per_s is not None and not has_rate:
             raise wrong(f"{key}.rate", f"{phase.rate_per_s:g}/s", "none without workload.rate")
         if phase.n_requests and isinstance(workload.arrival, Sessions | Replay):
-            expected = "none where users come for visits, or a log is replayed"
-            raise wrong(f"{key}.requests", phase.n_requests, expected)
+            raise wrong(
+                f"{key}.requests",
+                phase.n_requests,
+                "none where users come for visits, or a log is replayed",
+            )

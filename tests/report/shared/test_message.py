@@ -85,7 +85,20 @@ WORDLESS = (
     "advice/phase.py",
     "advice/proposal.py",
     "advice/rules/",
-    "load/entrance.py",
+    "load/",
+    "model/",
+    "study/complaint.py",
+    "study/file.py",
+    "study/fragments.py",
+    "study/knob.py",
+    "study/objective.py",
+    "study/schema.py",
+    "study/server.py",
+    "study/table.py",
+    "study/trust/",
+    "study/uses.py",
+    "study/workload.py",
+    "catalog.py",
     "secret.py",
     "registry.py",
     "telemetry",
@@ -125,16 +138,18 @@ _SENTENCE = 3
 """Words in a row of text that nobody writes but for people."""
 
 
+_DECLARED = {"doc", "description", "expected", "help", "hint", "label", "short", "summary"}
+"""Arguments that hold what is declared, and what an error names as right."""
+
+
 def _may_have_words(node: ast.AST) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
-    if isinstance(node, ast.Assign):  # what another interpreter runs
-        return any(getattr(each, "id", "") == "_PROGRAM" for each in node.targets)
+    if isinstance(node, ast.Assign):  # what another interpreter runs; what errors have in common
+        names = [getattr(each, "id", "") for each in node.targets]
+        return any(each.endswith(("_PROGRAM", "_HINT", "_EXPECTED")) for each in names)
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        # A pattern is of what others say.
-        return name.endswith("Error") or name == "compile"
-    return isinstance(node, ast.Raise) or (
-        isinstance(node, ast.keyword)
-        and node.arg in {"doc", "description", "help", "hint", "label", "short"}
-    )
+        # A pattern is of what others say; a setting is declared with its help.
+        return name.endswith("Error") or name in {"compile", "setting"}
+    return isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg in _DECLARED)

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from httpdyno.errors import StudyFileError
 from httpdyno.host.foreign_files import held as held_path
 from httpdyno.host.foreign_text import reason
+from httpdyno.reason import Reason, because
 from httpdyno.study.trust.links import Names, written_link
 from httpdyno.study.trust.named import named_outside
 from httpdyno.units import format_bytes
@@ -39,8 +40,8 @@ class Held:
     """What the study names that the copy does not hold, and others may change at any time."""
     is_whole: bool
     """Whether the copy can be run: no path that the study names leads from it to the original."""
-    left_out: tuple[str, ...]
-    """What is not in the copy, in words: links that lead out of the folder, and what is no file."""
+    left_out: tuple[str | Reason, ...]
+    """What is not in the copy: links that lead out of the folder, and what is no file."""
     is_new: bool
     """Whether nobody had this copy before."""
 
@@ -52,7 +53,7 @@ class _Copying:
     lines: list[str] = field(default_factory=list)
     """Of each entry, with its mode and what it holds."""
     links: dict[Names, str] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[str | Reason] = field(default_factory=list)
     sizes: Counter[str] = field(default_factory=Counter)
     """Entries of each name in the folder itself."""
     left_bytes: int = _MOST_BYTES
@@ -96,13 +97,17 @@ def held(file: Path, home: Path) -> Held:
     )
 
 
-def changed_files(before: Path, after: Path) -> list[str]:
-    """Return what differs between two copies, in words, sorted by name."""
+def changed_files(before: Path, after: Path) -> list[Reason]:
+    """Return what differs between two copies, sorted by name."""
     old, new = _digests(before), _digests(after)
-    words = {name: "was changed" for name in old.keys() & new.keys() if old[name] != new[name]}
-    words |= dict.fromkeys(new.keys() - old.keys(), "is new")
-    words |= dict.fromkeys(old.keys() - new.keys(), "is gone")
-    return [f"`{name}` {word}" for name, word in sorted(words.items())]
+    changes = {
+        name: because("study.file_changed", name=name)
+        for name in old.keys() & new.keys()
+        if old[name] != new[name]
+    }
+    changes |= {n: because("study.file_is_new", name=n) for n in new.keys() - old.keys()}
+    changes |= {n: because("study.file_is_gone", name=n) for n in old.keys() - new.keys()}
+    return [change for _, change in sorted(changes.items(), key=lambda item: item[0])]
 
 
 def _copied(folder: Path, into: Path) -> _Copying:
@@ -130,7 +135,7 @@ def _copy_entry(copying: _Copying, at: Path, parent: int, into: Path) -> None:
     elif stat.S_ISREG(info.st_mode):
         what = _copied_file(at.name, parent, into / at, copying)
     else:
-        copying.left_out.append(f"`{at}`, which is no file")
+        copying.left_out.append(because("study.is_no_file", path=str(at)))
     copying.sizes[at.parts[0]] += 1
     mode = stat.S_IFMT(info.st_mode) | info.st_mode & 0o777
     copying.lines.append(_line(mode, at, what))
@@ -140,10 +145,11 @@ def _require_not_too_much(copying: _Copying, folder: Path) -> None:
     if copying.sizes.total() <= _MOST_ENTRIES and copying.left_bytes >= 0:
         return
     ((most, n_entries),) = copying.sizes.most_common(1)
-    where = f"; `{most}` alone holds {n_entries:,} files and more" if n_entries > 1 else ""
     raise StudyFileError(
         f"`{folder}` holds more than {_MOST_ENTRIES:,} files or {format_bytes(_MOST_BYTES)}, "
-        f"too much to look at before it is trusted{where}",
+        "too much to look at before it is trusted"
+        + f"; `{most}` alone holds {n_entries:,} files and more"
+        * (n_entries > 1),
         hint="put the study file into a folder of its own, with only what it needs",
     )
 

@@ -55,10 +55,10 @@ def named_outside(file: Path, folder: PurePosixPath, links: Mapping[Names, str])
     doubted, live = [], []
     for path in dict.fromkeys(_paths(file)):
         if path.startswith("/"):
-            real, words = doubt_of_named(Path(path))
+            real, doubt = doubt_of_named(Path(path))
             if real.is_relative_to(folder):
                 live.append(path)
-            elif words:
+            elif doubt:
                 doubted.append(path)
         elif not _is_inside(links, folder, path):
             live.append(path)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from httpdyno.reason import Reason, because
+
 _MOST_ENTRIES = 100_000
 """In a folder that nobody else may write in, what comes after these is looked at no more."""
 _MOST_LINKS = 40
@@ -22,8 +24,8 @@ _DEVICES = {stat.S_IFCHR, stat.S_IFBLK}
 _ACL = "system.posix_acl_access"
 
 
-def doubt_of(path: Path) -> str:
-    """Return in words who else may change what is at a path without links; empty if nobody.
+def doubt_of(path: Path) -> Reason | None:
+    """Return who else may change what is at a path without links; None if nobody.
 
     Args:
         path: Of a file, or of a folder with all that is in it.
@@ -32,15 +34,15 @@ def doubt_of(path: Path) -> str:
         OSError: It cannot be looked at.
     """
     for folder in reversed(path.parents):
-        if words := _doubt_of_way(folder):
-            return words
+        if doubt := _doubt_of_way(folder):
+            return doubt
     for each, info in _with_all_in_it(path):
-        if words := _doubt(each, info, is_way=False):
-            return words
-    return ""
+        if doubt := _doubt(each, info, is_way=False):
+            return doubt
+    return None
 
 
-def doubt_of_named(path: Path) -> tuple[Path, str]:
+def doubt_of_named(path: Path) -> tuple[Path, Reason | None]:
     """Return where an absolute path leads, and who else may change that, or what is put there.
 
     Links count as folders on the way do. Of a folder directly below `/` only itself is looked at.
@@ -55,11 +57,11 @@ def doubt_of_named(path: Path) -> tuple[Path, str]:
             info = (here / part).lstat()
             if not stat.S_ISLNK(info.st_mode):
                 here /= part
-                doubts.append(_doubt(here, info, is_way=True) if left else "")
+                doubts.append(_doubt(here, info, is_way=True) if left else None)
                 continue
             n_links += 1
             if n_links > _MOST_LINKS:
-                return path, ""
+                return path, None
             doubts.append(_doubt(here / part, info, is_way=True))
             target = Path(os.readlink(here / part))  # noqa: PTH115 - as it stands
             here = Path("/") if target.is_absolute() else here
@@ -71,13 +73,13 @@ def doubt_of_named(path: Path) -> tuple[Path, str]:
         here = Path(os.path.normpath(here.joinpath(part, *reversed(left))))
     except OSError:  # nothing that this user could run or read
         pass
-    return here, next(filter(None, doubts), "")
+    return here, next(filter(None, doubts), None)
 
 
-def _doubt_of_way(folder: Path) -> str:
+def _doubt_of_way(folder: Path) -> Reason | None:
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode):  # it was one when the path was found
-        return f"`{folder}` is no folder any more"
+        return because("study.no_folder_any_more", folder=str(folder))
     return _doubt(folder, info, is_way=True)
 
 
@@ -98,19 +100,19 @@ def _with_all_in_it(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
                     folders.append(Path(entry.path))
 
 
-def _doubt(path: Path, info: os.stat_result, *, is_way: bool) -> str:
+def _doubt(path: Path, info: os.stat_result, *, is_way: bool) -> Reason | None:
     # Who owns `/` is root, or in a user namespace what root is there.
     if info.st_uid not in {0, os.geteuid(), Path("/").lstat().st_uid}:
-        return f"`{path}` is {_user(info.st_uid)}'s"
+        return because("study.is_anothers", path=str(path), user=_user(info.st_uid))
     # A mode says nothing of a link, and of these who may use it.
     is_used = stat.S_IFMT(info.st_mode) in {stat.S_IFLNK, stat.S_IFSOCK, *_DEVICES}
     if is_used or (is_way and info.st_mode & stat.S_ISVTX):
-        return ""
+        return None
     if info.st_mode & stat.S_IWOTH:
-        return f"everybody may write `{path}`"
+        return because("study.everybody_may_write", path=str(path))
     if info.st_mode & stat.S_IWGRP and (not _is_own_group(info.st_gid) or _has_list(path)):
-        return f"group {_group(info.st_gid)} may write `{path}`"
-    return ""
+        return because("study.group_may_write", group=_group(info.st_gid), path=str(path))
+    return None
 
 
 @functools.cache

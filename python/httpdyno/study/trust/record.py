@@ -28,10 +28,11 @@ def home() -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         real = folder.resolve()
-        if words := doubt_of(real):
+        if doubt := doubt_of(real):
             raise StoreError(
-                f"what is trusted cannot be kept in `{folder}`: {words}",
+                f"what is trusted cannot be kept in `{folder}`",
                 hint="set `HTTPDYNO_DATA_DIR` to a folder that is yours alone",
+                why=[doubt],
             )
     except OSError as error:
         raise StoreError(f"`{folder}` cannot be used: {reason(error)}") from error
@@ -92,8 +93,9 @@ def _read(file: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        words = reason(error) if isinstance(error, OSError) else "it is no JSON"
         raise StoreError(
-            f"`{file}` cannot be read: {words}", hint="remove it, and trust each study anew"
+            f"`{file}` cannot be read: "
+            + (reason(error) if isinstance(error, OSError) else "it is no JSON"),
+            hint="remove it, and trust each study anew",
         ) from error
     return {str(path): str(digest) for path, digest in known.items()}
