@@ -4,11 +4,13 @@ import pytest
 from msgspec import structs
 from tests.report.turns.test_turns import outcome
 from tests.rows import each_row
+from tests.words import words
 
 from httpdyno.experiment.method.turns import run_turns, with_looks
 from httpdyno.experiment.trial import look as running_look
 from httpdyno.experiment.trial.look import LOOK_S
 from httpdyno.model import Look
+from httpdyno.reason import Reason
 
 SEEN = Look(seconds=0.7, n_samples=14, workers=2.0, cpu_s=0.2, answers=50.0)
 
@@ -30,7 +32,7 @@ def looked(monkeypatch):
 
     def look(pids, *, duration_s=60.0, is_over=lambda: False, error=None):
         lengths_s: list[float] = []
-        said: list[str] = []
+        said: list[Reason] = []
 
         def looks_in(_onlookers, windows, *_):
             lengths_s.append(windows[0].measure_s)
@@ -74,7 +76,7 @@ def test_nobody_looks_where_it_says_nothing_or_takes_long(looked, pids, more):
 def test_what_cannot_be_seen_loses_no_comparison(looked):
     has_look, _, said = looked([11, 12], error=ValueError("odd"))
     assert has_look == [False, False]
-    assert "ValueError('odd')" in said[-1]
+    assert "ValueError('odd')" in words(said[-1])
 
 
 @each_row(

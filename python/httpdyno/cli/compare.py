@@ -68,6 +68,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.registry import load_target, site_adapters
+from httpdyno.report.shared.message import text as text_of
 from httpdyno.report.turns.words import headline
 from httpdyno.servers.discover.machine import this_machine
 from httpdyno.study.file import configuration_from
@@ -217,7 +218,7 @@ def compare_urls(
         bench = RunningBench(plan, fewest_blocks=FEWEST_PERIODS, asked_to_end=asked_to_end)
         with _Progress(messages(), plan.duration_s, asked) as progress:
             outcome = run_turns(plan, bench, progress.show, asked_to_end)
-        outcome = with_looks(outcome, asked_to_end, tell)
+        outcome = with_looks(outcome, asked_to_end, lambda why: tell(text_of(why)))
         outcome = turns_with_behind(outcome, lambda: this_machine(site_adapters()), tell)
         try:
             show_turns(outcome, outputs)

@@ -11,6 +11,7 @@ from httpdyno.experiment.trial.look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Behind, LoadOutcome, TurnsOutcome
 from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 from httpdyno.servers.discover.find import Found, find
 from httpdyno.servers.discover.inspection import answering, behind, looked_at
 from httpdyno.servers.discover.machine import Machine
@@ -101,7 +102,7 @@ def with_look(  # noqa: PLR0913 - a test, and all that a look takes
             nobody = because("load.nobody_listens", address=plan.address)
             return structs.replace(outcome, not_looked=nobody)
         roots = [each.root.pid for each in servers if each.root is not None]
-        look = seen_under(load, roots, stretches_s, is_over, tell)
+        look = seen_under(load, roots, stretches_s, is_over, lambda why: tell(text(why)))
     except HttpdynoError as error:
         return structs.replace(outcome, not_looked=because("load.said", words=str(error)))
     except Exception as error:  # what was not seen loses no test, and is told

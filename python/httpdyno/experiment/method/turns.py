@@ -151,7 +151,7 @@ def _about_instances(plan: TurnsPlan, n_periods: int) -> Iterator[Reason]:
 
 
 def with_looks(
-    outcome: TurnsOutcome, is_over: Callable[[], bool], say: Callable[[str], None]
+    outcome: TurnsOutcome, is_over: Callable[[], bool], say: Callable[[Reason], None]
 ) -> TurnsOutcome:
     """Return the outcome with a look at each server whose processes are known.
 
@@ -178,7 +178,7 @@ def with_looks(
         try:
             look = seen_under(load, [instance.root_pid], stretches_s, is_over, say)
         except Exception as error:  # what was not seen loses no comparison, and is told
-            say(f"`{instance.url}` was not looked at: {error!r}")
+            say(because("experiment.not_seen", url=instance.url, words=repr(error)))
             return summary
         if look is None or doubt_of(look, instance.address, stretches_s):
             return summary

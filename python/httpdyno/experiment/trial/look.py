@@ -48,7 +48,6 @@ from httpdyno.servers.network.probe import StatusPage
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.profile.profiler import DependencyTrees, Profiler
 from httpdyno.telemetry.status import StatsdTotals, Status, served_by_pid, statsd_status, status
-from httpdyno.units import format_duration
 
 LOOK_S = 1.0
 """Of load for each look."""
@@ -466,7 +465,7 @@ def seen_under(
     root_pids: Sequence[int],
     stretches_s: Sequence[float],
     is_over: Callable[[], bool],
-    say: Callable[[str], None],
+    say: Callable[[Reason], None],
 ) -> Look | None:
     """Return what was seen of a server, for longer where that is to be; None at an end before.
 
@@ -479,8 +478,7 @@ def seen_under(
     """
     look = None
     for load_s in stretches_s:
-        more = format_duration(load_s)
-        say(f"{more} more of the same load, in no figure, to look at the server meanwhile")
+        say(because("experiment.more_of_the_load", more_s=load_s))
         window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=load_s)
         found = looks_in(
             [Profiler(root_pids)],
