@@ -69,8 +69,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
             shown = LoadOutputs(
                 json=json,
                 html=str(page) if page else None,
-                is_verbose=verbose,
-                is_forced=force,
+                verbose=verbose,
+                force=force,
             )
             shown.check()
             shown.write(store.load(found))

@@ -42,7 +42,7 @@ def test_only_what_httpdyno_wrote_is_written_anew(name, tmp_path, capsys):
     with pytest.raises(UsageError, match="did not write"):
         outputs.write(load_outcome())
     assert file.read_text().startswith("name,password")
-    asking_for({name: str(file), "is_forced": True}).check()
+    asking_for({name: str(file), "force": True}).check()
     assert "requests completed" in capsys.readouterr().out
 
 
@@ -110,9 +110,9 @@ def test_what_cannot_be_written_or_judged_is_refused_at_once(given, complaint):
 def test_the_histogram_and_all_else_come_when_asked_for(capsys):
     LoadOutputs().write(load_outcome())
     usual = capsys.readouterr().out
-    LoadOutputs(has_histogram=True).write(load_outcome())
+    LoadOutputs(histogram=True).write(load_outcome())
     with_histogram = capsys.readouterr().out
-    LoadOutputs(is_verbose=True).write(load_outcome())
+    LoadOutputs(verbose=True).write(load_outcome())
     verbose = capsys.readouterr().out
     assert "█████" in with_histogram
     assert "percentile" in with_histogram

@@ -102,17 +102,12 @@ def rule(name: str) -> Callable[[Look], Look]:
     return keep
 
 
-class Finding(Record, frozen=True):
-    """What a rule says of one server."""
+class Finding(Seen, frozen=True, kw_only=True):
+    """What a rule says of one server: of the evidence the first places, and how many more."""
 
     name: str
+    """Of the rule."""
     severity: Severity
-    what: Reason
-    evidence: tuple[str | Reason, ...]
-    """The first places; then how many more there are."""
-    do: Reason | None
-    """None: what the rule says."""
-    proposes: tuple[Proposed, ...] = ()
 
 
 def where_said(readings: Iterable[Reading], knob: str, value: Level) -> tuple[Proposed, ...]:

@@ -15,13 +15,7 @@ from httpdyno.host.foreign_text import reason
 from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
-from httpdyno.load.requests import (
-    Requests,
-    RequestWords,
-    expected_by_log,
-    requests_from,
-    server_of_log,
-)
+from httpdyno.load.requests import Requests, expected_by_log, requests_from, server_of_log
 from httpdyno.load.setting import TrafficTable, settings
 from httpdyno.load.target import Target
 from httpdyno.load.traffic import workload_from
@@ -103,7 +97,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         warm_up=warm_up,
         allowed_host=asked.allowed_host,
         log_headers=requests.headers,
-        log_expect=expected_by_log(_words(asked.requests)),
+        log_expect=expected_by_log(asked.requests),
     )
 
 
@@ -137,11 +131,7 @@ class _Options:
 
 def _requests(asked: LoadArguments) -> Requests:
     read = requests_from if asked.traffic.replay is None else server_of_log
-    return read(asked.urls, _words(asked.requests), unix_path=_unix_path(asked.connections.unix))
-
-
-def _words(options: RequestOptions) -> RequestWords:
-    return RequestWords(**{each.name: getattr(options, each.name) for each in fields(RequestWords)})
+    return read(asked.urls, asked.requests, unix_path=_unix_path(asked.connections.unix))
 
 
 def _unix_path(text: str | None) -> str:

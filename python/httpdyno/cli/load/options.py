@@ -13,10 +13,12 @@ from httpdyno.cli.load.output import (
     HistogramOption,
     HlogOption,
     LoadHtmlOption,
+    LoadOutputs,
     PrometheusOption,
 )
 from httpdyno.cli.option import ForceOption, JsonOption, VerboseOption
 from httpdyno.cli.option_group import number, one_of, whole_number
+from httpdyno.load.requests import RequestWords
 from httpdyno.load.setting import TrafficTable, settings
 
 
@@ -149,7 +151,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RequestOptions:
+class RequestOptions(RequestWords):
     """What is asked for, and what the right answer is."""
 
     method: Annotated[
@@ -246,7 +248,7 @@ class RequestOptions:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OutputOptions:
+class OutputOptions(LoadOutputs):
     """What is shown, written and judged."""
 
     json: JsonOption = None

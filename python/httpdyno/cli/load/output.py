@@ -5,6 +5,7 @@ The command takes the options as they are, makes `LoadOutputs` of them before an
 the exit code.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -71,11 +72,11 @@ class LoadOutputs:
     prometheus: str | None = None
     html: str | None = None
     """A file."""
-    fail_if: tuple[str, ...] = ()
-    has_histogram: bool = False
-    is_verbose: bool = False
-    is_forced: bool = False
+    force: bool = False
     """Whether files that httpdyno did not write are overwritten."""
+    fail_if: Sequence[str] | None = None
+    histogram: bool = False
+    verbose: bool = False
 
     def check(self) -> None:
         """Refuse what could not be written or judged, before any load is sent.
@@ -93,14 +94,14 @@ class LoadOutputs:
                 "`--json` names the file that the result is written to, not a body",
                 hint="a JSON body is `--data TEXT -H 'Content-Type: application/json'`",
             )
-        check_files(self._files(), is_forced=self.is_forced)
+        check_files(self._files(), is_forced=self.force)
         on_stdout = [option for option, to in self._files() if to == STDOUT]
         if len(on_stdout) > 1:
             raise UsageError(
                 f"`{on_stdout[0]} -` and `{on_stdout[1]} -` cannot both have stdout",
                 hint="give one of them a file",
             )
-        for text in self.fail_if:
+        for text in self.fail_if or ():
             parsed(text)
 
     def write(self, outcome: LoadOutcome) -> int:
@@ -120,13 +121,13 @@ class LoadOutputs:
         finally:
             for option, to in self._files():
                 if to != STDOUT:
-                    write_text(Path(to), _written_as(option, outcome), is_forced=self.is_forced)
+                    write_text(Path(to), _written_as(option, outcome), is_forced=self.force)
         return 0 if is_good_enough(outcome) else 1
 
     def _show(self, outcome: LoadOutcome) -> None:
         on_stdout = [option for option, to in self._files() if to == STDOUT]
         if not on_stdout:
-            text = load_text(outcome, has_histogram=self.has_histogram, is_verbose=self.is_verbose)
+            text = load_text(outcome, has_histogram=self.histogram, is_verbose=self.verbose)
             results().print(text)
             return
         if outcome.fail_if:

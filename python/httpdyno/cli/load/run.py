@@ -21,7 +21,6 @@ from httpdyno.cli.load.options import (
     TargetOptions,
     traffic_of,
 )
-from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.load.progress import LoadProgress, watch
 from httpdyno.cli.option_group import takes
 from httpdyno.cli.standard_streams import tell, tell_hint
@@ -82,19 +81,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     0.1 % did not (--fail-if 'errors > 5%' allows more). After Ctrl-C it reports what it measured
     and exits with 130.
     """
-    outputs = LoadOutputs(
-        json=output.json,
-        csv=output.csv,
-        hgrm=output.hgrm,
-        hlog=output.hlog,
-        prometheus=output.prometheus,
-        html=output.html,
-        fail_if=tuple(output.fail_if or ()),
-        has_histogram=output.histogram,
-        is_verbose=output.verbose,
-        is_forced=output.force,
-    )
-    outputs.check()
+    output.check()
     traffic = traffic_of(said)
     _announce(traffic.replay)
     asked = LoadArguments(
@@ -113,11 +100,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     if any(map(is_json_as_form, (*plan.workload.first, *plan.workload.requests))):
         tell_hint("a JSON body goes out as a form; add `-H 'Content-Type: application/json'`")
     with interruptions() as asked_to_end:
-        outcome = _measured(plan, asked_to_end, fail_if=outputs.fail_if)
+        outcome = _measured(plan, asked_to_end, fail_if=tuple(output.fail_if or ()))
         outcome = _looked_at(outcome, plan, asked_to_end, is_asked=client.look)
         # A terminal that is gone says so more than once, and takes no text.
         try:
-            code = outputs.write(outcome)
+            code = output.write(outcome)
         finally:
             if not output.no_store:
                 where = where_text(outcome)
