@@ -16,14 +16,14 @@ FIRES = [
         "short-lives",
         "MaxConnectionsPerChild 100\nMaxRequestWorkers 50",
         (),
-        "a process ends after 100 connections: where the parent replaces the dead once a second, "
+        "a process ends after 100 connections: where the parent replaces ended ones once a second, "
         "50 processes take at most 5,000 a second",
     ),
     (
         "short-lives",
         "MaxRequestsPerChild 1\nMaxRequestWorkers 50",
         (),
-        "a process ends after 1 connection: where the parent replaces the dead once a second, "
+        "a process ends after 1 connection: where the parent replaces ended ones once a second, "
         "50 processes take at most 50 a second",
     ),
     (
@@ -36,30 +36,30 @@ FIRES = [
         "access-by-name",
         folder("/srv", "Require host shop.example"),
         (),
-        "who may ask is told by names of hosts: the name server is asked twice for each client, "
+        "access is by names of hosts: Apache asks the name server twice for each client, "
         "though `HostnameLookups` is off",
     ),
     (
         "access-by-name",
         folder("/srv", "Order deny,allow", "Deny from all", "Allow from 10.0.0.0/8 .shop.example"),
         (),
-        "who may ask is told by names of hosts: the name server is asked twice for each client, "
+        "access is by names of hosts: Apache asks the name server twice for each client, "
         "though `HostnameLookups` is off",
     ),
     (
         "overrides",
         folder("/", "AllowOverride All") + HOST.format(""),
         (),
-        "for each request `.htaccess` is looked for in 3 folders of the path to /srv/shop, and in "
-        "each deeper one",
+        "for each request Apache looks for `.htaccess` in 3 folders of the path to /srv/shop, and "
+        "in each deeper one",
     ),
     (
         "overrides",
         folder("/", "AllowOverride None")
         + HOST.format(folder("/srv/shop", "AllowOverride FileInfo")),
         (),
-        "for each request `.htaccess` is looked for in 1 folder of the path to /srv/shop, and in "
-        "each deeper one",
+        "for each request Apache looks for `.htaccess` in 1 folder of the path to /srv/shop, and "
+        "in each deeper one",
     ),
     (
         "overrides",
@@ -68,28 +68,28 @@ FIRES = [
         + "Alias /app /srv/app\n"
         + folder("/srv/app", "AllowOverride All"),
         ("alias",),
-        "for each request `.htaccess` is looked for in 1 folder of the path to /srv/app, and in "
+        "for each request Apache looks for `.htaccess` in 1 folder of the path to /srv/app, and in "
         "each deeper one",
     ),
     (
         "link-checks",
         "Alias /app /srv/app\n" + folder("/srv/app", "Options SymLinksIfOwnerMatch"),
         ("alias",),
-        "`SymLinksIfOwnerMatch` for /srv/app: each request looks whether one of the 3 folders of "
+        "`SymLinksIfOwnerMatch` for /srv/app: each request checks whether one of the 3 folders of "
         "the path, or what lies below, is a link",
     ),
     (
         "link-checks",
         folder("/srv", "Options Indexes") + HOST.format(""),
         (),
-        "no `FollowSymLinks` for /srv/shop: each request looks whether one of the 3 folders of the "
-        "path, or what lies below, is a link",
+        "no `FollowSymLinks` for /srv/shop: each request checks whether one of the 3 folders of "
+        "the path, or what lies below, is a link",
     ),
     (
         "link-checks",
         HOST.format(folder("/srv/shop", "Options +SymLinksIfOwnerMatch")),
         (),
-        "`SymLinksIfOwnerMatch` for /srv/shop: each request looks whether one of the 3 folders of "
+        "`SymLinksIfOwnerMatch` for /srv/shop: each request checks whether one of the 3 folders of "
         "the path, or what lies below, is a link",
     ),
     (
@@ -165,7 +165,7 @@ FIRES = [
         "perl-reload",
         "PerlModule Apache2::Reload",
         ("perl",),
-        "each request looks whether modules were changed, or runs under a debugger",
+        "each request checks whether modules were changed, or runs under a debugger",
     ),
 ]
 SILENT = [

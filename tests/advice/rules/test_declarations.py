@@ -69,10 +69,14 @@ def test_the_page_has_every_rule():
 @each_row(
     ("name", "heading", "said"),
     [
-        ("workers-and-lives", "needs", f"births take {format_percent(MOST_LOST_RATIO)} of the"),
+        (
+            "workers-and-lives",
+            "needs",
+            f"replacing them takes {format_percent(MOST_LOST_RATIO)} of the",
+        ),
         ("workers-and-lives", "needs", f"at most {format_percent(ALIKE_RATIO)} fewer workers"),
         *(
-            (name, "needs", f"more than {format_percent(MOST_LOST_RATIO)} of the rate, else the")
+            (name, "needs", f"more than {format_percent(MOST_LOST_RATIO)} of the rate. Otherwise")
             for name in ("short-lives", "php-short-lives", "gunicorn-short-lives")
         ),
         *(

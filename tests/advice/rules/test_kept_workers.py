@@ -36,8 +36,8 @@ def test_what_a_page_shows_is_told_with_its_numbers():
         "workers, each with up to 60.0 MiB of its own"
     )
     assert one.evidence == (
-        "server-status, 10 looks: of 40.0 workers 16.0 in K, 4.0 idle; the largest of 40 workers; "
-        "KeepAlive On, /etc/apache2/apache2.conf:1"
+        "server-status, 10 samples: of 40.0 workers 16.0 in K, 4.0 idle; the largest of 40 "
+        "workers; KeepAlive On, /etc/apache2/apache2.conf:1"
     )
     assert one.severity == "doubtful"
     assert proposed(facts) == [("KeepAlive", False)]

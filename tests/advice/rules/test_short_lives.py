@@ -35,8 +35,10 @@ def found(name, facts):
 @each_row(("name", "facts", "knob"), servers(1000, DEAR))
 def test_a_long_life_is_too_short_where_a_birth_was_measured_to_be_dear(name, facts, knob):
     one = found(name, facts)
-    assert one.what.endswith(", and births take 20 % of the rate")
-    assert "a birth takes 250 ms of the server's time and a request 1.00 ms" in one.evidence
+    assert one.what.endswith(", and replacing them takes 20 % of the rate")
+    assert (
+        "replacing a worker takes 250 ms of the server's time and a request 1.00 ms" in one.evidence
+    )
     assert one.severity == "doubtful"
     assert one.do == f"set `{knob}` to 4,800 or more, or to 0 where nothing leaks"
     # 250 ms are a twentieth of 5 s, of which 4.75 are requests.
@@ -56,5 +58,5 @@ def test_a_short_life_is_well_where_a_birth_was_measured_to_be_cheap(name, facts
 @each_row(("name", "facts", "knob"), servers(100, None))
 def test_without_a_measured_cost_the_constant_is_said_to_be_one(name, facts, knob):
     assert (
-        "what a birth costs is not known here (`--respawn`): less than 200 is taken for few"
+        "what replacing a worker costs is unknown here (`--respawn`): less than 200 counts as few"
     ) in evidence(facts, name)

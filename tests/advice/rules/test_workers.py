@@ -243,7 +243,7 @@ PYTHON_FIRES = [
     (
         "heartbeat-on-disk",
         gunicorn("", "--worker-tmp-dir", "/var/tmp", filesystems={"/var/tmp": "ext4"}),
-        "workers touch their heartbeat on ext4: while that is busy they are taken for dead",
+        "workers touch their heartbeat on ext4: while that is busy gunicorn takes them for hung",
     ),
     (
         "reloading",

@@ -55,8 +55,8 @@ def test_workers_that_outgrow_memory_are_fewer_and_shorter_lived_together():
     [one] = found(facts)
     assert one.what == (
         "30 workers that live for 10,000 requests are 25.0 MiB each at the end, of which memory "
-        "holds 8, and births take 1 % of the rate; of 20 that live for 1,000 requests all fit, "
-        "10.0 MiB each at the end, and births take 5 % of the rate"
+        "holds 8, and replacing them takes 1 % of the rate; of 20 that live for 1,000 requests all "
+        "fit, 10.0 MiB each at the end, and replacing them takes 5 % of the rate"
     )
     assert one.do == "set `MaxRequestWorkers` to 20 and `MaxConnectionsPerChild` to 1,000 together"
     assert proposed(facts) == [("MaxRequestWorkers", 20), ("MaxConnectionsPerChild", 1000)]

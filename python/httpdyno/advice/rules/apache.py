@@ -446,7 +446,7 @@ def _of_size(facts: Facts, own_bytes: int) -> Reason:
 
 def _looks(kept: KeptWorkers) -> Reason:
     return because(
-        "rules.kept-heavy-workers.looks",
+        "rules.kept-heavy-workers.samples",
         n=kept.n_looks,
         workers=kept.n_workers,
         kept=kept.n_kept,
