@@ -193,7 +193,7 @@ def test_a_limit_of_the_running_servers_control_group_bounds_it_where_it_is_less
 
 def test_the_numbers_are_said():
     assert text(by_pool(FRONT, FAT)["app", ""].reason) == (
-        "memory has room for 4 processes of this pool: (452 MiB − 10.0 MiB that is there once) / "
+        "memory has room for 4 processes of this pool: (452 MiB − 10.0 MiB counted once) / "
         "(100 MiB), the own of the largest worker of the copy, 3.00 s old; 1.00 GiB free for 2 "
         "copies, others hold 10.0 MiB, 10 % in reserve"
     )

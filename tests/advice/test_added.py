@@ -20,7 +20,7 @@ expression = "twice = 2 × n"
 answer = "{twice} is twice {n}"
 inputs = [{ name = "n", kind = "count", example = "3", meaning = "A number" }]
 steps = [{ name = "twice", kind = "count", expression = "2 * n", meaning = "Twice that" }]
-caveats = ["a sample"]
+warnings = ["a sample"]
 """
 RULE = """
 [sample-rule]

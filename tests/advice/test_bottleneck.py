@@ -97,7 +97,7 @@ def test_a_servers_own_word_is_told_beside_too_few_workers_and_names_no_limit():
 @each_row(("n", "times"), [(0, "0 times"), (1, "once"), (4, "4 times")])
 def test_how_often_it_was_looked_at_is_said(n, times):
     found = bottleneck(Look(seconds=0.7, n_samples=n, answers=1.0))
-    assert text(found.reason) == f"it was looked at {times}, which is too few"
+    assert text(found.reason) == f"it was sampled {times}, which is too few"
 
 
 def test_a_few_pages_that_somebody_read_back_from_swap_do_not_make_memory_short():

@@ -71,12 +71,12 @@ def test_who_speaks_no_http_is_no_front(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("attempt", "words"),
     [
-        ("tcp 10.0.0.5:5432", "may not reach tcp 10.0.0.5:5432: where that is of this machine"),
-        ("tcp [::1]:5432", "name it as a member, `--with :5432`; no door leads there"),
+        ("tcp 10.0.0.5:5432", "may not reach tcp 10.0.0.5:5432: if that server is on this"),
+        ("tcp [::1]:5432", "add it with `--with :5432`; no `[[site.doors]]` can allow it"),
         ("udp 192.0.2.53:53 (for the name mail.example)", "mail.example): a copy asks no name"),
-        ("unix:/run/db.sock", "may not reach unix:/run/db.sock: a door would lead there"),
-        ("unix:@db", "may not reach unix:@db: no door leads there"),
-        ("write /srv/shop/cache", "may not write /srv/shop/cache: in a cell that would be its own"),
+        ("unix:/run/db.sock", "may not reach unix:/run/db.sock: allow it with `[[site.doors]]`"),
+        ("unix:@db", "may not reach unix:@db: no `[[site.doors]]` can allow it"),
+        ("write /srv/shop/cache", "may not write /srv/shop/cache: with `--isolation cell` it has"),
     ],
 )
 def test_what_it_may_not_is_told_with_a_way_out(attempt, words):

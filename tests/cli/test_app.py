@@ -203,7 +203,7 @@ def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeyp
     monkeypatch.setattr(leftovers, "reap_leftovers", reap)
     probe.acts = 0
     assert app.run(["probe"]) == 0
-    assert "was not looked for: `/x` is not a folder of this user" in capsys.readouterr().err
+    assert "a killed httpdyno left: `/x` is not a folder of this user" in capsys.readouterr().err
 
 
 def test_looking_for_leftovers_imports_nothing_heavy_and_makes_no_folder(own_folders):

@@ -38,10 +38,10 @@ def shown(capsys, line):
         ("life", LIFE),
     ],
 )
-def test_a_formula_prints_answer_working_book_and_caveat(capsys, golden, name, line):
+def test_a_formula_prints_answer_working_book_and_warning(capsys, golden, name, line):
     out = shown(capsys, line)
     golden(f"formula/{name}.txt", out)
-    parts = [out.index(f"\n{label}:\n") for label in ("working", "the book", "caveat")]
+    parts = [out.index(f"\n{label}:\n") for label in ("working", "the book", "warning")]
     assert parts == sorted(parts)
     assert max(map(len, out.splitlines())) <= 80
 
@@ -69,7 +69,7 @@ def test_the_example_of_each_help_works(capsys, formula):
     assert document["formula"] == formula.name
     assert document["answer"]
     assert {each["name"] for each in document["figures"]} >= {each.name for each in formula.steps}
-    assert all(document[part] for part in ("working", "book", "caveats"))
+    assert all(document[part] for part in ("working", "book", "warnings"))
     run([*formula.example.split()[1:3], "--help"])
     joined = capsys.readouterr().out.replace("\\\n", "")
     assert " ".join(joined.split()).endswith(formula.example)

@@ -13,7 +13,7 @@ def test_a_command_may_ask_for_a_verdict_of_another_metric(command, capsys):
     words = [command[0], "bookmarks", *command[1:], "--also", "p99_s", "--dry-run", "--seed", "7"]
     assert run(words) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "(told beside it: cpu_s_per_request, latency_p99_s)" in shown
+    assert "(reported beside it: cpu_s_per_request, latency_p99_s)" in shown
 
 
 def test_a_metric_that_is_none_or_decides_is_refused_with_those_that_there_are(capsys):
@@ -83,7 +83,7 @@ def test_a_command_may_have_another_metric_decide(command, capsys):
     words = [*command[:at], "bookmarks", *command[at:], "--metric", "p95_s"]
     assert run([*words, "--also", "p99_s", "--dry-run", "--seed", "7"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "latency_p95_s (told beside it: cpu_s_per_request, latency_p99_s)" in shown
+    assert "latency_p95_s (reported beside it: cpu_s_per_request, latency_p99_s)" in shown
 
 
 @pytest.mark.parametrize(

@@ -123,5 +123,5 @@ def test_a_percentile_that_is_asked_for_keeps_all_blocks():
 def test_a_plan_names_them(study):
     asked = structs.replace(study, objective=Objective(second_metric=CPU, also=(P99,)))
     lines = "\n".join(plan_lines(make_plan(asked, seed=1)))
-    assert f"{RATE} (told beside it: {CPU}, {P99})" in lines
+    assert f"{RATE} (reported beside it: {CPU}, {P99})" in lines
     assert "of all together" in lines

@@ -282,7 +282,7 @@ def test_a_comparison_goes_on_until_its_metric_decides_or_the_time_is_up(cheaper
     ("objective", "words"),
     [
         (Objective(), "decides   throughput_per_s, margin"),
-        (Objective(second_metric=CPU), f"decides   {RATE} (told beside it: {CPU}), margin"),
+        (Objective(second_metric=CPU), f"decides   {RATE} (reported beside it: {CPU}), margin"),
         (Objective(tie_breaker=CPU, second_metric=CPU), f"decides   {RATE}, then {CPU}, margin"),
     ],
 )

@@ -111,7 +111,7 @@ def test_what_strace_could_not_count_is_no_figure_and_says_why():
     untraced = SystemCalls(untraced=because("telemetry.no_answer_traced"))
     found = compared([counted(n, of(98.0), untraced) for n in range(6)])
     assert found.verdict == "not_measured"
-    assert joined(found.reasons).endswith("in 6 starts: no answer came while strace looked")
+    assert joined(found.reasons).endswith("in 6 starts: no answer came while strace ran")
     assert found.b.system_calls is None
 
 

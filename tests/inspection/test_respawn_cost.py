@@ -46,10 +46,11 @@ def test_a_stored_sweep_brings_its_interval_along():
 @pytest.mark.parametrize(
     ("pool", "words"),
     [
-        (None, "swept `processes`, which tells no cost of respawning$"),
+        (None, "swept `processes`, which shows no cost of replacing workers$"),
         (
             PoolCurve(reason=because("advice.births_free")),
-            "respawning: a birth costs nothing that shows: shorter lives are not slower$",
+            "replacing workers: replacing a worker costs nothing that shows: shorter lives are not "
+            "slower$",
         ),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_preloaded_application_is_counted_once(gunicorn, capsys):
     assert all(each["age_s"] > 0 and each["cpu_s"] >= 0 for each in server["workers"])
     assert run(["inspect", f"pid:{pid}"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "that is there once" in text
+    assert "counted once" in text
     assert all(f"{each['pid']} " in text for each in server["workers"])
 
 

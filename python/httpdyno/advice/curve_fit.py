@@ -82,7 +82,7 @@ def respawn_line(n_requests: Sequence[float], per_s: Sequence[float]) -> LineFit
     line = fit_line(1 / n, 1 / rates, rates, confidence=CONFIDENCE)
     if line.slope <= 0 or line.intercept <= 0:
         raise UsageError(
-            "`--seen` shows no cost of respawning: "
+            "`--seen` shows no cost of replacing children: "
             + ("no time is left for a request" if line.slope > 0 else "the rate does not rise"),
             hint="Measure further apart: a limit of a few requests, and one of thousands.",
         )

@@ -146,20 +146,22 @@ def _refused_text(attempt: str) -> str:
     """Return what the copy may not, and what there is to do about it."""
     kind, _, where = attempt.partition(" ")
     if kind == "write":
-        return f"its copy may not write {where}: in a cell that would be its own"
+        return f"its copy may not write {where}: with `--isolation cell` it has its own"
     return f"its copy may not reach {attempt}: {_way_out(attempt)}"
 
 
 def _way_out(attempt: str) -> str:
     if attempt.startswith("unix:/"):
-        return "a door would lead there, `[[site.doors]]` in its study"
+        return "allow it with `[[site.doors]]` in its study"
     if attempt.startswith("unix:"):
-        return "no door leads there"
+        return "no `[[site.doors]]` can allow it"
     where = attempt.partition(" ")[2].partition(" ")[0]
     if where.rpartition(":")[2] == "53":
         return "a copy asks no name server"
     member = f"`--with :{where.rpartition(':')[2]}`"
-    return f"where that is of this machine, name it as a member, {member}; no door leads there"
+    return (
+        f"if that server is on this machine, add it with {member}; no `[[site.doors]]` can allow it"
+    )
 
 
 def _counted(n_things: int, what: str) -> str:

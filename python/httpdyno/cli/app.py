@@ -205,7 +205,7 @@ def _reap() -> None:
         lines = reap_leftovers()
     except AdapterError as error:
         # Commands that need the folder say so themselves; the others do without it.
-        lines = [f"what a killed httpdyno may have left was not looked for: {error}"]
+        lines = [f"did not look for what a killed httpdyno left: {error}"]
     tell(*lines)
 
 

@@ -105,7 +105,7 @@ def _declared(formula: Formula) -> dict[str, Any]:
         "inputs": [{**msgspec.to_builtins(each), "option": each.option} for each in formula.inputs],
         "steps": [msgspec.to_builtins(each) for each in (*formula.fitted, *formula.steps)],
         "printed": [msgspec.to_builtins(each) for each in formula.printed],
-        "caveats": list(formula.caveats),
+        "warnings": list(formula.warnings),
         "example": formula.example,
     }
 
@@ -147,7 +147,7 @@ def _sheet(formula: Formula, worked: Worked) -> RenderableType:
     for label, lines in (
         ("working", worked.working),
         ("the book", worked.book),
-        ("caveat", worked.caveats),
+        ("warning", worked.warnings),
     ):
         if lines:
             parts.append(Text(f"{label}:", "dim"))

@@ -172,7 +172,7 @@ def _windows_note(study: Study) -> str:
 def _objective_line(study: Study) -> str:
     objective = study.objective
     then = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
-    beside = f" (told beside it: {', '.join(objective.beside)})" if objective.beside else ""
+    beside = f" (reported beside it: {', '.join(objective.beside)})" if objective.beside else ""
     return f"{objective.metric}{then}{beside}"
 
 

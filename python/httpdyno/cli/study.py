@@ -437,7 +437,7 @@ def _reflowed(text: str) -> str:
 def _facts(study: Study) -> Table:
     load, objective = study.load_of(study.start_configuration()), study.objective
     tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
-    beside = f"; told beside it: {', '.join(objective.beside)}" if objective.beside else ""
+    beside = f"; reported beside it: {', '.join(objective.beside)}" if objective.beside else ""
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
     if objective.max_p99_s is not None:
         limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")

@@ -201,7 +201,7 @@ def _sheet(
         parts += [
             Text(),
             Text(text(tried_outside(tried)), "yellow"),
-            Text("open a door in the study if that is to be measured too: `[[site.doors]]`"),
+            Text("to measure that too, allow it in the study: `[[site.doors]]`"),
         ]
     unverified = found.effective.unverified
     if unverified:

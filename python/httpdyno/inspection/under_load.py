@@ -377,5 +377,6 @@ def _of(sweep: Sweep, run_id: str, hint: str) -> Respawn:
         return pool.births
     why = f": {message.text(pool.reason)}" if pool is not None and pool.reason else ""
     raise UsageError(
-        f"run {run_id} swept `{sweep.knob}`, which tells no cost of respawning{why}", hint=hint
+        f"run {run_id} swept `{sweep.knob}`, which shows no cost of replacing workers{why}",
+        hint=hint,
     )

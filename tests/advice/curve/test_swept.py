@@ -61,7 +61,7 @@ def test_some_that_are_just_being_replaced_do_not_matter():
     [
         (
             pools({4: 54, 16: 102}),
-            "what a worker takes cannot be told: there are sizes of 2 levels",
+            "what a worker takes is unknown: there are sizes of 2 levels",
         ),
         ([*pools({4: 54, 16: 102}), level(64, processes=65)], "sizes of 2 levels"),
         ([*pools({4: 54, 16: 102}), level(64, pss=9, status="hung")], "sizes of 2 levels"),
@@ -103,12 +103,21 @@ def test_what_a_birth_costs_is_the_slope_over_births_for_each_request(unit):
 @each_row(
     ("rates", "words"),
     [
-        ({5: 800, 0: 1000}, "what a birth costs cannot be told: there are rates of 2 levels"),
-        (rates(0.001, 0.00001, off=(1.003, 0.997, 1.002, 0.998)), "no cost of a birth is proven: "),
-        (rates(0.001, -0.0005), "a birth costs nothing that shows: shorter lives are not slower"),
+        (
+            {5: 800, 0: 1000},
+            "what replacing a worker costs is unknown: there are rates of 2 levels",
+        ),
+        (
+            rates(0.001, 0.00001, off=(1.003, 0.997, 1.002, 0.998)),
+            "no cost of replacing a worker is proven: ",
+        ),
+        (
+            rates(0.001, -0.0005),
+            "replacing a worker costs nothing that shows: shorter lives are not slower",
+        ),
         ({n: 1 / (2.6 / n - 0.005) for n in (5, 10, 40)}, "a request itself would take no time"),
         # A pool that replaces its dead once a second knows no line.
-        ({5: 100, 25: 800, 500: 1000, 0: 1000}, "is no line over births for each: at "),
+        ({5: 100, 25: 800, 500: 1000, 0: 1000}, "is no line over replacements for each: at "),
     ],
 )
 def test_where_no_cost_follows_it_is_said_why(rates, words):

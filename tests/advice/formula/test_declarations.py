@@ -86,7 +86,7 @@ def test_every_input_and_figure_is_used_and_explained(formula):
         assert each.meaning[0].isupper(), each.name
         assert not each.meaning.endswith("."), each.name
     assert formula.question.endswith("?")
-    assert formula.caveats
+    assert formula.warnings
     assert formula.printed
 
 

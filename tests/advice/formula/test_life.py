@@ -100,7 +100,7 @@ def test_the_answer_of_inspect_beside_it_is_that_of_inspect():
     assert joint is not None
     assert found.fitted == {"inspect_n": joint.n_requests, "inspect_workers": joint.n_workers}
     [line] = [each for each in found.working if "httpdyno inspect" in each]
-    assert f"{joint.n_workers} that live {joint.n_requests} requests" in line
+    assert f"{joint.n_workers} workers that live {joint.n_requests} requests" in line
 
 
 def test_as_much_is_kept_free_as_inspect_keeps_in_reserve():
@@ -124,14 +124,14 @@ def test_cpu_time_of_one_core_is_shared_by_all():
 def test_where_nothing_grows_a_life_without_end_is_as_good():
     found = worked(leak="0B", held="50ms")
     assert figures(found)["n"] == figures(found)["last"] == 1_000_000
-    assert found.caveats[0].startswith("lives without an end (MaxConnectionsPerChild 0)")
+    assert found.warnings[0].startswith("lives without an end (MaxConnectionsPerChild 0)")
 
 
 @pytest.mark.parametrize("more", [{"leak": "1B", "limit": "50"}, {"leak": "0B", "limit": "20"}])
 def test_a_limit_that_cuts_the_search_short_is_named(more):
     found = worked(**more, held="50ms")
     assert figures(found)["last"] == int(more["limit"])
-    assert "see further with `--limit`" in found.caveats[0]
+    assert "try longer ones with `--limit`" in found.warnings[0]
 
 
 def test_without_a_start_a_child_is_whole_from_its_first_request():

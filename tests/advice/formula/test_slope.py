@@ -61,7 +61,7 @@ def test_pairs_may_be_given_one_by_one_or_with_commas():
 def test_two_pairs_give_no_interval_and_say_so():
     found = worked("respawn", "5=2.83,5000=28")
     assert found.fitted["serve_low"] is None
-    assert any("no interval" in each for each in found.caveats)
+    assert any("no interval" in each for each in found.warnings)
 
 
 @each_row(
@@ -94,7 +94,7 @@ def test_touched_pages_are_unshared_and_then_no_more():
     # "For the greater part after 150 requests."
     assert values["done"] == pytest.approx(143, abs=5)
     assert values["leak"] == 0
-    assert "cannot be told: that takes five counts" in found.answer
+    assert "is unknown: that takes five counts" in found.answer
 
 
 COUNTS = (0, 10, 25, 50, 100, 150, 300, 525, 1000)
@@ -130,7 +130,7 @@ def test_without_a_leak_none_is_claimed_and_how_small_it_must_be_is_said():
 def test_before_the_bend_growth_is_neither_leak_nor_unsharing(rise_kb):
     counts = (0, 2, 4, 6, 8, 10)
     found = worked("unsharing", child(20, noise_kb=1, counts=counts, rise_kb=rise_kb))
-    assert "cannot be told apart yet" in found.answer or "cannot be told" in found.answer
+    assert "not known which yet" in found.answer or "is unknown" in found.answer
     assert found.fitted["leak_low"] is None
 
 
@@ -177,7 +177,7 @@ def test_two_pools_make_a_line_without_an_interval():
     found = worked("pool-line", "4=54MB,16=102MB")
     assert figures(found)["each"] == pytest.approx(4e6)
     assert found.fitted["each_low"] is None
-    assert "two pairs give a line and no interval" in found.caveats
+    assert "two pairs give a line and no interval" in found.warnings
 
 
 @each_row(

@@ -352,7 +352,7 @@ def test_a_pool_whose_pages_of_files_are_not_told_apart_says_why_it_has_no_room(
     seen = observed(*old)
     rows = dict(detail_rows(seen))
     assert rows["room"] == (
-        "not known where the kernel does not tell: which pages are of files, since Linux 5.4"
+        "unknown: this kernel does not report which pages are of files (Linux 5.4 and newer do)"
     )
     assert "formulas" not in rows
     assert f"room for workers is {rows['room']}" in texts(seen.hidden)

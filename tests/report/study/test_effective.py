@@ -57,4 +57,4 @@ def test_knobs_that_nobody_told_of_are_named() -> None:
     )
     table = effective_table(structs.replace(whole, final=structs.replace(whole.final, b=silent)))
     assert table is not None
-    assert table.note.endswith("; not told, so not checked: asp_debug")
+    assert table.note.endswith("; not reported, so not checked: asp_debug")

@@ -34,9 +34,9 @@ def test_memory_is_told_with_an_interval_for_each_figure() -> None:
 
 def test_a_birth_is_told_in_requests_and_as_a_share_at_the_knee() -> None:
     assert pool_text(sweep_of(PoolCurve(births=BIRTHS, n_levels=5), knee=500)) == (
-        "births: the end of a process and the next one's birth cost 2.40 ms (2.11 ms … 2.70 ms; "
-        "95 % confidence, 5 levels) of the server's time, as much as 6.0 requests; at 500 requests "
-        "for each process that is 1.2 % of it"
+        "recycling: replacing a process costs 2.40 ms (2.11 ms … 2.70 ms; 95 % confidence, 5 "
+        "levels) of the server's time, as much as 6.0 requests; at 500 requests for each process "
+        "that is 1.2 % of it"
     )
 
 
@@ -47,7 +47,7 @@ def test_where_the_knee_is_never_the_longest_life_is_told() -> None:
 
 def test_what_does_not_follow_is_told_with_its_reason() -> None:
     assert pool_text(sweep_of(PoolCurve(reason=because("advice.births_free")))) == (
-        "pool: a birth costs nothing that shows: shorter lives are not slower"
+        "pool: replacing a worker costs nothing that shows: shorter lives are not slower"
     )
 
 

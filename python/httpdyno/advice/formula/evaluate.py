@@ -112,7 +112,7 @@ class Formula(Record, frozen=True):
     """As people read it."""
     answer: str
     """A sentence over names of inputs and steps in braces."""
-    caveats: tuple[str, ...]
+    warnings: tuple[str, ...]
     says: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
     """Lines of its fit or search, by what `fit.py` calls them."""
     steps: tuple[Step, ...] = ()
@@ -153,7 +153,7 @@ class Worked(Record, frozen=True):
     """Of a fit or a search, more figures; null where the data bound nothing."""
     working: tuple[str, ...]
     book: tuple[str, ...]
-    caveats: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 Given = Mapping[str, str | Sequence[str] | None]
@@ -187,7 +187,7 @@ def work_out(formula: Formula, given: Given) -> Worked:
         fitted=fitted.figures,
         working=tuple(desk.working),
         book=tuple(desk.printed(each) for each in formula.printed),
-        caveats=(*map(desk.said, fitted.caveats), *formula.caveats),
+        warnings=(*map(desk.said, fitted.warnings), *formula.warnings),
     )
 
 

@@ -52,7 +52,7 @@ class Fitted(Record, frozen=True):
     values: dict[str, float]
     """In base units."""
     working: tuple[Line, ...]
-    caveats: tuple[Line, ...] = ()
+    warnings: tuple[Line, ...] = ()
     answer: Line | None = None
     """Instead of the formula's own."""
     figures: dict[str, float | None] = {}  # noqa: RUF012 - msgspec copies it
@@ -85,7 +85,7 @@ def _respawn(pairs: Pairs) -> Fitted:
                 for limit, rate in zip(n, per_s, strict=True)
             ),
         ),
-        caveats=() if len(n) > 2 else (_line("two_pairs"),),  # noqa: PLR2004
+        warnings=() if len(n) > 2 else (_line("two_pairs"),),  # noqa: PLR2004
         figures=_line_ends(line),
     )
 
@@ -255,11 +255,11 @@ def _pool_line(pairs: Pairs) -> Fitted:
     line = pool_line(counts, sizes)
     once = _between(line.once_bytes, line.once_low_bytes, line.once_high_bytes, "size")
     each = _between(line.each_bytes, line.each_low_bytes, line.each_high_bytes, "size")
-    caveats: tuple[Line, ...] = ()
+    warnings: tuple[Line, ...] = ()
     if len(pairs) == 2:  # noqa: PLR2004
-        caveats += (_line("two_pairs"),)
+        warnings += (_line("two_pairs"),)
     if line.once_bytes < 0:
-        caveats += (_line("of_several_ages"),)
+        warnings += (_line("of_several_ages"),)
     return Fitted(
         values={"once": line.once_bytes, "each": line.each_bytes},
         working=(
@@ -276,7 +276,7 @@ def _pool_line(pairs: Pairs) -> Fitted:
                 for n, size in pairs
             ),
         ),
-        caveats=caveats,
+        warnings=warnings,
         figures={
             "once_low": line.once_low_bytes,
             "once_high": line.once_high_bytes,
@@ -323,7 +323,7 @@ def _search(known: Mapping[str, float]) -> Fitted:
             *(_at(pool, n, found) for n in _shown(found, limit)),
             _without_a_time(joint),
         ),
-        caveats=_beyond(pool, found, limit),
+        warnings=_beyond(pool, found, limit),
         figures={
             "inspect_n": None if joint is None else joint.n_requests,
             "inspect_workers": None if joint is None else joint.n_workers,

@@ -183,7 +183,7 @@ def watch(  # noqa: PLR0913 - what is watched, and all that is known of it
             trouble = entrance_trouble(entrance, workload)
             raise TargetError(
                 text(trouble) if trouble else "no user began to send",
-                hint="the status that is right can be told: `--first 'POST /login … -> 302'`",
+                hint="name the right status: `--first 'POST /login … -> 302'`",
             )
     if not measurements:
         raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")

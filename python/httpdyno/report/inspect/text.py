@@ -328,7 +328,7 @@ def _room(bound: MemoryBound) -> str:
         own, kernel = format_bytes(bound.each_bytes), format_bytes(bound.kernel_bytes)
         each = f"({own}, the largest worker's own, + {kernel} of the kernel for it)"
     return (
-        f"{plural(bound.n, 'worker')}: ({room} − {format_bytes(bound.once_bytes)} that is there "
+        f"{plural(bound.n, 'worker')}: ({room} − {format_bytes(bound.once_bytes)} counted "
         f"once) / {each}; {reserve}"
     )
 

@@ -13,7 +13,7 @@ What the founding documents of tuning mod_perl reckon with, worked out again and
 *Practical mod_perl* by Bekman and Cholet (2004, chapter 11), the mod_perl tutorial handout by
 Bekman (4 March 2000), Chamas's article on tuning Apache::ASP (1999) and a memo on mod_cache (March
 2006). `httpdyno formula` lists the formulas, `httpdyno formula NAME …` works one out: the answer,
-the working, what the documents printed and whether that agrees, and what to beware of. `--json
+the working, what the documents printed and whether that agrees, and warnings. `--json
 FILE|-` writes all of it.
 
 Sizes are typed as `500MB` (10⁶) or `500MiB` (2²⁰), times as `250ms`, rates as `30/s`, lines as
@@ -39,9 +39,7 @@ def _formula_section(formula: Formula) -> Iterator[str]:
     yield f"## {formula.name}"
     yield f"{formula.title}. {formula.question}"
     yield f"```\n{formula.expression}\n```"
-    yield _table(
-        ("option", "is", "unless said", "what it means"), map(_input_cells, formula.inputs)
-    )
+    yield _table(("option", "is", "default", "meaning"), map(_input_cells, formula.inputs))
     # What a fit or a search gives is found as words say, not as an expression does.
     found = [(each, each.expression) for each in formula.fitted]
     found += [(each, _code(each.expression)) for each in formula.steps]
@@ -50,7 +48,7 @@ def _formula_section(formula: Formula) -> Iterator[str]:
         ((f"`{each.name}`", how, f"{each.meaning}.") for each, how in found),
     )
     yield "\n".join(f"- {_printed(each)}" for each in formula.printed)
-    yield "\n".join(f"- Beware: {each}." for each in formula.caveats)
+    yield "\n".join(f"- Warning: {each}." for each in formula.warnings)
     yield f"```console\n$ {formula.example}\n{_answer(formula)}\n```"
 
 
@@ -60,7 +58,7 @@ def _input_cells(each: Input) -> tuple[str, ...]:
     return (
         f"`{each.option}`",
         kind,
-        "*must be said*" if each.is_required else default,
+        "*required*" if each.is_required else default,
         (f"{each.meaning}."),
     )
 

@@ -77,7 +77,7 @@ def sections(
 
 def _keys(table: type[msgspec.Struct]) -> str:
     meanings = descriptions(table)
-    lines = ["| key | is | unless said | what it means |", "| --- | --- | --- | --- |"]
+    lines = ["| key | is | default | meaning |", "| --- | --- | --- | --- |"]
     for field in fields(table):
         if inner_table(field.type) is None:
             key, written = key_of(field), written_of(field)
@@ -125,7 +125,7 @@ def _union(kind: types.UnionType) -> str:
 
 def _default(field: types.Field) -> str:
     if field.required:
-        return "*must be said*"
+        return "*required*"
     value = field.default
     if (written := written_of(field)) is not None and value is not msgspec.NODEFAULT:
         value = None if value is None else written.text(value)
@@ -141,18 +141,18 @@ def _default(field: types.Field) -> str:
 _RULES_HEAD = """\
 # Rules
 
-What `httpdyno inspect` says of settings: what the book (*Practical mod_perl* by Bekman and Cholet,
-2004, chapter 11) and the servers' own manuals say that a machine can check. A rule reads what is
-known of a server, and changes nothing. Where what it needs is not known it says nothing.
+What `httpdyno inspect` reports of settings: what the book (*Practical mod_perl* by Bekman and
+Cholet, 2004, chapter 11) and the servers' own manuals have that a machine can check. A rule reads
+what is known of a server, and changes nothing. If it lacks what it needs, it reports nothing.
 
-Where a knob stands for what a rule says, it has that proposed: the study that `httpdyno adopt`
+If a knob stands for what a rule reports, the rule proposes it. The study that `httpdyno adopt`
 makes tries it first, with the finding as the reason, and `httpdyno tune` proves whether it helps.
-What a running server shows unasked (memory, queues) `adopt` sees as it is at that moment. What
-needs load or a census it does not look for: `httpdyno inspect` says with which `--knob` it is told.
+`adopt` sees what a running server shows at that moment (memory, queues). It does not check what
+needs load or a system-call profile: `httpdyno inspect` prints the `adopt --knob` for that.
 
 `bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
-gives. `hint`: it costs something, and somebody may want that. None of it is measured: `httpdyno
-tune` and `httpdyno compare` measure.
+gives. `hint`: it costs something, and somebody may want that. Rules measure nothing: `httpdyno
+tune` and `httpdyno compare` do.
 
 This page is made by `make docs` of `python/httpdyno/advice/rules/rules.toml`.
 """

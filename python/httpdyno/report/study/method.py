@@ -39,7 +39,7 @@ def effective_table(outcome: Outcome) -> Grid | None:
     if sources:
         notes.append(f"source: {sources}")
     if unverified:
-        notes.append(f"not told, so not checked: {unverified}")
+        notes.append(f"not reported, so not checked: {unverified}")
     head = ["setting", *(name for name, _ in arms)]
     rows = [[name, *(each.values.get(name, NOTHING) for each in told)] for name in names]
     evidence = {name: how for each in told for name, how in each.evidence.items()}

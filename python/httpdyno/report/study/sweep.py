@@ -82,7 +82,7 @@ def _births_text(births: Respawn, pool: PoolCurve, n_requests: float) -> str:
     alike = format_number(n_alike, 0 if n_alike >= _PRECISE else 1)
     lost = format_percent(1 - births.kept_ratio(n_requests))
     return (
-        f"births: the end of a process and the next one's birth cost {cost} of the server's time, "
+        f"recycling: replacing a process costs {cost} of the server's time, "
         f"as much as {alike} requests; at {n_requests:,.0f} requests for each process that is "
         f"{lost} of it"
     )
