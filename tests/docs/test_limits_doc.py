@@ -83,8 +83,8 @@ def test_what_all_parts_rest_on_has_its_figures():
     assert f"lasts {LOOK_S * (1 - _SETTLED):g} s" in text
 
 
-def test_what_another_number_of_workers_tells_has_its_figures():
-    text = prose(PAGE.partition("## What another number of workers tells")[2].partition("\n## ")[0])
+def test_what_another_number_of_workers_shows_has_its_figures():
+    text = prose(PAGE.partition("## What another number of workers shows")[2].partition("\n## ")[0])
     shown = [
         f"begins at {format_percent(other_size._HELPS)} or more",
         f"at {format_percent(other_size._HELPS_OF_GROWTH)} of their part",
