@@ -33,7 +33,7 @@ FULLER = structs.replace(
         (CORES, "cores that the server used 1.8 → 1.9 of 2"),
         # Of what each side may have its own.
         (BACKEND, "workers that waited for a backend 0.0 of 10 → 0.1 of 50"),
-        (LOOKED_FOR, "files looked for (stat, lstat, access) for an answer 5.0 as before"),
+        (LOOKED_FOR, "file lookups (stat, lstat, access) for an answer 5.0 as before"),
     ],
 )
 def test_what_did_not_move_is_told_with_what_it_can_be_at_most(name, text):

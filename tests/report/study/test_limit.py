@@ -230,7 +230,7 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     before = structs.replace(SLOW, calls={"open": 9.0, ".htaccess": 4.0, "stat": 12.0}, n_traced=20)
     after = structs.replace(FAST, calls={"open": 1.0, "stat": 12.0}, n_traced=20)
     [little] = unmoved_calls(before, structs.replace(after, calls={"open": 1.0, "stat": 14.0}))
-    assert difference_text(little) == "looked for 12 → 14"
+    assert difference_text(little) == "lookups 12 → 14"
     outcome = ladder()
     n_more = len(outcome.steps) - 2
     outcome = with_looks(outcome, [(before, FAST), (after, None), *[(None, FAST)] * n_more])
@@ -239,7 +239,7 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     assert moved[1] == "files opened for an answer 9.0 → 1.0"
     assert "locks" not in " ".join(moved)
     # What was counted and stayed is told too: it is not the reason.
-    assert moved[-1] == "moved by less than half, for an answer: looked for 12 as before"
+    assert moved[-1] == "moved by less than half, for an answer: lookups 12 as before"
 
 
 def test_memory_that_starts_show_to_have_moved_stands_first_also_without_a_look_at_both():
