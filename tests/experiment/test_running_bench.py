@@ -4,7 +4,7 @@ import pytest
 from tests.experiment.test_turns_claim import turn
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.method.turns import run_turns
+from httpdyno.experiment.method.turns import TurnDone, run_turns
 from httpdyno.experiment.trial import engine_loads
 from httpdyno.experiment.trial.running_bench import RunningBench
 from httpdyno.model import Constant, Instance, TurnsPlan, Workload
@@ -55,7 +55,7 @@ def ran(monkeypatch):
             seed=1,
         )
         bench = RunningBench(plan, fewest_blocks=6, asked_to_end=asked_to_end)
-        done = []
+        done: list[TurnDone] = []
         outcome = run_turns(plan, bench, done.append, asked_to_end)
         assert [each.n_turns for each in done] == [*range(1, len(done) + 1)]
         return outcome, loads

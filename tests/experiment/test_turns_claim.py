@@ -19,6 +19,7 @@ from httpdyno.model import (
     Objective,
     StartRecord,
     Telemetry,
+    TrialStatus,
     WindowRecord,
     Workload,
 )
@@ -88,7 +89,7 @@ def start_of(windows: list[WindowRecord], n_arms: int = 2) -> StartRecord:
         start=0,
         began_at="",
         duration_s=60.0,
-        statuses=("complete",) * n_arms,
+        statuses=tuple[TrialStatus, ...](["complete"] * n_arms),
         windows=tuple(windows),
     )
 

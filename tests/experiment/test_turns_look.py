@@ -9,6 +9,7 @@ from tests.words import words
 from httpdyno.experiment.method.turns import run_turns, with_looks
 from httpdyno.experiment.trial import look as running_look
 from httpdyno.experiment.trial.look import LOOK_S
+from httpdyno.experiment.trial.running_bench import RunningBench
 from httpdyno.model import Look
 from httpdyno.reason import Reason
 
@@ -90,7 +91,7 @@ def test_what_cannot_be_seen_loses_no_comparison(looked):
 )
 def test_turns_leave_the_time_of_looks(pids, duration_s, most_s):
     plan = asked_of(pids, duration_s).plan
-    bench = BrokenOff()
+    bench = BrokenOff(plan, fewest_blocks=6)
     with pytest.raises(StopIteration):
         run_turns(plan, bench, lambda _: None, lambda: False)
     [request] = bench.requests
@@ -98,7 +99,7 @@ def test_turns_leave_the_time_of_looks(pids, duration_s, most_s):
     assert len(request.arms) == len(plan.instances)
 
 
-class BrokenOff:
+class BrokenOff(RunningBench):
     """A bench that takes what it is asked for, and measures nothing."""
 
     def measure_starts(self, requests, save):
