@@ -7,9 +7,10 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.method.turns import TurnDone, run_turns
 from httpdyno.experiment.trial import engine_loads
 from httpdyno.experiment.trial.running_bench import RunningBench
-from httpdyno.model import Constant, Instance, TurnsPlan, Workload
+from httpdyno.model import Closed, Constant, Instance, TurnsPlan, Workload
 
 URLS = ("http://a/", "http://b/")
+AT_RATE = Constant(rate_per_s=1000.0)
 
 
 class Load:
@@ -39,7 +40,7 @@ class Load:
 def ran(monkeypatch):
     """Compare two servers for so long; return the outcome, and the windows of each load."""
 
-    def run(duration_s=12.0, *, silent_from=(), asked_to_end=lambda: False):
+    def run(duration_s=12.0, *, silent_from=(), asked_to_end=lambda: False, arrival=AT_RATE):
         loads = []
 
         def start_load(_workload, _addresses, windows, *, on_edge, **_settings):
@@ -50,7 +51,7 @@ def ran(monkeypatch):
         monkeypatch.setattr(engine_loads, "start_load", start_load)
         plan = TurnsPlan(
             instances=tuple(Instance(url=url, address="127.0.0.1:1") for url in URLS),
-            workload=Workload(arrival=Constant(rate_per_s=1000.0)),
+            workload=Workload(arrival=arrival),
             duration_s=duration_s,
             seed=1,
         )
@@ -65,13 +66,19 @@ def ran(monkeypatch):
 
 def test_it_is_loaded_in_one_start_of_all_blocks_that_fit(ran):
     outcome, (pilot, windows) = ran()
-    assert sorted(window.arm for window in pilot) == [0, 1]
+    assert [window.arm for window in pilot] == [0, 1]
     # Of 60 that 12 s hold, without what has passed before.
     assert 6 <= outcome.n_periods == len(windows) / 2 < 60
     assert all({a.arm, b.arm} == {0, 1} for a, b in zip(windows[::2], windows[1::2], strict=True))
     [found] = outcome.comparisons
     assert (found.index, found.n_starts) == (1, outcome.n_periods)
     assert [each.url for each, _ in outcome.arms] == [*URLS]
+
+
+def test_in_a_closed_loop_too_nothing_but_a_pilot_of_each_comes_before_the_blocks(ran):
+    outcome, (pilot, windows) = ran(arrival=Closed())
+    assert [window.arm for window in pilot] == [0, 1]
+    assert outcome.n_periods == len(windows) / 2 >= 6
 
 
 def test_a_time_that_holds_too_few_blocks_is_refused_with_one_that_does(ran):

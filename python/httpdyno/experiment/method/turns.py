@@ -13,7 +13,7 @@ from msgspec import structs
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.decide.turns_claim import FEWEST_TO_CHECK, periods_of, turns_comparison
 from httpdyno.experiment.decide.warning import warnings_of, window_warnings
-from httpdyno.experiment.trial.bench import Bench, StartRequest, block_order, line_up
+from httpdyno.experiment.trial.bench import Bench, StartRequest, block_order
 from httpdyno.experiment.trial.look import MoreLoad, doubt_of, seen_under, stretches_within_s
 from httpdyno.load.plan import suited_threads
 from httpdyno.model import (
@@ -30,8 +30,9 @@ from httpdyno.reason import Reason, because
 PILOT_RATIO = 0.03
 """Of the time: each instance is loaded once before anything is counted, together for so long, or up
 to twice as long: that is drawn."""
-PILOT_S = (0.1, 1.0)
-"""Of one instance, at least and at most; likewise."""
+PILOT_S = (0.13, 1.0)
+"""Of one instance, at least and at most; likewise. In less, one delay on a busy machine passes for
+what cycles are like: windows become so long that short times hold too few."""
 WANTED_PERIODS = 60
 LEAD_IN_S = 0.05
 LEAST_TURN_S = 0.05
@@ -118,7 +119,6 @@ def _request(plan: TurnsPlan) -> StartRequest:
         start=0,
         arms=(Configuration(),) * n,
         order=block_order(n, WANTED_PERIODS, **draws),
-        line_up=line_up(n, **draws),
         window_s=_turn_s(plan),
         lead_in_s=LEAD_IN_S,
         warm_up_s=min(max(PILOT_S[0], _load_s(plan) * PILOT_RATIO / n), PILOT_S[1]),

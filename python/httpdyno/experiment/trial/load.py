@@ -218,6 +218,9 @@ class StartLoad:
     """Whether somebody wants the windows to end now; those that ended by then count."""
     outlives_silence: bool = False
     """Whether only the warm-up ends where an arm falls silent: nobody here can start it anew."""
+    sees_entrances: bool = True
+    """Whether what is learnt of cycles includes how users come in, which takes a window of each arm
+    and may make all lead-ins longer. They come in once a load: in many windows that is little."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
     shut_out: dict[Place, tuple[Reason, ...]] = field(default_factory=dict)
@@ -249,7 +252,7 @@ class StartLoad:
             return []
         choice = self._choice()
         self._require_time(choice, time.monotonic() - began_s)
-        if is_learning:
+        if is_learning and self.sees_entrances:
             if not self._see_how_users_come_in(choice) or self.is_disturbed():
                 return []
             choice = self._choice()

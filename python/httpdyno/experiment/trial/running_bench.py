@@ -98,6 +98,7 @@ class RunningBench:
             fit=lambda choice: self._fitted(request, choice, time.monotonic() - began_s),
             asked_to_end=self._asked_to_end,
             outlives_silence=True,
+            sees_entrances=False,
         )
         windows = load.run(save)
         if load.silence is not None:
