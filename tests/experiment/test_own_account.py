@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 from tests.rows import each_row
+from tests.words import words
 
 from httpdyno.experiment.trial import look as own_account
 from httpdyno.experiment.trial.look import Asking
@@ -108,7 +109,9 @@ def test_what_is_no_status_page_is_asked_once_and_told_of_nowhere(answer):
 def test_a_page_that_never_answers_in_time_is_told():
     look = looked(Page(TimeoutError("timed out")))
     assert look.own == ()
-    assert look.hidden == ("before", "what its status page says: there was no answer in time")
+    before, no_answer = look.hidden
+    assert before == "before"
+    assert words(no_answer) == "what its status page says: there was no answer in time"
 
 
 def test_what_comes_after_the_load_is_of_another_moment():
