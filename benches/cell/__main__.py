@@ -26,6 +26,7 @@ from statistics import median
 from tests.commands import exit_on_signals
 
 from httpdyno.errors import HttpdynoError
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import RunRoot, new_run_root
@@ -130,7 +131,7 @@ def seated(
     wish = CellWish(files=files)
     seat = open_cell(place, wish) if kind == "cell" else open_wall(place, wish)
     if isinstance(seat, NotRunning):
-        raise HttpdynoError(seat.detail)
+        raise HttpdynoError(text(seat.detail))
     folder = str(seat.folder)
     return (lambda: seat.spawn(COMMAND, environment=ENVIRONMENT, folder=folder, log=log)), seat
 

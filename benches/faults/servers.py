@@ -14,6 +14,7 @@ from benches.faults.misbehaving import KINDS, PRELUDE, UP, Kind
 from tests.conformance.script_server import ScriptServer
 
 from httpdyno.model import Configuration, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.limits.control_group import parent_group
 from httpdyno.servers.run.folder import RunRoot, new_run_root
@@ -81,12 +82,14 @@ def tried(kind: Kind, root: RunRoot, token: str) -> Found:
             spec, Path(name), Configuration(values={"level": 1}), place
         )
         if isinstance(running, NotRunning):
-            raise TypeError(running.detail)
+            raise TypeError(text(running.detail))
         if kind.listens:
             _await_listening(running)
         answer = running.await_ready(kind.timeout_s)
         running.stop()
-    said, detail = (answer.status, answer.detail) if isinstance(answer, NotRunning) else (UP, "")
+    said, detail = (
+        (answer.status, text(answer.detail)) if isinstance(answer, NotRunning) else (UP, "")
+    )
     found = Found(said=said, detail=detail, took_s=time.monotonic() - began_s)
     found.left += [f"process {pid}" for pid in _with_token(token)]
     found.left += [str(path) for path in (place.folder, place.memory_folder) if path.exists()]

@@ -32,6 +32,7 @@ from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.load.plan import own_core_plan
 from httpdyno.model import Configuration, RequestSpec, ServerSpec, Site, Workload
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.php_fpm import PhpFpm
@@ -102,7 +103,7 @@ def one_start(sites, makers, arguments, draw):
             stack.callback(running.stop)
             ready = running.await_ready(READY_S)
             if isinstance(ready, NotRunning):
-                raise HttpdynoError(f"{kind}: {ready.detail}")
+                raise HttpdynoError(f"{kind}: {text(ready.detail)}")
             (address,), (network,) = running.addresses, running.networks
             arms.append(Arm(name=kind, address=address, network=network, pids=running.root_pids))
         put_apart(arms)
@@ -138,7 +139,7 @@ def copied(site, kind, maker, root):
     )
     running = server.spawn(SPEC, site.folder, Configuration(), root.new_place(kind))
     if isinstance(running, NotRunning):
-        raise HttpdynoError(f"{kind}: {running.detail}")
+        raise HttpdynoError(f"{kind}: {text(running.detail)}")
     return running
 
 

@@ -40,6 +40,7 @@ from tests.servers.nginx.levels import levels_of
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Member, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.run.folder import new_run_root
@@ -116,7 +117,7 @@ def tried(adapter, write, needs, folder, arguments):
         files = adapter.read(theirs)
         survey = adapter.survey(theirs, files, asked)
         if not isinstance(survey, Survey):
-            yield "-", "failed", "failed", "-", one_line(survey.detail)
+            yield "-", "failed", "failed", "-", one_line(text(survey.detail))
             return
         values = several(adapter, survey)
         edits = adapter.change_set(survey, files, values).edits

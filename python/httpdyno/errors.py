@@ -17,7 +17,7 @@ load) is the outcome of a trial, never an exception.
 
 from collections.abc import Sequence
 
-from httpdyno.reason import Reason
+from httpdyno.reason import Reason, because
 
 
 class HttpdynoError(Exception):
@@ -25,11 +25,30 @@ class HttpdynoError(Exception):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, hint: str = "", why: Sequence[Reason] = ()) -> None:
+    def __init__(self, message: str = "", *, hint: str = "", why: Sequence[Reason] = ()) -> None:
         super().__init__(message)
         self.hint = hint
+        self.hints: tuple[Reason, ...] = ()
+        """In place of the hint, what to do about causes that are reasons."""
         self.why = tuple(why)
-        """What else is known of its causes: shown after the message."""
+        """What else is known of its causes: shown after the message, or in the place of none."""
+
+    @property
+    def reason(self) -> Reason:
+        """What it says, with its causes, where it is not raised any further."""
+        message = str(self)
+        if not self.why:
+            return because("errors.says", message=message)
+        return because(
+            "errors.says_why" if message else "errors.why_alone", message=message, why=self.why
+        )
+
+    @property
+    def reason_and_hint(self) -> Reason:
+        """The same, with what to do about it where that is known."""
+        if not self.hint:
+            return self.reason
+        return because("errors.with_hint", error=self.reason, hint=self.hint)
 
 
 class UsageError(HttpdynoError):

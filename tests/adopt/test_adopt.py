@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 from msgspec import structs
 from tests.rows import each_row
+from tests.says import says
 from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
@@ -23,8 +25,9 @@ from httpdyno.experiment.answer.ask import accepted, questions
 from httpdyno.experiment.answer.likeness import ANSWERS, KeptAnswers, not_rehearsed
 from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
-from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
+from httpdyno.servers.adapter import NotRunning, exited, with_words
 from httpdyno.servers.stack.copies import CopyStack
 from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, load_snapshot
@@ -181,14 +184,18 @@ def test_what_cannot_be_tried_is_said_before_anything_runs(theirs, wanted, words
 def test_what_a_copy_tried_that_does_not_come_up_is_told(theirs, tmp_path):
     text = theirs.read_text().replace("answer = 1", "answer = none")
     theirs.write_text(f"{text}calls = 10.0.0.5\n")
-    with pytest.raises(AdapterError, match=r"it tried what a copy may not: tcp 10\.0\.0\.5:5432$"):
+    with pytest.raises(
+        AdapterError, check=says(r"it tried what a copy may not: tcp 10\.0\.0\.5:5432$")
+    ):
         adopted(theirs, tmp_path / "shop", "/")
 
 
 @in_cells
 def test_a_copy_that_does_not_come_up_leaves_no_study(theirs, tmp_path):
     theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
-    with pytest.raises(AdapterError, match="does not come up as found: toy: answer is no number"):
+    with pytest.raises(
+        AdapterError, check=says("does not come up as found: toy: answer is no number")
+    ):
         adopted(theirs, tmp_path / "shop", "/")
     assert not (tmp_path / "shop").exists()
 
@@ -258,7 +265,8 @@ class TestWhereAProgramListens:
     def test_one_that_ends_says_why(self, theirs):
         theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
         with pytest.raises(
-            AdapterError, match="not listen anywhere yet, and it exited with code 1: toy: answer"
+            AdapterError,
+            check=says("not listen anywhere yet, and it exited with code 1: toy: answer"),
         ):
             with_listener(self.found(theirs), TOY, cells())
 
@@ -281,16 +289,21 @@ class TestWhereAProgramListens:
             with_listener(self.found(theirs, "second = 8081\n"), TOY, cells())
 
 
+def silent(code, **more):
+    why = because("servers.no_answer_within", path="/", timeout_s=20, why=because(code, **more))
+    return with_words(why, "its last words")
+
+
 @each_row(
     ("status", "detail", "way_out"),
     [
-        ("hung", "no answer to GET / within 20 s (timed out)", "`--start-timeout 1m` waits longer"),
-        ("hung", f"no answer to GET / within 20 s ({HUNG_UP})", "name one where HTTP is spoken"),
-        ("hung", f"within 20 s ({NO_HTTP}: b'220 mail')", "name one where HTTP is spoken"),
-        ("crashed", "it exited with code 1", "what does not start as it is cannot be tuned"),
+        ("hung", silent("servers.timed_out"), "`--start-timeout 1m` waits longer"),
+        ("hung", silent("servers.hung_up"), "name one where HTTP is spoken"),
+        ("hung", silent("servers.no_http", begins="b'220 mail'"), "name one where HTTP is spoken"),
+        ("crashed", exited(1, ""), "what does not start as it is cannot be tuned"),
     ],
 )
 def test_a_copy_that_does_not_come_up_is_told_with_what_helps(status, detail, way_out):
     error = _not_up(NotRunning(status=status, detail=detail), [])
-    assert detail in str(error)
+    assert says(re.escape(text(detail)))(error)
     assert way_out in (error.hint or "")

@@ -6,6 +6,8 @@ from tests.rows import each_row
 
 from httpdyno.adopt.discover import Behind
 from httpdyno.model import Member
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text
 from httpdyno.servers.discover.machine import Machine
 from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.servers.network.listening import ListeningSocket
@@ -80,7 +82,8 @@ def test_it_is_the_socket_that_counts(at, to, is_it):
 )
 def test_what_cannot_be_a_member_by_itself_is_told_with_a_way_out(facts, words):
     who = listening(**facts)(AT, "eve" if "user" in facts else "")
-    assert words in who
+    assert isinstance(who, Reason)
+    assert words in text(who)
 
 
 def test_what_a_user_names_leads_to_servers_of_that_user():

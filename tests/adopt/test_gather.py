@@ -1,11 +1,14 @@
 import pytest
 from msgspec import structs
 from tests.rows import each_row
+from tests.says import says
 from tests.servers.stack.toy import Toy
 
 from httpdyno.adopt.discover import gather, reaches
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Listener, Member
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text, texts
 
 
 @pytest.fixture
@@ -43,7 +46,9 @@ def test_two_that_point_at_each_other_are_an_end(member):
 
 
 def test_what_does_not_start_as_it_is_cannot_be_adopted(member):
-    with pytest.raises(AdapterError, match="front does not start as it is configured: toy: no"):
+    with pytest.raises(
+        AdapterError, check=says("front does not start as it is configured: toy: no")
+    ):
         gather([member("front")], {"toy": Toy()}, None)
 
 
@@ -137,7 +142,7 @@ def test_who_is_only_configured_to_listen_there_is_told(member):
     front = member("front", "port = 80", "backend = 127.0.0.1:8000")
     found = gather([front], {"toy": Toy(usually=(member("app", "port = 8000"),))}, None)
     assert names(found) == ["front", "app"]
-    assert "app is a member since its package has it listen at 127.0.0.1:8000" in found.notes
+    assert "app is a member since its package has it listen at 127.0.0.1:8000" in texts(found.notes)
 
 
 def test_who_comes_by_its_package_may_take_as_long_to_start_as_who_names_it(member):
@@ -167,18 +172,20 @@ def test_a_member_that_is_called_as_another_one_gets_a_name_of_its_own(member, t
 @pytest.mark.parametrize(
     ("who", "words"),
     [
-        ("", "nobody listens there: start it, or name it by `--with`"),
-        ("node 812 listens there, in a container", "node 812 listens there, in a container"),
+        (None, "nobody listens there: start it, or name it by `--with`"),
+        (because("adopt.is_a_copy", who="node 812"), "node 812 listens there, a private copy"),
     ],
 )
 def test_what_is_out_of_reach_is_told_with_the_reason(who, words, member):
     front = member("front", "port = 80", "backend = 127.0.0.1:8000")
     found = gather([front], {"toy": Toy()}, None, lambda to, user: who)
-    assert found.why_outside == {"127.0.0.1:8000": words}
+    assert list(found.why_outside) == ["127.0.0.1:8000"]
+    assert text(found.why_outside["127.0.0.1:8000"]).startswith(words)
 
 
 def test_who_listens_there_and_cannot_be_read_is_outside(member):
     front = member("front", "port = 80", "backend = 127.0.0.1:8000")
     found = gather([front], {"toy": Toy()}, None, lambda to, user: member("broken"))
     assert names(found) == ["front"]
-    assert found.why_outside["127.0.0.1:8000"].startswith("broken listens there, and cannot be")
+    told = text(found.why_outside["127.0.0.1:8000"])
+    assert told.startswith("broken listens there, and cannot be a member: ")

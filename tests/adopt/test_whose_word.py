@@ -15,6 +15,8 @@ from httpdyno.adopt.discover import Behind
 from httpdyno.errors import AdapterError
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.model import Member
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text
 from httpdyno.servers.discover.find import find, of_this_machine, sole
 from httpdyno.servers.discover.machine import this_machine
 from httpdyno.servers.discover.source import ProcessSource
@@ -67,6 +69,11 @@ def port():
         yield listener
 
 
+def told(who):
+    assert isinstance(who, Reason)
+    return text(who)
+
+
 def at(listener):
     return f"127.0.0.1:{listener.getsockname()[1]}"
 
@@ -84,7 +91,7 @@ def test_what_a_user_configured_leads_to_nobody_elses_server(python, port):
     with running(python, user=0, listener=port):
         address = at(port)
         port.close()
-        assert "which root runs: name it" in str(Behind(this_machine())(address, str(EVE)))
+        assert "which root runs: name it" in told(Behind(this_machine())(address, str(EVE)))
 
 
 @pytest.mark.parametrize("becomes", ["pass", "os.setuid(0)", "os.setuid(0); os.setgid(0)"])
@@ -93,7 +100,7 @@ def test_command_and_environment_of_a_setuid_program_are_nobodys_word(becomes, s
         address = at(port)
         port.close()
         assert has_gained_rights(pid)
-        assert "more rights than he" in str(Behind(this_machine())(address, "root"))
+        assert "more rights than he" in told(Behind(this_machine())(address, "root"))
         with pytest.raises(AdapterError, match="more rights than he"):
             of_this_machine(sole(find(ProcessSource(pid), this_machine()), ""))
         for user in ("", "root", str(EVE)):

@@ -9,7 +9,7 @@ from httpdyno.cli.app import run
 from httpdyno.cli.knobs import domain_text
 from httpdyno.model import KnobInfo, Member
 from httpdyno.registry import adapter_names, load_adapter
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 
 
 class _Site:
@@ -28,7 +28,11 @@ class _Site:
 
     def survey(self, member, files, seat):
         assert seat is None, "nothing of theirs is run"
-        return NotRunning(status="refused", detail=self._trouble) if self._trouble else files
+        return (
+            NotRunning(status="refused", detail=own_words(self._trouble))
+            if self._trouble
+            else files
+        )
 
     def knobs(self, survey):
         info = KnobInfo(

@@ -23,6 +23,7 @@ from tests.conformance.server_holder import Held
 from httpdyno.errors import HttpdynoError
 from httpdyno.host.procfs import ProcessStat, stat_of
 from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place, Running
 from httpdyno.servers.network.address import connected, host_header
 from httpdyno.servers.run.folder import RunRoot, new_run_root
@@ -95,7 +96,7 @@ class Starter:
             configuration or self._case.configuration,
             place,
         )
-        assert not isinstance(running, NotRunning), running.detail
+        assert not isinstance(running, NotRunning), text(running.detail)
         self._started.append(running)
         return running, place
 
@@ -205,7 +206,7 @@ class AdapterConformance:
         answer = running.await_ready(READY_S)
         assert isinstance(answer, NotRunning), answer
         assert answer.status == "refused"
-        assert case.words in answer.detail
+        assert case.words in text(answer.detail)
 
     def test_stopping_leaves_no_process_no_port_and_no_file(self, starter: Starter) -> None:
         running, place = starter.ready()

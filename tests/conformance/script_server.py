@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.model import Effective, KnobInfo, Level, ServerSpec, Survey, level_text
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.address import unix_address
 from httpdyno.servers.process import ServerProcess
@@ -75,8 +76,8 @@ class _Insight(Insight):
         del words
         return exit_code == REFUSES
 
-    def lacking(self) -> str:
-        return ""
+    def lacking(self) -> Reason | None:
+        return None
 
     def effective(self) -> Effective | NotRunning:
         level = {_KNOB.name: self._level}

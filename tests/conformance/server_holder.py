@@ -13,6 +13,7 @@ import msgspec
 
 from httpdyno.host.interruption import take_signals
 from httpdyno.model import Configuration, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.stack.stack import Stack
@@ -43,12 +44,12 @@ def main(adapter_path: str, study_folder: Path) -> int:
         place = root.new_place("owned")
         running = stack.spawn(spec, study_folder, configuration, place)
         if isinstance(running, NotRunning):
-            sys.stderr.write(running.detail)
+            sys.stderr.write(text(running.detail))
             return 1
         try:
             answer = running.await_ready(_READY_S)
             if isinstance(answer, NotRunning):
-                sys.stderr.write(answer.detail)
+                sys.stderr.write(text(answer.detail))
                 return 1
             held = Held(
                 root_pids=running.root_pids,

@@ -16,7 +16,7 @@ from httpdyno.model import (
     ServerSpec,
     Workload,
 )
-from httpdyno.servers.adapter import NotRunning, Running
+from httpdyno.servers.adapter import NotRunning, Running, own_words
 
 DEADLINE_S = 10.0
 
@@ -42,7 +42,7 @@ class Server(Fake):
         if self._comes_up is not None:
             return self._comes_up()
         assert self._is_over.wait(DEADLINE_S), "nobody ended it"
-        return NotRunning(status="crashed", detail="")
+        return NotRunning(status="crashed", detail=own_words(""))
 
     def is_alive(self):
         return not self._is_over.is_set()

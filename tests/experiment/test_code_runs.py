@@ -10,7 +10,7 @@ from httpdyno.experiment.design.plan import compare_plan, make_plan
 from httpdyno.experiment.design.smoke_test import least_s
 from httpdyno.experiment.method.run import run_plan
 from httpdyno.report.shared.message import error_text, joined
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 
 COSTS = {"function": 40.0, "method": 60.0, "alias": 40.0, "join": 20.0, "nothing": 0.05}
 
@@ -71,7 +71,7 @@ def test_a_table_has_a_row_for_each_body_and_fails_no_other_by_one_that_dies():
             costs_ns=costs_ns,
             noise_sd=0.01,
             dice=dice,
-            broken={"join": NotRunning(status="crashed", detail="killed")},
+            broken={"join": NotRunning(status="crashed", detail=own_words("killed"))},
         )
 
     study = code_study("method", "join", "alias")
@@ -84,7 +84,11 @@ def test_a_table_has_a_row_for_each_body_and_fails_no_other_by_one_that_dies():
 
 def test_without_its_reference_a_study_ends_with_the_program_s_words():
     def make(costs_ns, dice):
-        broken = {"function": NotRunning(status="refused", detail="there is no body `function`")}
+        broken = {
+            "function": NotRunning(
+                status="refused", detail=own_words("there is no body `function`")
+            )
+        }
         return FakeProgram(costs_ns=costs_ns, dice=dice, broken=broken)
 
     with pytest.raises(TargetError) as raised:

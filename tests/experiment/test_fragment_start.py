@@ -13,7 +13,7 @@ from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.experiment.trial.fragment_bench import FragmentStart, Seat
 from httpdyno.metrics.totals import CallTotals, said_apart
 from httpdyno.model import Configuration, WindowRecord
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 
 WINDOW_S = 0.03
 BODIES = ("a", "b")
@@ -127,14 +127,14 @@ def test_programs_of_their_own_have_their_own_empty_body():
 
 
 def test_what_a_body_did_is_told_of_it_alone():
-    broken = {"b": NotRunning(status="crashed", detail="out of memory")}
+    broken = {"b": NotRunning(status="crashed", detail=own_words("out of memory"))}
     found = started(FakeProgram(costs_ns={"a": 40.0}, broken=broken))
     assert found.statuses == {1: "crashed"}
     assert found.details == {1: said("out of memory")}
 
 
 def test_without_the_empty_body_there_is_nothing():
-    broken = {EMPTY: NotRunning(status="refused", detail="no such body")}
+    broken = {EMPTY: NotRunning(status="refused", detail=own_words("no such body"))}
     found = started(FakeProgram(costs_ns={"a": 40.0, "b": 60.0}, broken=broken))
     assert found.statuses == {0: "refused", 1: "refused"}
     assert not found.windows

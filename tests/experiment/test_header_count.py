@@ -177,7 +177,6 @@ def test_phases_take_one_turn_more_and_each_has_its_words():
         def act(_place, command):
             acted.append(command.run)
             server.pages.clear()
-            return ""
 
         loads = loads_of(server, OWN)
         windowed(loads)

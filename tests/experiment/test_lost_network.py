@@ -19,10 +19,10 @@ from httpdyno.experiment.trial import server_bench
 from httpdyno.experiment.trial.afterwards import Looked
 from httpdyno.experiment.trial.arm import Arm, see_networks
 from httpdyno.experiment.trial.cycles import CycleMoments
-from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Effective, Knob, Workload
 from httpdyno.report.shared.message import joined
+from httpdyno.servers.adapter import own_words
 from httpdyno.servers.sandbox.available import cell_complaint
 
 LOST = "the resolver of its network ended with signal 9"
@@ -33,7 +33,7 @@ class Lost(Up):
     """One that is up, and whose resolver is not."""
 
     def network_trouble(self):
-        return LOST
+        return own_words(LOST)
 
 
 def load_that(run, seen=None):
@@ -56,7 +56,7 @@ def test_a_start_without_its_network_is_disturbed_whoever_lost_it(study, monkeyp
     monkeypatch.setattr(server_bench, "StartLoad", load_that(lambda **_: []))
     record = measured(Up(), Lost())
     assert record.statuses == ("complete", "unstable")
-    assert disturbance(record) == start_trouble(record, [0], study) == said(LOST)
+    assert disturbance(record) == start_trouble(record, [0], study) == (own_words(LOST),)
 
 
 def test_nothing_is_learnt_of_its_latencies(study, monkeypatch):
@@ -101,7 +101,7 @@ def test_a_network_that_cannot_be_entered_any_more_ends_its_start_alone(monkeypa
 
 def test_starts_beside_one_without_its_network_had_their_load_cut_short():
     starts = [[Arm(running=Up()), Arm(running=server())] for server in (Up, Lost)]
-    starts[0][1].fail("crashed", *said("it crashed"))
+    starts[0][1].fail("crashed", own_words("it crashed"))
     assert see_networks(starts)
     assert [[arm.status for arm in arms] for arms in starts] == [
         ["unstable", "crashed"],

@@ -18,7 +18,7 @@ from httpdyno.experiment.trial import server_bench
 from httpdyno.experiment.trial.afterwards import Looked
 from httpdyno.experiment.trial.arm import silence
 from httpdyno.experiment.trial.cycles import CycleMoments
-from httpdyno.experiment.trial.engine_loads import Place, said
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.experiment.trial.header_count import HeaderCount, HeadersCounted
 from httpdyno.experiment.trial.memory import ArmSize, Room
 from httpdyno.experiment.trial.server_bench import ServerBench
@@ -35,7 +35,7 @@ from httpdyno.model import (
 )
 from httpdyno.model.measurement import Measurement
 from httpdyno.report.shared.message import joined, texts
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.telemetry.host import host_facts
 
 DEADLINE_S = 10.0
@@ -57,9 +57,9 @@ def test_who_asked_is_told_the_servers_before_they_are_up_in_the_order_of_the_ar
 
     def ends():
         assert told == [[(0,), (), (0,)]]
-        return NotRunning(status="crashed", detail="")
+        return NotRunning(status="crashed", detail=own_words(""))
 
-    gone = NotRunning(status="refused", detail="no")
+    gone = NotRunning(status="refused", detail=own_words("no"))
     measured(Server(ends), Server(ends), gone, line_up=(2, 0, 1), told=told)
     assert len(told) == 1
 
@@ -69,7 +69,7 @@ def test_where_it_is_about_coming_up_each_does_so_by_itself():
 
     def ends():
         events.append("ends")
-        return NotRunning(status="crashed", detail="")
+        return NotRunning(status="crashed", detail=own_words(""))
 
     record = measured(
         Server(ends), Server(ends), seen=events, objective=Objective(also=("ready_s",))
@@ -89,7 +89,7 @@ def test_where_strace_may_not_trace_what_counts_calls_is_refused_and_nothing_els
         raise TargetError("the objective is about system calls: strace is not installed")
 
     monkeypatch.setattr(server_bench, "require_tracing", refused)
-    server = NotRunning(status="refused", detail="no")
+    server = NotRunning(status="refused", detail=own_words("no"))
     with pytest.raises(TargetError, match="about system calls"):
         measured(objective=Objective(also=("calls_per_request of open",)))
     assert measured(server, objective=Objective()).statuses == ("refused",)
@@ -100,7 +100,7 @@ def test_arms_are_waited_for_at_the_same_time():
 
     def comes_up():
         together.wait()
-        return NotRunning(status="refused", detail="no")
+        return NotRunning(status="refused", detail=own_words("no"))
 
     record = measured(Server(comes_up), Server(comes_up))
     assert record.statuses == ("refused", "refused")
@@ -133,7 +133,7 @@ def test_servers_are_spawned_as_they_are_lined_up_and_told_by_arm(line_up):
     """And the folder of one does not tell which arm it is."""
     seen: list[tuple[int, str]] = []
     words = ("first", "second")
-    spawned = [NotRunning(status="refused", detail=word) for word in words]
+    spawned = [NotRunning(status="refused", detail=own_words(word)) for word in words]
     record = measured(*spawned, line_up=line_up, seen=seen)
     order = line_up or (0, 1)
     assert [n for n, _ in seen] == list(order)
@@ -142,11 +142,11 @@ def test_servers_are_spawned_as_they_are_lined_up_and_told_by_arm(line_up):
 
 
 def test_what_hung_before_it_was_spawned_is_not_tried_twice_in_a_start():
-    hung = NotRunning(status="hung", detail="`prepare` did not end within 20 s")
+    hung = NotRunning(status="hung", detail=own_words("`prepare` did not end within 20 s"))
     same = (Configuration(values={"n": 1}),) * 2
     record = measured(hung, configurations=same)
     assert record.statuses == ("hung", "hung")
-    assert record.details == (said(hung.detail),) * 2
+    assert record.details == ((hung.detail,),) * 2
 
 
 @each_row(
@@ -197,7 +197,7 @@ def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatc
     def full(path):
         return os.statvfs_result((*tuple(real(path))[:4], 0, *tuple(real(path))[5:]))
 
-    crashed = NotRunning(status="crashed", detail="No space left on device")
+    crashed = NotRunning(status="crashed", detail=own_words("No space left on device"))
     assert measured(crashed).statuses == ("crashed",)
     monkeypatch.setattr(os, "statvfs", full)
     with pytest.raises(AdapterError, match=r"the disk of `.*` is full") as caught:
@@ -311,7 +311,7 @@ def test_what_befalls_a_server_while_words_are_counted_is_no_fault_of_its_window
             return (log,)
 
         def limit_hit(self):
-            return "" if self.is_alive() else "it was at its limit"
+            return None if self.is_alive() else own_words("it was at its limit")
 
     servers = Ending(), Up()
     words = HeaderWords(name="X-Cache", counts={"HIT": 3})

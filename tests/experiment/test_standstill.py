@@ -15,7 +15,7 @@ from httpdyno.experiment.trial.bench import StartRequest
 from httpdyno.experiment.trial.cycles import CycleMoments
 from httpdyno.experiment.trial.server_bench import Gaps, ServerBench
 from httpdyno.report.shared.message import joined
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 
 
 def test_beats_that_come_in_time_are_no_gap():
@@ -76,7 +76,7 @@ class _Deaf:
         return "deaf 1.0"
 
     def spawn(self, *_):
-        return NotRunning(status="hung", detail="no answer within 20 s")
+        return NotRunning(status="hung", detail=own_words("no answer within 20 s"))
 
 
 class _StoodStill:

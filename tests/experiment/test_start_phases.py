@@ -31,7 +31,6 @@ def test_the_time_of_a_command_runs_from_the_window_on_and_not_from_a_login_befo
 
     def act(*_):
         acted.append(time.monotonic())
-        return ""
 
     patient = Workload(connections=1, first=(RequestSpec(path="/login"),), timeout_s=5.0)
     phase = Phase(name="warm", run=("kill",), at_s=0.1, window_s=0.3)

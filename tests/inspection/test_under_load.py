@@ -34,7 +34,7 @@ def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(mon
     def ask(_address, path, *_, **__):
         asked.append(path)
         os.kill(os.getpid(), signal.SIGINT)
-        return Answer(status=200, words="HTTP/1.1 200 OK")
+        return Answer(status=200, line="200 OK")
 
     monkeypatch.setattr(under_load, "ask", ask)
     urls = ["http://127.0.0.1:1/first", "http://127.0.0.1:1/second"]

@@ -12,6 +12,7 @@ from msgspec import structs
 from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.network.address import within
@@ -239,7 +240,7 @@ def test_what_it_refuses_is_refused_in_its_own_words(own_folders):
         file.write("\nKeepAlive perhaps\n")
     answer = SITE.survey(tree.member, SITE.read(tree.member), seat_in(folder))
     assert isinstance(answer, NotRunning)
-    assert "KeepAlive must be On or Off" in answer.detail
+    assert "KeepAlive must be On or Off" in text(answer.detail)
 
 
 @needs("wall")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, SideCommand, Template
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.run.folder import new_run_root
@@ -128,7 +129,7 @@ def test_a_wrapper_that_sets_a_variable_anew_is_found_out(spec, tmp_path):
     answer = started(spec, tmp_path)
     assert isinstance(answer, NotRunning)
     assert answer.status == "refused"
-    assert "WORKERS is '1' in process" in answer.detail
+    assert "WORKERS is '1' in process" in text(answer.detail)
 
 
 def test_what_nobody_saw_is_unverified(spec, tmp_path):
@@ -155,7 +156,7 @@ def test_the_expected_status_is_waited_for(spec, tmp_path):
     )
     answer = started(wanted, tmp_path)
     assert isinstance(answer, NotRunning)
-    assert answer.detail.startswith("it answers `200 OK` to GET /, where 204 is expected")
+    assert text(answer.detail).startswith("it answers `200 OK` to GET /, where 204 is expected")
 
 
 def test_one_that_listens_elsewhere_is_told_where(spec, tmp_path):
@@ -167,8 +168,8 @@ def test_one_that_listens_elsewhere_is_told_where(spec, tmp_path):
     answer = started(spec, tmp_path, lambda running: running.await_ready(1.0))
     assert isinstance(answer, NotRunning)
     assert answer.status == "hung"
-    assert "it listens at 127.0.0.2:" in answer.detail
-    assert ", where 127.0.0.1:" in answer.detail
+    assert "it listens at 127.0.0.2:" in text(answer.detail)
+    assert ", where 127.0.0.1:" in text(answer.detail)
 
 
 @pytest.mark.parametrize(

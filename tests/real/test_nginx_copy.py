@@ -9,6 +9,7 @@ from tests.servers.nginx.layouts import DEBIAN, ONE_FILE, PROXY
 from tests.servers.nginx.seats import DEADLINE_S, NGINX, await_workers, open_copy
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible, wall_complaint
@@ -138,7 +139,7 @@ def test_what_nginx_refuses_is_said_in_its_own_words(place, own_folders):
     copy = Copy(PROXY, own_folders, place, {}, broken=b"user root;\nuser root;\n")
     refused = NGINX.survey(copy.member, copy.files, copy.seat)
     assert isinstance(refused, NotRunning)
-    assert '"user" directive is duplicate' in refused.detail
+    assert '"user" directive is duplicate' in text(refused.detail)
     with copy:
         assert copy.process.wait(DEADLINE_S)
         words = copy.insight.words()

@@ -10,6 +10,7 @@ from tests.servers.php_fpm.seat import copy_of, seated
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Member
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.fastcgi import ask
@@ -203,7 +204,7 @@ def test_what_php_fpm_refuses_is_refused_in_its_own_words(php):
         found = PhpFpm().survey(member, PhpFpm().read(member), seat)
     assert isinstance(found, NotRunning)
     assert found.status == "refused"
-    assert "cannot be greater than pm.max_children(2)" in found.detail
+    assert "cannot be greater than pm.max_children(2)" in text(found.detail)
 
 
 def test_an_exit_over_its_configuration_is_told_from_a_crash(php):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.run.folder import new_run_root
@@ -92,7 +93,7 @@ def started(case, values, spec=None, use=None):
         running = case.stack.spawn(
             spec or case.spec, case.study_folder, Configuration(values=values), root.new_place("x")
         )
-        assert not isinstance(running, NotRunning), running.detail
+        assert not isinstance(running, NotRunning), text(running.detail)
         try:
             answer = running.await_ready(READY_S)
             return answer if use is None else use(running, answer)
@@ -156,7 +157,7 @@ def test_a_class_that_is_not_installed_there_is_refused_in_gunicorns_words(case)
     answer = started(case, {"worker_class": "tornado"})
     assert isinstance(answer, NotRunning)
     assert answer.status == "refused"
-    assert "tornado" in answer.detail
+    assert "tornado" in text(answer.detail)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from httpdyno.model import (
     Survey,
 )
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
@@ -229,7 +230,7 @@ def test_behind_a_wall_a_seed_cannot_write_in_what_is_theirs(shop):
         outcome = walled(shop).spawn(spec(COMMAND_OF_SEED), root.folder, Configuration(), place)
     assert isinstance(outcome, NotRunning)
     assert outcome.status == "refused"
-    assert "readonly database" in outcome.detail
+    assert "readonly database" in text(outcome.detail)
     assert contents(shop) == before
 
 

@@ -28,7 +28,7 @@ def test_a_stock_configuration_has_no_bad_finding(name, own_folders):
     root = own_folders / "s"
     root.mkdir()
     seen = inspected(Found(member=STOCK[name](root), open_files_limit="1024"), ADAPTERS)
-    assert seen.trouble == ""
+    assert seen.trouble is None
     assert seen.survey is not None
     found = Server(seen=seen, surroundings=Surroundings(n_cpus=N_CPUS)).findings
     assert [each for each in found if each.severity in {"bad", "doubtful"}] == []

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.uvicorn import Uvicorn
@@ -71,7 +72,7 @@ def started(case, values, spec=None):
             Configuration(values={"cache": "big", "workers": 1, **values}),
             root.new_place("own"),
         )
-        assert not isinstance(running, NotRunning), running.detail
+        assert not isinstance(running, NotRunning), text(running.detail)
         try:
             return running.await_ready(READY_S)
         finally:
@@ -109,14 +110,14 @@ def test_all_workers_are_waited_for(case):
 def test_a_backlog_that_the_kernel_clips_is_no_success(case):
     answer = started(case, {"backlog": 65_535})
     assert isinstance(answer, NotRunning)
-    assert "where 65535 was asked" in answer.detail
+    assert "where 65535 was asked" in text(answer.detail)
 
 
 def test_an_application_that_is_not_there_is_refused_in_its_words(case):
     spec = replace(case.spec, settings={"application": "nowhere:app"})
     answer = started(case, {}, spec)
     assert isinstance(answer, NotRunning)
-    assert "nowhere" in answer.detail
+    assert "nowhere" in text(answer.detail)
 
 
 def test_what_cannot_work_is_known_before(case):

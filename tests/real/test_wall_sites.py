@@ -354,6 +354,6 @@ def test_a_port_that_stands_in_the_code_is_said_to_need_a_cell(folder):
     with copy_of(member) as (_, answer):
         assert isinstance(answer, NotRunning)
         assert answer.status == "refused"
-    assert "Permission denied" in answer.detail
-    assert "EACCES" in answer.detail
-    assert "`--isolation cell`" in answer.detail
+    assert "Permission denied" in text(answer.detail)
+    assert "EACCES" in text(answer.detail)
+    assert "`--isolation cell`" in text(answer.detail)

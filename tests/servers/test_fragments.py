@@ -8,6 +8,7 @@ from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, FileEntry, Fragments, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch, FragmentTarget, Program
 from httpdyno.servers.fragments.program import said_cpu_ns
@@ -79,7 +80,7 @@ def batch(program, name, n, **options):
 def trouble(program, name, n=1, **options):
     found = program.batch(name, n, **options)
     assert isinstance(found, NotRunning), found
-    return found.status, found.detail
+    return found.status, text(found.detail)
 
 
 def test_its_process_is_the_clock_and_what_it_says_is_not(program):

@@ -8,10 +8,16 @@ from threading import Event, Thread
 
 import pytest
 
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 from httpdyno.servers import ready
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.network.probe import HUNG_UP, Patience
 from httpdyno.servers.ready import application_settings, await_answer
+
+
+def why(found):
+    return text(found.why)
 
 
 @contextmanager
@@ -53,19 +59,20 @@ def test_looks_are_not_in_step_with_the_spawning(monkeypatch):
     waits: list[float] = []
     monkeypatch.setattr(time, "sleep", waits.append)
     signs = itertools.chain([False] * 50, itertools.repeat(True))
-    ready.await_sign(lambda: next(signs), "sign", lambda: True, Patience(10))
+    ready.await_sign(lambda: next(signs), because("t.sign"), lambda: True, Patience(10))
     assert len(waits) == len(set(waits)) == 50
     assert 0 <= min(waits) < 0.005 < max(waits) <= 0.01
 
 
 def test_a_sign_is_waited_for_until_it_is_there_or_nobody_can_give_it():
     signs = itertools.chain([False, False], itertools.repeat(True))
-    found = ready.await_sign(lambda: next(signs), "sign", lambda: True, Patience(10))
+    found = ready.await_sign(lambda: next(signs), because("t.sign"), lambda: True, Patience(10))
     assert found.kind == "answers"
-    found = ready.await_sign(lambda: False, "sign", lambda: False, Patience(10))
+    found = ready.await_sign(lambda: False, because("t.sign"), lambda: False, Patience(10))
     assert found.kind == "exited"
-    found = ready.await_sign(lambda: False, "such line", lambda: True, Patience(0.02))
-    assert found == ready.Readiness(kind="silent", detail="no such line within 0.02 s")
+    line = because("servers.line_in_log", line="up")
+    found = ready.await_sign(lambda: False, line, lambda: True, Patience(0.02))
+    assert (found.kind, why(found)) == ("silent", "no line `up` in its log within 0.02 s")
 
 
 def test_what_listens_accepts(port):
@@ -84,7 +91,7 @@ def test_500_again_and_again_is_failing(port, monkeypatch):
     with site(port, [(500, "")]):
         found = await_answer(port.address, "/x", lambda: True, Patience(10))
     assert found.kind == "fails"
-    assert found.detail == "it answers `500 Internal Server Error` to GET /x"
+    assert why(found) == "it answers `500 Internal Server Error` to GET /x"
 
 
 def test_an_exit_ends_the_waiting_at_once(port):
@@ -96,7 +103,7 @@ def test_an_exit_ends_the_waiting_at_once(port):
 def test_silence_ends_with_the_time(port):
     found = await_answer(port.address, "/", lambda: True, Patience(0.05))
     assert found.kind == "silent"
-    assert "within 0.05 s" in found.detail
+    assert "within 0.05 s" in why(found)
 
 
 def test_settings_come_as_text(port):
@@ -115,11 +122,12 @@ def test_settings_come_as_text(port):
 )
 def test_no_settings_are_a_complaint(port, status, body, complaint):
     with site(port, [(status, body)]):
-        assert complaint in application_settings(port.address, "/s", timeout_s=10)
+        assert complaint in text(application_settings(port.address, "/s", timeout_s=10))
 
 
 def test_settings_of_nobody_are_a_complaint(port):
-    assert "no answer to GET /s" in application_settings(port.address, "/s", timeout_s=1)
+    said = application_settings(port.address, "/s", timeout_s=1)
+    assert "no answer to GET /s" in text(said)
 
 
 @contextmanager
@@ -170,14 +178,14 @@ def test_a_body_that_trickles_in_holds_it_for_a_moment_only(port, monkeypatch):
 def test_settings_that_trickle_in_are_a_complaint(port):
     with trickle(port, HEAD, b"x", 0.05):
         said = application_settings(port.address, "/s", timeout_s=0.2)
-    assert said == "the answer to GET /s did not end within 0.2 s"
+    assert text(said) == "the answer to GET /s did not end within 0.2 s"
 
 
 def test_what_is_no_http_is_no_answer(port):
     with trickle(port, b"220 mail.example ESMTP\r\n", b"", 0.05):
         found = await_answer(port.address, "/", lambda: True, Patience(0.05))
     assert found.kind == "silent"
-    assert "no HTTP: b'220 mail.example ESMTP" in found.detail
+    assert "no HTTP: b'220 mail.example ESMTP" in why(found)
 
 
 @pytest.mark.parametrize("is_read", [True, False])  # what nobody read is answered by a reset
@@ -200,7 +208,7 @@ def test_who_hangs_up_is_not_said_to_be_late(port, is_read):
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
     assert found.kind == "silent"
-    assert found.detail.endswith(f"({HUNG_UP})")
+    assert HUNG_UP in found.why.codes()
 
 
 def test_a_head_without_end_is_given_up_by_its_size(port):
@@ -253,9 +261,8 @@ def test_gaps_without_end_come_to_an_end_too():
 )
 def test_settings_that_cannot_be_read_are_a_complaint(port, body):
     with site(port, [(200, body)]):
-        assert "did not bring a JSON object" in application_settings(
-            port.address, "/s", timeout_s=10
-        )
+        said = application_settings(port.address, "/s", timeout_s=10)
+    assert "did not bring a JSON object" in text(said)
 
 
 def test_a_path_that_is_no_ascii_is_encoded(port):
@@ -271,5 +278,5 @@ def test_where_a_status_is_wanted_no_other_is_ready(port, monkeypatch):
     with site(port, [(200, "")]):
         found = await_answer(port.address, "/x", lambda: True, Patience(10), status=204)
     assert found.kind == "fails"
-    assert "200 OK" in found.detail
-    assert found.detail.endswith("to GET /x, where 204 is expected")
+    assert "200 OK" in why(found)
+    assert why(found).endswith("to GET /x, where 204 is expected")

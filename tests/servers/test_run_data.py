@@ -1,6 +1,7 @@
 """What is made once for a run: who sees it, how often it is made, that it is cleared away."""
 
 import pytest
+from tests.says import says
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec, SideCommand
@@ -59,7 +60,7 @@ def test_what_fails_says_so_and_is_cleared_away(root, tmp_path):
         finish=(shell(f"touch {tmp_path}/cleared"),),
     )
     with (
-        pytest.raises(AdapterError, match=r"run once, failed: .* ended with 3: no seed"),
+        pytest.raises(AdapterError, check=says(r"run once, failed: .* ended with 3: no seed")),
         RunData(spec, root) as data,
     ):
         data.make()

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tests.telemetry.forked import forked
 
+from httpdyno.reason import because
 from httpdyno.telemetry.status import status
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
@@ -67,11 +68,12 @@ def test_workers_that_outlive_their_parent_are_still_seen():
 
 
 def test_a_server_that_says_nothing_leaves_the_reason():
-    words = iter(["timed out", STATUS])
+    late = because("servers.timed_out")
+    told = iter([late, STATUS])
     with forked(1, [1]) as (root_pid, _):
-        watcher = Watcher(root_pid, (), ask=lambda: next(words) or "")
+        watcher = Watcher(root_pid, (), ask=lambda: next(told))
         looks = [watcher.look(), watcher.look()]
-    assert [each and each.no_status for each in looks] == ["timed out", ""]
+    assert [each and each.no_status for each in looks] == [late, None]
     assert [each and each.status for each in looks] == [None, STATUS]
 
 

@@ -12,6 +12,7 @@ from httpdyno.catalog import open_study
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Study
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.run.folder import RunRoot
 from httpdyno.servers.run.live_process import children_of
@@ -111,13 +112,15 @@ class ServerKind:
         folder = Path(self.study.folder)
         spawned = self._adapter.spawn(self.study.server, folder, configuration, place)
         if isinstance(spawned, NotRunning):
-            raise BenchError(f"the server was {spawned.status}: {spawned.detail}")
+            raise BenchError(f"the server was {spawned.status}: {text(spawned.detail)}")
         return spawned
 
 
 def _ready(running: Running, answer: object) -> None:
     if isinstance(answer, NotRunning):
-        raise BenchError(f"the server {answer.status}: {answer.detail} {running.last_words()}")
+        raise BenchError(
+            f"the server {answer.status}: {text(answer.detail)} {running.last_words()}"
+        )
 
 
 def _all(running: Sequence[Running], do: Callable[[Running], None]) -> None:

@@ -19,6 +19,7 @@ from httpdyno.experiment.answer.likeness import Asked, difference_from_own
 from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
+from httpdyno.reason import Reason, because
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.copies import SITE, CopyStack
 from httpdyno.servers.stack.names import loaded_listener
@@ -162,7 +163,7 @@ def adopt(
         report = rehearse_site(server, spec, load, asked, burst_s=request.burst_s, pools=pools)
     except AdapterError as error:
         if gathered.outside:
-            error.hint = unreached(gathered)
+            error.hint, error.hints = "", unreached(gathered)
         raise
     tell(_told(report))
     if own_address:
@@ -199,11 +200,11 @@ def adopt(
     )
 
 
-def unreached(gathered: Gathered) -> str:
+def unreached(gathered: Gathered) -> tuple[Reason, ...]:
     """Return what a copy cannot reach, each with why and the way out."""
     why = gathered.why_outside
-    return "; ".join(
-        f"`{each.to}` is out of its reach, {why[each.to]}" for each in gathered.outside
+    return tuple(
+        because("adopt.out_of_reach", to=each.to, why=why[each.to]) for each in gathered.outside
     )
 
 

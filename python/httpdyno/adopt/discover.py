@@ -28,7 +28,8 @@ from httpdyno.model import (
     SideCommand,
     Site,
 )
-from httpdyno.servers.adapter import NotRunning, exited_words
+from httpdyno.reason import Reason, because
+from httpdyno.servers.adapter import NotRunning, exited
 from httpdyno.servers.command.seen import WAY_OUT
 from httpdyno.servers.discover.contained import bounded, foreseen
 from httpdyno.servers.discover.find import Found as FoundServer
@@ -57,9 +58,9 @@ from httpdyno.servers.stack.stand_in import StandIns, stand_ins
 from httpdyno.servers.systemd import service_at
 from httpdyno.study.server import whole_name
 
-Listening = Callable[[str, str], Member | str]
+Listening = Callable[[str, str], Member | Reason | None]
 """Address of a backend, and the user whose word that is → the member that listens there; else why
-it is none, and what to do, in words; empty where nobody listens there."""
+it is none, and what to do; None where nobody listens there."""
 
 _FORWARDERS = frozenset(
     (
@@ -70,10 +71,9 @@ _FORWARDERS = frozenset(
 """Programs that only lead to somebody else, who is none of this machine or none that is seen."""
 
 
-def nobody(to: str, user: str) -> str:
+def nobody(to: str, user: str) -> None:
     """Say that nobody is known to listen anywhere."""
     del to, user
-    return ""
 
 
 class Behind:
@@ -90,51 +90,54 @@ class Behind:
         self._start_timeout_s = start_timeout_s
         self.found: list[FoundServer] = []
 
-    def __call__(self, to: str, user: str) -> Member | str:
+    def __call__(self, to: str, user: str) -> Member | Reason | None:
         """Return the member that listens at an address, or why there is none."""
         try:
             with foreseen(to), bounded():
                 servers = listening_at(Backend(to=to, protocol=""), self._machine)
         except UsageError:
-            return ""
+            return None
         except AdapterError as error:
-            return f"{error}: {error.hint}" if error.hint else str(error)
+            return error.reason_and_hint
         if not servers:
-            return ""
-        if why := next(self._why_none(to, servers, user), ""):
+            return None
+        if why := next(self._why_none(to, servers, user), None):
             return why
         found = servers[0]
         try:
             member = self._as_member(found)
         except AdapterError as error:
-            return f"{named(servers)} listens there, and {error}: {error.hint}"
+            return because("adopt.listens_and", who=named(servers), why=error.reason_and_hint)
         self.found.append(found)
         return member
 
-    def _why_none(self, to: str, servers: tuple[FoundServer, ...], user: str) -> Iterator[str]:
+    def _why_none(self, to: str, servers: tuple[FoundServer, ...], user: str) -> Iterator[Reason]:
         """Yield why what listens does not become a member by itself."""
         found, who = servers[0], named(servers)
         root = found.root
         if root is None or os.getpid() in {root.pid, *(each.pid for each in found.below)}:
-            yield "httpdyno itself listens there"
+            yield because("adopt.is_httpdyno")
             return
-        by_pid = f"`--with pid:{root.pid}`"
         if len(servers) > 1:
-            yield f"{who} listen there: name one, {by_pid}"
+            yield because("adopt.several_listen", who=who, pid=root.pid)
         if root.pid == 1:
             unit = service_at(to) or "NAME"
-            yield f"{who} holds that socket for a service: name that one, `--with unit:{unit}`"
+            yield because("adopt.held_for_a_service", who=who, unit=unit)
         if self._machine.is_copy(root.pid):
-            yield f"{who} listens there, a private copy that some httpdyno runs"
+            yield because("adopt.is_a_copy", who=who)
         if found.is_elsewhere:
-            yield f"{who} listens there, in a container or chroot: run httpdyno in there"
+            yield because("adopt.is_elsewhere", who=who)
         if found.trouble:
-            yield f"{who} listens there, and {found.trouble}"
+            yield because("adopt.listens_and", who=who, why=found.trouble)
         if not _FORWARDERS.isdisjoint((Path(root.program).name, root.name)):
-            yield f"{who} listens there, and only leads elsewhere: name the server behind it"
+            yield because("adopt.only_leads_elsewhere", who=who)
         if user not in {"", "root", root.user}:
-            whose = root.user or "another user"
-            yield f"{who} listens there, which {whose} runs: name it, {by_pid}"
+            yield because(
+                "adopt.run_by_another" if root.user else "adopt.run_by_a_stranger",
+                who=who,
+                user=root.user,
+                pid=root.pid,
+            )
 
     def _as_member(self, found: FoundServer) -> Member:
         root = found.root
@@ -147,7 +150,7 @@ class Behind:
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
 
-_NOBODY = "nobody listens there: start it, or name it by `--with`"
+_NOBODY = because("adopt.nobody_listens")
 _PATIENCE_S = 30.0
 """CPU time to read a server that somebody named; of the largest sites it is a second or two."""
 
@@ -162,10 +165,10 @@ class Gathered:
     """What it connects to and no member answers at."""
     caveats: tuple[str, ...] = ()
     """In what copies of it are not what it is, in words."""
-    why_outside: Mapping[str, str] = field(default_factory=dict)
+    why_outside: Mapping[str, Reason] = field(default_factory=dict)
     """Address of what is outside → why, with the way out."""
-    notes: tuple[str, ...] = ()
-    """What was taken for granted of its members, in words."""
+    notes: tuple[Reason, ...] = ()
+    """What was taken for granted of its members."""
 
 
 def gather(
@@ -193,8 +196,8 @@ def gather(
             raise UsageError(f"`{each.name}` is named twice", hint="name each server once")
         found.append(look_at(_renamed(each, found), adapters, seat))
     candidates: list[Found] | None = None
-    why: dict[str, str] = {}
-    notes: list[str] = []
+    why: dict[str, Reason] = {}
+    notes: list[Reason] = []
     while opened := next((each for each in _open(found) if each[1].to not in why), None):
         namer, backend = opened
         who = listening(backend.to, namer.member.user)
@@ -206,7 +209,7 @@ def gather(
             try:
                 found.append(_at(backend, look_at(_renamed(who, found), adapters, seat)))
             except AdapterError as error:
-                why[backend.to] = f"{who.name} listens there, and cannot be a member: {error}"
+                why[backend.to] = because("adopt.cannot_be_member", who=who.name, why=error.reason)
             continue
         if not who and candidates is None:
             candidates = _usual(adapters)
@@ -218,7 +221,7 @@ def gather(
             _renamed(rests[0].member, found), ready_timeout_s=namer.member.ready_timeout_s
         )
         found.append(_at(backend, look_at(member, adapters, seat)))
-        notes.append(f"{member.name} is a member since its package has it listen at {backend.to}")
+        notes.append(because("adopt.member_by_its_package", member=member.name, to=backend.to))
     found = _with_silent(found, why)
     outside = {backend.to: backend for _, backend in _open(found)}
     return Gathered(
@@ -229,7 +232,7 @@ def gather(
     )
 
 
-def _with_silent(found: Sequence[Found], why: Mapping[str, str]) -> list[Found]:
+def _with_silent(found: Sequence[Found], why: Mapping[str, Reason]) -> list[Found]:
     """Return the members; the one behind that says nothing of where it listens is at a backend.
 
     It is there where that is the one backend of this machine at which nobody else is.
@@ -306,7 +309,7 @@ def gather_running(
         wish = CellWish(writes=writes, hidden_files=made.contents)
         seat = make_seat.finish(begun, place, wish)
         if isinstance(seat, NotRunning):
-            raise AdapterError(f"no private copy can be made here: {seat.detail}")
+            raise AdapterError("no private copy can be made here", why=[seat.detail])
         try:
             return _with(made, gather(named, adapters, seat, listening))
         finally:
@@ -334,7 +337,8 @@ def look_at(member: Member, adapters: Mapping[str, ServerAdapter], seat: Seat | 
     if isinstance(survey, NotRunning):
         least = f", as {member.user}, whose word it is" if member.user != named else ""
         raise AdapterError(
-            f"{member.name} does not start as it is configured{least}: {survey.detail}",
+            f"{member.name} does not start as it is configured{least}",
+            why=[survey.detail],
             hint="what does not start cannot be tuned; its own test says more",
         )
     return Found(member=member, files=files, survey=survey)
@@ -455,13 +459,13 @@ def with_listener(
             raise _unknown("only in a cell it would be seen", WAY_OUT)
         seat = make_seat.finish(begun, place, CellWish(is_known=False))
         if isinstance(seat, NotRunning):
-            raise AdapterError(f"no private copy can be made here: {seat.detail}")
+            raise AdapterError("no private copy can be made here", why=[seat.detail])
         try:
             site, spec = Site(members=(member,)), ServerSpec(adapter=SITE, before=before)
             variables = copy_variables(spec, site, place, {})
             failed = Beside(spec, site, seat, place, variables).prepare("before")
             if failed:
-                raise AdapterError(f"a private copy cannot be prepared: {failed.detail}")
+                raise AdapterError("a private copy cannot be prepared", why=[failed.detail])
             launch = adapters[member.kind].launch(
                 member, found.survey, seat, Configuration(), ChangeSet()
             )
@@ -523,10 +527,8 @@ def _seen_listening(process: ServerProcess, network: str, member: Member) -> lis
     unix_s = None
     while (now_s := time.monotonic()) < deadline_s:
         if not process.is_alive():
-            raise AdapterError(
-                "it does not listen anywhere yet, and "
-                + exited_words(process.exit_code, process.last_words().strip())
-            )
+            how = exited(process.exit_code, process.last_words().strip())
+            raise AdapterError(why=[because("adopt.does_not_listen_yet", how=how)])
         if _ports(network):
             time.sleep(_SETTLE_S)
             return _ports(network)

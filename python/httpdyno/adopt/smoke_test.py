@@ -28,6 +28,7 @@ from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Burst, Configuration, Measurement, Record, ServerSpec, Workload
+from httpdyno.reason import because
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
@@ -416,10 +417,13 @@ def _not_up(
     # What nobody answered of ours, while it was waited for, are packets in its network as well.
     ours = {f"tcp {address}" for address in asked}
     refused = [each for one in watched for each in one.refused() if each not in ours][:_MOST_WORDS]
-    is_other = outcome.status == "hung" and any(e in outcome.detail for e in (HUNG_UP, NO_HTTP))
+    is_other = outcome.status == "hung" and not outcome.detail.codes().isdisjoint(_OTHERS)
     hint = _OTHER_PORT if is_other else _TOO_SLOW if outcome.status == "hung" else _AS_FOUND
-    why = f"\nit tried what a copy may not: {', '.join(refused)}" if refused else ""
-    return AdapterError(
-        f"a private copy does not come up as found: {outcome.detail}{why}",
-        hint=hint,
-    )
+    why = outcome.detail
+    if refused:
+        why = because("adopt.also_tried", why=why, refused=refused)
+    return AdapterError("a private copy does not come up as found", why=[why], hint=hint)
+
+
+_OTHERS = frozenset({HUNG_UP, NO_HTTP})
+"""What ports of other protocols do."""

@@ -28,7 +28,7 @@ from httpdyno.load.message import WindowPlan
 from httpdyno.model import Comparison, Objective, Outcome, Study
 from httpdyno.report.shared.bottleneck import difference_text
 from httpdyno.report.shared.caveat import caveats
-from httpdyno.report.shared.message import joined, text
+from httpdyno.report.shared.message import error_text, joined, text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.arms import call_time, figure_text
 from httpdyno.units import format_duration
@@ -80,7 +80,7 @@ def _beside(study: Study, way: Pair, *, seed: int) -> str:
                 load.stop()
             [measured] = load.measurements()
     except (AdapterError, TargetError) as error:
-        return f"with {knobs}: {error}"
+        return f"with {knobs}: {error_text(error)}"
     n_failed = sum(measured.errors.values())
     failed = f", {n_failed:,} came to nothing" if n_failed else ""
     rate = number_text(measured.measured_completed / measured.measured_s)

@@ -38,6 +38,7 @@ from httpdyno.errors import AdapterError, HttpdynoError, UsageError
 from httpdyno.host.runnable import said_by
 from httpdyno.model import MachineCard
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import error_text
 from httpdyno.servers.staging import clean_environment
 from httpdyno.study.complaint import nearest
 from httpdyno.telemetry.host import host_facts
@@ -288,7 +289,7 @@ def run_round(round_: Round, host: Host, *, clock: Callable[[], float] = time.mo
             if len(asked) == 1:
                 raise
             round_.n_failed += 1
-            host.tell(f"{each.name} was not measured: {error}")
+            host.tell(f"{each.name} was not measured: {error_text(error)}")
             continue
         if isinstance(now, Now):
             keep(now)  # What a study said of an advice is in its stored run.

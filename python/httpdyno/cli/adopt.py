@@ -35,7 +35,7 @@ from httpdyno.experiment.trial.memory import machine_room
 from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site, level_text
 from httpdyno.registry import site_adapters
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.program import as_command
@@ -60,12 +60,13 @@ def tell_found(gathered: Gathered, notes: Sequence[str] = ()) -> None:
         tell(f"caveat: {words}")
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
-        tell(f"out of reach for a copy: {backend.to}{where}: {gathered.why_outside[backend.to]}")
+        why = text(gathered.why_outside[backend.to])
+        tell(f"out of reach for a copy: {backend.to}{where}: {why}")
 
 
 def _noticed(gathered: Gathered) -> Iterator[str]:
     """Yield what the owner should know of the configuration, and where it stands."""
-    yield from gathered.notes
+    yield from texts(gathered.notes)
     for found in gathered.members:
         for notice in found.survey.notices:
             at = notice.origin
@@ -87,7 +88,7 @@ def show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
         say(f"note         {words}")
     say(f"loads        {site.listener}{f' as {site.host}' if site.host else ''}, in a copy")
     for backend in gathered.outside:
-        say(f"out of reach {backend.to}: {gathered.why_outside[backend.to]}")
+        say(f"out of reach {backend.to}: {text(gathered.why_outside[backend.to])}")
 
 
 def show_adopted(adopted: Adopted, gathered: Gathered) -> None:

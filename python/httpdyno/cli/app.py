@@ -121,13 +121,13 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
-def _said(error: HttpdynoError) -> str:
-    if not error.why:
-        return str(error)
+def _said(error: HttpdynoError) -> tuple[str, str]:
+    if not error.why and not error.hints:
+        return str(error), error.hint
     # Imported here: `httpdyno --help` need not load metrics and statistics.
-    from httpdyno.report.shared.message import error_text  # noqa: PLC0415
+    from httpdyno.report.shared.message import error_text, hint_text  # noqa: PLC0415
 
-    return error_text(error)
+    return error_text(error), hint_text(error)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -139,7 +139,7 @@ def _run(arguments: Sequence[str]) -> int:
     except OutputError:
         raise
     except HttpdynoError as error:
-        return _fail(_said(error), error.hint, error.exit_code)
+        return _fail(*_said(error), error.exit_code)
     except typer.TyperException as error:
         return _fail(*_refused(error, arguments), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):

@@ -16,6 +16,7 @@ from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Member, level_text
 from httpdyno.registry import adapter_names, load_adapter, site_adapters
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.study.complaint import nearest
@@ -107,7 +108,7 @@ def _surveyed(adapter: ServerAdapter, member: Member) -> Listed:
     source = member.main or " ".join(member.command)
     survey = adapter.survey(member, adapter.read(member), None)
     if isinstance(survey, NotRunning):
-        return Listed(server=adapter.name, source=source, knobs={}, trouble=survey.detail)
+        return Listed(server=adapter.name, source=source, knobs={}, trouble=text(survey.detail))
     return Listed(server=adapter.name, source=source, knobs=adapter.knobs(survey))
 
 

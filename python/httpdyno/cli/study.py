@@ -53,7 +53,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import error_text, text
 from httpdyno.report.shared.reference import study_reference
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
@@ -130,7 +130,7 @@ def new(  # noqa: PLR0913 - one parameter for each option
         try:
             stack.check(study.server, target, study.start_configuration())
         except HttpdynoError as error:
-            trouble = (str(error),)
+            trouble = (error_text(error),)
     written = [str(target / name) for name in made.files]
     if outputs.json is not None:
         document = {"study": study.name, "files": written, "cannot_run": list(trouble)}

@@ -19,6 +19,7 @@ from httpdyno.errors import AdapterError, StoreError, TargetError, UsageError
 from httpdyno.inspection.statsd import STATSD, statsd_status_of
 from httpdyno.inspection.status import status_page
 from httpdyno.model import Behind
+from httpdyno.reason import Reason
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.bottleneck import behind_text
 from httpdyno.report.shared.message import text
@@ -329,7 +330,7 @@ def _check(every_s: float, *, has_count: bool, is_once: bool, has_json: bool) ->
 def _watching(
     meant: Sequence[Found],
     machine: Machine,
-    ask: Callable[[], Status | str] | None,
+    ask: Callable[[], Status | Reason] | None,
     every_s: float,
     *,
     most_s: float,
@@ -424,7 +425,7 @@ def _root(found: Found) -> ProcessFacts:
 
 def _asking(
     meant: Sequence[Found], status: str | None, every_s: float
-) -> AbstractContextManager[Callable[[], Status | str] | None]:
+) -> AbstractContextManager[Callable[[], Status | Reason] | None]:
     """Return what has it say its status, for as long as it is entered."""
     if status == STATSD:
         senders = [each for each in meant if each.member.kind == "gunicorn"] or meant

@@ -14,6 +14,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.inspection.status import kept_workers, worker_status
 from httpdyno.load.one_by_one import OneByOne
 from httpdyno.load.target import check_permitted, parse_url, resolve
+from httpdyno.reason import Reason
 from httpdyno.report.inspect.facts import (
     ENVIRONMENT,
     NOTHING_KNOWN,
@@ -173,12 +174,12 @@ def _server(
         name,
         allowance=allowance,
     )
-    if isinstance(looked, str):
+    if isinstance(looked, Reason):
         return Server(seen=replace(seen, trouble=looked, survey=None), is_named=is_named)
     # What is made of it belongs to the look: whatever is said of one is said here first.
     alone = Page(servers=(looked,), now_s=time.time())
     said = contained(lambda: (inspect_text(alone), inspect_json(alone)), name, allowance=allowance)
-    if isinstance(said, str):
+    if isinstance(said, Reason):
         return Server(seen=Inspected(found=seen.found, trouble=said), is_named=is_named)
     return looked
 
@@ -207,7 +208,7 @@ def _looked(
         seen=seen,
         is_named=is_named,
         observed=observed(root.pid, inodes) if root else None,
-        surroundings=NOTHING_KNOWN if isinstance(around, str) else around,
+        surroundings=NOTHING_KNOWN if isinstance(around, Reason) else around,
         asked=took if is_named and root else None,
         backends=tuple(backends.items()),
     )

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from httpdyno.advice.rules.facts import KeptWorkers
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.load.target import Target, is_loopback, parse_url, resolve
-from httpdyno.servers.network.probe import Answer, Patience, ask
+from httpdyno.reason import Reason, because
+from httpdyno.servers.network.probe import TIMED_OUT, Answer, Patience, ask
 from httpdyno.telemetry.status import IDLE, KEPT, Status, scoreboard, served_by_pid, status
 
 _MOST_BYTES = 1 << 20
@@ -21,7 +22,7 @@ _SHARE = 0.25
 """Of the time between two looks that an answer may take, twice: its head and its body."""
 
 
-def status_page(url: str, every_s: float) -> Callable[[], Status | str]:
+def status_page(url: str, every_s: float) -> Callable[[], Status | Reason]:
     """Return what has the server say its status, or says why it does not.
 
     It is asked once here, since a wrong address stays wrong. Where all workers are busy there is
@@ -38,14 +39,16 @@ def status_page(url: str, every_s: float) -> Callable[[], Status | str]:
     target, address = page_at(url)
     timeout_s = min(_LONGEST_S, _SHARE * every_s)
 
-    def said() -> Status | str:
+    def said() -> Status | Reason:
         return _read(answer(target, address, timeout_s))
 
     first = answer(target, address, _LONGEST_S)
     why = _read(first)
-    if isinstance(why, str) and (first.status or first.words != "timed out"):
+    is_late = first.why is not None and first.why.code == TIMED_OUT
+    if isinstance(why, Reason) and not is_late:
         raise TargetError(
-            f"`--status {url}`: {why}",
+            f"`--status {url}`",
+            why=[why],
             hint="expected Apache's `server-status`, nginx's stub_status, or php-fpm's status page",
         )
     return said
@@ -87,12 +90,15 @@ def answer(
     )
 
 
-def _read(told: Answer) -> Status | str:
+def _read(told: Answer) -> Status | Reason:
+    if told.why is not None:
+        return told.why
     if told.status != _OK:
-        return f"it answered `{told.words}`" if told.status else told.words
+        return because("telemetry.status_refused", line=told.line)
     if not told.is_whole:
-        return "its answer did not end"
-    return status(told.body.decode("utf-8", "replace")) or "its answer is no status page"
+        return because("telemetry.status_did_not_end")
+    found = status(told.body.decode("utf-8", "replace"))
+    return found or because("telemetry.no_status_page")
 
 
 def worker_status(url: str) -> Callable[[], Mapping[int, int] | None]:

@@ -269,7 +269,7 @@ def _alone(
                 is_tls=plan.target.is_tls,
             )
             if not answer.status:
-                raise TargetError(f"`{url}`: {answer.words}")
+                raise TargetError(f"`{url}`", why=[answer.why] if answer.why else ())
         after = _own_bytes(root_pid)
         found.append(HighWater(url=url, n_requests=n, before_bytes=before[1], after_bytes=after[1]))
         before = after

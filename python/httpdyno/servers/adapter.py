@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from httpdyno.model import Effective, SideCommand, TrialStatus
+from httpdyno.reason import Reason, because
 from httpdyno.servers.limits.limit_group import LimitGroups
 from httpdyno.servers.network.probe import StatusPage
 
@@ -82,19 +83,28 @@ class NotRunning:
     """The server did not come up, or not as asked."""
 
     status: TrialStatus
-    detail: str
-    """The server's own words, shortened to what matters."""
+    detail: Reason
+    """Why, mostly the server's own words, shortened to what matters."""
 
 
-def exited_words(exit_code: int | None, words: str) -> str:
+def own_words(words: str) -> Reason:
+    """Return what a server or a program says in its own words."""
+    return because("servers.said", words=words)
+
+
+def with_words(why: Reason, words: str) -> Reason:
+    """Return a reason with what the server said beside it; alone where it said nothing."""
+    return because("servers.with_words", why=why, words=words) if words else why
+
+
+def exited(exit_code: int | None, words: str) -> Reason:
     """Return how a server ended that was to go on, with its own last words."""
-    how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
-    if exit_code == 0:
-        how += (
-            ", so it went into the background or had nothing to serve; have it stay in the "
-            "foreground (`-D`, `-F`, `--no-daemon`)"
-        )
-    return f"it exited with {how}: {words}".rstrip(": \n")
+    if exit_code and exit_code < 0:
+        how = because("servers.by_signal", number=-exit_code)
+    else:
+        how = because("servers.by_code" if exit_code else "servers.in_order", code=exit_code)
+    words = words.rstrip(": \n")
+    return because("servers.exited_saying" if words else "servers.exited", how=how, words=words)
 
 
 class Running(Protocol):
@@ -176,25 +186,25 @@ class Running(Protocol):
         """What limits each part of it that has hard limits; while it is not stopped."""
         return ()
 
-    def limit_hit(self) -> str:
-        """Return in words how it ran into its memory limit; empty where it did not."""
-        return ""
+    def limit_hit(self) -> Reason | None:
+        """Return how it ran into its memory limit; None where it did not."""
+        return None
 
-    def act(self, command: SideCommand) -> str:
+    def act(self, command: SideCommand) -> Reason | None:
         """Run a study's command in its folder, to its end; return what was wrong with it."""
         del command
-        return "no command can be run at it"
+        return because("servers.takes_no_command")
 
     def n_lookups(self) -> int | None:
         """Return how many questions its own resolver was asked so far; None where it has none."""
         return None
 
-    def network_trouble(self) -> str:
-        """Return in words which processes of its own network ended by themselves.
+    def network_trouble(self) -> Reason | None:
+        """Return which processes of its own network ended by themselves.
 
-        Empty where all run, and where it has none. While it is not stopped.
+        None where all run, and where it has none. While it is not stopped.
         """
-        return ""
+        return None
 
     def tried(self) -> tuple[str, ...]:
         """Return what it tried to reach outside of its sandbox and could not; while it runs."""

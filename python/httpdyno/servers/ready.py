@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from httpdyno.reason import Reason, because
 from httpdyno.servers.network.address import connected
 from httpdyno.servers.network.probe import Answer, Patience, ask
 
@@ -28,7 +29,8 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     """How waiting ended."""
 
     kind: Literal["answers", "exited", "fails", "silent"]
-    detail: str = ""
+    why: Reason | None = None
+    """Where it fails or is silent."""
 
 
 def until_next_look() -> None:
@@ -70,7 +72,6 @@ def await_answer(  # noqa: PLR0913 - whom, what, how long, and what is right
         )
 
     failing_since_s: float | None = None
-    wanted = "" if status is None else f", where {status} is expected"
     while True:
         is_last = patience.is_over
         if not is_alive():
@@ -82,20 +83,21 @@ def await_answer(  # noqa: PLR0913 - whom, what, how long, and what is right
             now_s = patience.spent_s
             failing_since_s = now_s if failing_since_s is None else failing_since_s
             if now_s - failing_since_s > _FAILING_S:
-                return Readiness(
-                    kind="fails", detail=f"it answers `{answer.words}` to GET {path}{wanted}"
-                )
+                return Readiness(kind="fails", why=_answers(answer, path, status))
         if is_last:
-            return Readiness(
-                kind="silent",
-                detail=f"no answer to GET {path} within {patience.timeout_s:g} s ({answer.words})",
+            silent = because(
+                "servers.no_answer_within",
+                path=path,
+                timeout_s=patience.timeout_s,
+                why=answer.why,
             )
+            return Readiness(kind="silent", why=silent)
         until_next_look()
 
 
 def await_sign(
     is_there: Callable[[], bool],
-    what: str,
+    what: Reason,
     is_alive: Callable[[], bool],
     patience: Patience,
 ) -> Readiness:
@@ -103,7 +105,7 @@ def await_sign(
 
     Args:
         is_there: Whether it is.
-        what: What is waited for, in words.
+        what: What is waited for.
         is_alive: Whether the server runs.
         patience: As long.
     """
@@ -114,7 +116,8 @@ def await_sign(
         if is_there():
             return Readiness(kind="answers")
         if is_last:
-            return Readiness(kind="silent", detail=f"no {what} within {patience.timeout_s:g} s")
+            silent = because("servers.none_within", what=what, timeout_s=patience.timeout_s)
+            return Readiness(kind="silent", why=silent)
         until_next_look()
 
 
@@ -129,7 +132,7 @@ def accepts(address: str, network: str = "") -> bool:
 
 def application_settings(
     address: str, path: str, *, timeout_s: float, network: str = "", is_tls: bool = False
-) -> dict[str, str] | str:
+) -> dict[str, str] | Reason:
     """Return what the application says of its settings as name → text, or what was wrong.
 
     The address is one of the network namespace at the path `network`; empty is this process's.
@@ -146,18 +149,24 @@ def application_settings(
         is_tls=is_tls,
     )
     if not answer.status:
-        return f"no answer to GET {path}: {answer.words}"
+        return because("servers.no_answer", path=path, why=answer.why)
     if answer.status != _OK:
-        return f"it answers `{answer.words}` to GET {path}"
+        return _answers(answer, path)
     if not answer.is_whole:
-        return f"the answer to GET {path} did not end within {timeout_s:g} s"
+        return because("servers.answer_did_not_end", path=path, timeout_s=timeout_s)
     try:
         found = json.loads(answer.body)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        return f"GET {path} did not bring a JSON object"
+        return because("servers.no_json_object", path=path)
     return {name: _text(value) for name, value in found.items()}
+
+
+def _answers(answer: Answer, path: str, wanted: int | None = None) -> Reason:
+    if wanted is None:
+        return because("servers.answers", status=answer.line, path=path)
+    return because("servers.answers_otherwise", status=answer.line, path=path, wanted=wanted)
 
 
 def _is_right(status: int, wanted: int | None) -> bool:

@@ -93,7 +93,8 @@ class RunData:
             wrong = side.run(command, "prepare.log")
             if wrong is not None:
                 raise AdapterError(
-                    f"a command of {side.table}.prepare, which is run once, failed: {wrong.detail}",
+                    f"a command of {side.table}.prepare, which is run once, failed",
+                    why=[wrong.detail],
                     hint="It is run in a folder of its own, which is empty, with nothing but "
                     "`pass_environment` of yours."
                     if side.table == "server"
@@ -112,12 +113,13 @@ class RunData:
             return
         try:
             commands = rendered_commands(self._spec, side.variables, "finish", each="run")
-            said = failure([side.run(command, "finish.log") for command in commands])
+            why = failure([side.run(command, "finish.log") for command in commands])
         finally:
             side.close()
-        if said:
+        if why:
             raise AdapterError(
-                f"a command of {side.table}.finish, which is run once, failed: {said}",
+                f"a command of {side.table}.finish, which is run once, failed",
+                why=why,
                 hint="What it was to clear away may still be there.",
             )
 

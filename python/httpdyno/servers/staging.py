@@ -6,11 +6,13 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import opened_regular
-from httpdyno.model import ServerSpec, SideCommand, TrialStatus
+from httpdyno.model import ServerSpec, SideCommand
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
@@ -235,7 +237,7 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning
         timeout_s = _PREPARE_S if spec.prepare and number == 0 else command.timeout_s
         own = environment(spec, variables, place)
         if wrong := command_trouble(command.run, timeout_s, place, own):
-            return NotRunning(status=wrong.status, detail=_placeless(wrong.detail, place))
+            return replace(wrong, detail=_placeless(wrong.detail, place))
     return None
 
 
@@ -255,14 +257,17 @@ def finish(spec: ServerSpec, variables: Variables, place: Place, own: Mapping[st
         command_trouble(command.run, command.timeout_s, place, own, log="finish.log")
         for command in rendered_commands(spec, variables, "finish")
     ]
-    if said := failure(wrong):
+    if why := failure(wrong):
         raise AdapterError(
-            f"a command of server.finish failed: {said}",
+            "a command of server.finish failed",
+            why=why,
             hint="What it was to clear away may still be there.",
         )
 
 
-def act(variables: Variables, place: Place, own: Mapping[str, str], command: SideCommand) -> str:
+def act(
+    variables: Variables, place: Place, own: Mapping[str, str], command: SideCommand
+) -> Reason | None:
     """Run a command of the study while its server is up; return what was wrong with it.
 
     Args:
@@ -273,23 +278,27 @@ def act(variables: Variables, place: Place, own: Mapping[str, str], command: Sid
     """
     run = tuple(render_argument(part, variables, source="method.phases") for part in command.run)
     wrong = command_trouble(run, command.timeout_s, place, own, log="phase.log")
-    return "" if wrong is None else _placeless(wrong.detail, place)
+    return None if wrong is None else _placeless(wrong.detail, place)
 
 
-def _placeless(words: str, place: Place) -> str:
-    """Return words with its folders as a study calls them.
+def _placeless(why: Reason, place: Place) -> Reason:
+    """Return what was wrong with a command, with the place's folders as a study calls them.
 
     They have another path in each start, and are gone with it.
     """
     folders = {str(place.folder): "{run}", str(place.memory_folder): "{memory}"}
-    for path in sorted(folders, key=len, reverse=True):  # one may be in the other
-        words = words.replace(path, folders[path])
-    return words
+
+    def shown(words: str) -> str:
+        for path in sorted(folders, key=len, reverse=True):  # one may be in the other
+            words = words.replace(path, folders[path])
+        return words
+
+    return why.mapped(shown)
 
 
-def failure(outcomes: Iterable[NotRunning | None]) -> str:
-    """Return what the first command that failed said; empty where all went well."""
-    return next((each.detail for each in outcomes if each is not None), "")
+def failure(outcomes: Iterable[NotRunning | None]) -> tuple[Reason, ...]:
+    """Return what was wrong with the first command that failed; empty where all went well."""
+    return next(((each.detail,) for each in outcomes if each is not None), ())
 
 
 def command_trouble(
@@ -307,17 +316,22 @@ def command_trouble(
 
 def trouble(process: ServerProcess, command: Sequence[str], timeout_s: float) -> NotRunning | None:
     """Wait for a command's end, and end it where that does not come; return what was wrong."""
-    status: TrialStatus = "refused"
+    run = " ".join(command)
     try:
         if not _ends(process, Patience(timeout_s)):
-            status, how = "hung", f"did not end within {timeout_s:g} s"
-        elif process.exit_code != 0:
-            how = f"ended with {process.exit_code}: {last_lines(process.last_words())}"
-        else:
+            late = because("servers.command_did_not_end", command=run, timeout_s=timeout_s)
+            return NotRunning(status="hung", detail=late)
+        if process.exit_code == 0:
             return None
+        failed = because(
+            "servers.command_ended",
+            command=run,
+            code=process.exit_code,
+            words=last_lines(process.last_words()),
+        )
+        return NotRunning(status="refused", detail=failed)
     finally:
         process.stop()
-    return NotRunning(status=status, detail=f"`{' '.join(command)}` {how}")
 
 
 def _ends(process: ServerProcess, patience: Patience) -> bool:

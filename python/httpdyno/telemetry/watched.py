@@ -29,6 +29,7 @@ from pathlib import Path
 
 from httpdyno.host.procfs import stat_of
 from httpdyno.model import LogLines, RootProcess
+from httpdyno.reason import Reason
 from httpdyno.telemetry.account import WholeGroup, account_found, lone_group
 from httpdyno.telemetry.kernel import HostMemory, Sockets, host_memory
 from httpdyno.telemetry.log import LogTail, continued
@@ -191,7 +192,7 @@ class ServerSample:
     """What it says itself; None where it was not asked, or did not answer."""
     status_at_s: float | None = None
     """When it said so, by the monotonic clock; None where that is when the sample was taken."""
-    no_status: str = ""
+    no_status: Reason | None = None
     """Why it did not."""
     group_cpu_s: float | None = None
     """CPU time of all that ever ran in its control group; None where that is not told, and where
@@ -370,7 +371,7 @@ class Watcher:
         *,
         whole: WholeGroup | None = None,
         most_s: float = math.inf,
-        ask: Callable[[], Status | str] | None = None,
+        ask: Callable[[], Status | Reason] | None = None,
         logs: Collection[Path] = (),
     ) -> None:
         """Watch a server.
@@ -412,7 +413,7 @@ class Watcher:
         living = [each for each in sample.workers if not each.is_zombie]
         if not living:
             return None
-        said = self._ask() if self._ask else ""
+        said = self._ask() if self._ask else None
         said_at_s = time.monotonic()
         # Its first process may be gone before the last of its workers.
         told = self._sockets.look(living[0].pid)
@@ -423,9 +424,9 @@ class Watcher:
             host=host_memory(),
             sockets=told,
             states_age_s=self._sockets.states_age_s if told.states else 0.0,
-            status=None if isinstance(said, str) else said,
-            status_at_s=None if isinstance(said, str) else said_at_s,
-            no_status=said if isinstance(said, str) else "",
+            status=said if isinstance(said, Status) else None,
+            status_at_s=said_at_s if isinstance(said, Status) else None,
+            no_status=said if isinstance(said, Reason) else None,
             group_cpu_s=self._group.cpu_s() if self._group else None,
             disk=self._disk.look(sample),
             log=new_lines(most_bytes=_LOG_BYTES),

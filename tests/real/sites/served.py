@@ -12,6 +12,7 @@ from tests.real.sites.stock import Question, StockSite
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Configuration, Effective, Isolation, Level, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapters
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.network.address import connected
 from httpdyno.servers.stack.copies import SITE, CopyStack
@@ -35,7 +36,7 @@ def wrong_answers(
         files = adapters[member.kind].read(member)
         survey = adapters[member.kind].survey(member, files, None)
         if not isinstance(survey, Survey):
-            return [survey.detail]
+            return [text(survey.detail)]
         found[member.name] = Found(member=member, files=files, survey=survey)
     server = CopyStack(
         Site(members=site.members, isolation=kind),
@@ -47,11 +48,11 @@ def wrong_answers(
     configuration = Configuration(values=asked)
     copy = server.spawn_seated(ServerSpec(adapter=SITE), configuration, place)
     if isinstance(copy, NotRunning):
-        return [copy.detail]
+        return [text(copy.detail)]
     try:
         ready = copy.await_ready(READY_S)
         if not isinstance(ready, Effective):
-            return [ready.detail]
+            return [text(ready.detail)]
         survey = found[site.front.name].survey
         wrong = [_wrong(each, survey, copy) for each in site.questions]
         if site.piped_log:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from httpdyno.model import Configuration, Edit, Isolation, Level, Member, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.stack.adapter import MemberFiles, ServerAdapter
@@ -45,7 +46,7 @@ def refused_in_seat(  # noqa: PLR0913 - who, how, where
     wish = CellWish(files=texts, writes=survey.writes, logs=logs, sysctls=sysctls)
     seat = maker.finish(begun, place, wish)
     if isinstance(seat, NotRunning):
-        return seat.detail
+        return text(seat.detail)
     try:
         launch = adapter.launch(member, survey, seat, Configuration(values=dict(values)), changes)
         environment = {**ENVIRONMENT, **launch.environment, **(variables or {})}

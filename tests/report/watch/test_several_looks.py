@@ -81,7 +81,10 @@ def test_what_each_worker_served_is_a_column_where_its_page_says_so():
     assert "served" not in plain_text(view(pair()))
     before = look(1.0, worker(ROOT_PID), worker(900), status=replace(said(5, W=1), served={900: 4}))
     # A page that does not answer leaves what it said last.
-    seen = next_look(first_look(before), look(2.0, worker(ROOT_PID), worker(900), no_status="no"))
+    seen = next_look(
+        first_look(before),
+        look(2.0, worker(ROOT_PID), worker(900), no_status=because("telemetry.no_status_page")),
+    )
     *_, head, parent, child, _ = plain_text(view(seen)).splitlines()
     assert head.split()[-3:] == ["served", "age", "state"]
     assert [line.split()[-4] for line in (parent, child)] == ["–", "4"]

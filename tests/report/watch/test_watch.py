@@ -277,7 +277,7 @@ def test_a_view_of_what_may_not_be_seen(golden):
     hidden = Sockets(hidden=(because("telemetry.queues", why=because("telemetry.not_visible")),))
     seen = next_look(
         first_look(look(100.0, *barred, sockets=hidden)),
-        look(101.0, *barred, sockets=hidden, no_status="timed out"),
+        look(101.0, *barred, sockets=hidden, no_status=because("servers.timed_out")),
     )
     golden("report/watch_barred.txt", plain_text(view(seen, n_lines=LINES)))
 

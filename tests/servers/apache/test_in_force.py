@@ -2,6 +2,7 @@
 
 from tests.rows import each_row
 
+from httpdyno.report.shared.message import text
 from httpdyno.servers.apache.in_force import (
     Directive,
     adjustments,
@@ -10,7 +11,7 @@ from httpdyno.servers.apache.in_force import (
     processes_at_start,
     status_paths,
 )
-from httpdyno.servers.stack.service import differences
+from httpdyno.servers.stack.service import difference
 
 DUMP = """\
 # In file: /r/httpd.conf
@@ -80,7 +81,8 @@ def test_what_apache_says_that_it_changed_is_understood(words, expected):
 
 def complaint(dump, asked, words=""):
     found = effective(dump, words, asked)
-    return differences(found.values, found.asked)
+    different = difference(found.values, found.asked)
+    return "" if different is None else text(different)
 
 
 def test_the_last_of_several_holds_and_on_and_off_are_written_one_way():
@@ -207,5 +209,7 @@ def test_places_of_the_scoreboard_are_found_by_path_alone():
 def test_the_mpm_is_what_the_log_says_and_asked_for_only_where_it_is_a_knob():
     words = "[Tue Nov 24 22:00:00.1 2026] [mpm_event:notice] [pid 7:tid 7] AH00489: Apache/2.4.71\n"
     found = effective("", words, {"mpm": "worker"}, mpm="worker")
-    assert differences(found.values, found.asked) == "mpm is event where worker was asked"
+    different = difference(found.values, found.asked)
+    assert different is not None
+    assert text(different) == "mpm is event where worker was asked"
     assert "mpm" not in effective("", words, {}).values

@@ -1,4 +1,5 @@
 from httpdyno.model import Effective
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.seen import SOURCE, ProcessTexts, Reach, seen
 
@@ -33,7 +34,7 @@ def test_a_variable_that_something_set_anew_is_another_value():
     found = seen(REACHES, LEVELS, [process(WEB_CONCURRENCY="1")])
     assert isinstance(found, NotRunning)
     assert found.status == "refused"
-    assert found.detail == (
+    assert text(found.detail) == (
         "WEB_CONCURRENCY is '1' in process 7, which listens, where '2' was given for workers: "
         "something between sets it anew"
     )

@@ -8,6 +8,7 @@ import pytest
 from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
+from httpdyno.report.shared.message import text
 from httpdyno.servers.discover.contained import bounded, contained
 
 NAME = "nginx (pid 7)"
@@ -45,7 +46,8 @@ def too_deep():
     ],
 )
 def test_an_error_of_one_server_is_its_line(look, words):
-    assert contained(look, NAME, patience_s=0.05) == f"{NAME}: cannot be read: {words}"
+    found = contained(look, NAME, patience_s=0.05)
+    assert text(found) == f"{NAME}: cannot be read: {words}"
 
 
 def test_what_can_be_read_is_what_comes_of_it():

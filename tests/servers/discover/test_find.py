@@ -333,7 +333,9 @@ def test_one_users_processes_are_looked_at_for_so_long_in_all(tmp_path):
     assert len(seen) + n <= 50
     assert n >= 40
     assert [pid for pid in pids if pid >= 200] == [200, 201]
-    assert "not looked at" in looked_at(Found(member=MEMBER, root=theirs[0]), machine).trouble
+    trouble = looked_at(Found(member=MEMBER, root=theirs[0]), machine).trouble
+    assert trouble is not None
+    assert trouble.code == "discover.not_looked_at"
 
 
 def test_what_began_a_server_and_all_else_that_it_began_is_not_beside_it(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Backend, Member, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.discover.find import Found, running
 from httpdyno.servers.discover.inspection import changed_files, inspected, serving
 from httpdyno.servers.discover.machine import Machine
@@ -91,11 +92,12 @@ def test_what_is_not_understood_is_said_and_the_rest_is_shown():
     broken: Any = Broken()
     seen = inspected(found(), [broken])
     words = "x (pid 10): cannot be read: `x.conf` line 3: `{` is never closed"
-    assert seen.trouble == words
+    assert seen.trouble is not None
+    assert text(seen.trouble) == words
     assert seen.found.root is not None
     plain: Any = Plain()
     seen = inspected(found(), [plain])
-    assert (seen.trouble, seen.version, list(seen.knobs)) == ("", "1.2.3", ["b", "a"])
+    assert (seen.trouble, seen.version, list(seen.knobs)) == (None, "1.2.3", ["b", "a"])
 
 
 class Surprised(Plain):
@@ -126,10 +128,10 @@ def test_one_server_that_cannot_be_read_is_its_own_line_and_the_rest_comes():
     assert [each.member.kind for each in servers] == ["nginx", "x"]
     odd = replace(servers[0], member=Member(name="x", kind="x", folder="/odd"))
     seen = [inspected(each, [surprised]) for each in (odd, servers[1])]
-    assert [each.trouble for each in seen] == [
-        f"x (pid {2**22 + 1}): cannot be read: IndexError",
-        "",
-    ]
+    broken, plain = (each.trouble for each in seen)
+    assert broken is not None
+    assert text(broken) == f"x (pid {2**22 + 1}): cannot be read: IndexError"
+    assert plain is None
 
 
 def test_a_backend_with_a_name_that_nobody_listens_at_is_served_by_nobody():

@@ -6,6 +6,7 @@ from tests.conformance.adapter import complaint_of
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run.folder import new_run_root
@@ -102,4 +103,4 @@ def test_gevent_is_refused_where_it_is_not_installed(tmp_path):
         assert not place.folder.exists()
     assert isinstance(answer, NotRunning)
     assert answer.status == "refused"
-    assert "pip install gevent" in answer.detail
+    assert "pip install gevent" in text(answer.detail)

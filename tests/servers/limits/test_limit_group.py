@@ -9,12 +9,14 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerLimits
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text as sentence
 from httpdyno.servers.limits import limit_group
 from httpdyno.servers.limits.control_group import Parent, groups_of, limit_parents
 from httpdyno.servers.limits.limit_group import (
     LimitGroup,
     LimitGroups,
-    hit_words,
+    limit_hit,
     limit_values,
     limited_by,
     limits_complaint,
@@ -135,9 +137,10 @@ def test_files_that_fill_it_are_no_hit_and_a_killed_process_is_one(tmp_path, ver
         (tmp_path / "memory.max_usage_in_bytes").write_text("33554432\n")
         (tmp_path / "memory.limit_in_bytes").write_text("33554432\n")
     group = LimitGroup(folder=tmp_path, version=version)
-    found = hit_words(LimitGroups(values=MEMORY, memory=group))
-    assert found == (words and f"it ran into its memory limit of 32.0 MiB: {words}")
-    assert hit_words(LimitGroups(values=CPU, cpu=group)) == hit_words(None) == ""
+    found = limit_hit(LimitGroups(values=MEMORY, memory=group))
+    said = "" if found is None else sentence(found)
+    assert said == (words and f"it ran into its memory limit of 32.0 MiB: {words}")
+    assert limit_hit(LimitGroups(values=CPU, cpu=group)) is limit_hit(None) is None
 
 
 def test_who_was_killed_by_the_machines_lack_of_memory_did_not_run_into_its_limit(tmp_path):
@@ -145,9 +148,9 @@ def test_who_was_killed_by_the_machines_lack_of_memory_did_not_run_into_its_limi
     (tmp_path / "memory.limit_in_bytes").write_text("33554432\n")
     (tmp_path / "memory.max_usage_in_bytes").write_text("30000000\n")
     groups = LimitGroups(values=MEMORY, memory=LimitGroup(folder=tmp_path, version=1))
-    assert hit_words(groups) == ""
+    assert limit_hit(groups) is None
     (tmp_path / "memory.max_usage_in_bytes").write_text("33550336\n")
-    assert "killed a process of it" in hit_words(groups)
+    assert limit_hit(groups) == because("servers.memory_limit_killed", limit_bytes=32 << 20)
 
 
 def spawned(place, code, limits):
@@ -188,8 +191,10 @@ def test_who_needs_more_memory_is_killed_alone_and_it_is_known_why():
         assert limits.values == MEMORY
         assert process.wait(DEADLINE_S)
         assert process.exit_code == -9
-        assert hit_words(limits).startswith("it ran into its memory limit of 32.0 MiB: the kernel")
-        assert hit_words(beside.limits) == ""
+        hit = limit_hit(limits)
+        assert hit is not None
+        assert hit.params["limit_bytes"] == 32 << 20
+        assert limit_hit(beside.limits) is None
         assert process.last_words() == ""
         process.stop()
         beside.stop()
@@ -219,7 +224,7 @@ def test_that_it_met_its_limit_is_counted_where_files_were_taken_back():
         lines = (memory.folder / name).read_text().splitlines()
         [n] = [line.removeprefix(key) for line in lines if line.startswith(key)]
         assert int(n) > 0
-        assert hit_words(process.limits) == ""
+        assert limit_hit(process.limits) is None
         process.stop()
 
 

@@ -7,6 +7,8 @@ import pytest
 from tests.namespace import may_make_networks, serving_elsewhere
 from tests.rows import each_row
 
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text
 from httpdyno.servers.network.address import HeldPort, within
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.ready import application_settings, await_answer
@@ -25,7 +27,8 @@ def test_a_server_is_asked_where_it_is_and_nowhere_else():
         said = application_settings(port.address, "/s", timeout_s=10, network=network)
         here = await_answer(port.address, "/", lambda: True, Patience(0.05))
     assert (answered.kind, here.kind) == ("answers", "silent")
-    assert said == "GET /s did not bring a JSON object"
+    assert isinstance(said, Reason)
+    assert text(said) == "GET /s did not bring a JSON object"
 
 
 @needs_root
@@ -53,4 +56,5 @@ def test_what_is_no_network_cannot_be_entered(path):
 def test_a_server_in_no_network_is_silent_with_the_reason():
     found = await_answer("127.0.0.1:1", "/", lambda: True, Patience(0.05), network="/nowhere")
     assert found.kind == "silent"
-    assert "/nowhere" in found.detail
+    assert found.why is not None
+    assert "/nowhere" in text(found.why)

@@ -19,6 +19,7 @@ from tests.servers.nginx.layouts import (
 from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.model import Member, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx, server
 from httpdyno.servers.nginx.catalogue import IDLE
@@ -312,7 +313,7 @@ def test_what_nginx_only_warns_of_is_not_why_it_does_not_start(own_folders, monk
     seat = SayingSeat(folder=own_folders, ports={}, is_root=False, kind="cell")
     refused = Nginx().survey(member, Nginx().read(member), seat)
     assert isinstance(refused, NotRunning)
-    assert refused.detail == 'nginx: [emerg] unknown directive "x"'
+    assert text(refused.detail) == 'nginx: [emerg] unknown directive "x"'
 
 
 REUSED = "location / {{ proxy_pass http://app; proxy_http_version 1.1; {} }}"

@@ -26,6 +26,7 @@ from httpdyno.model import (
     ServerSpec,
     SideCommand,
 )
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.limits.control_group import limit_parents
@@ -150,7 +151,7 @@ def said(running, path, patience_s=READY_S):
         most_bytes=1 << 16,
         network=running.networks[0],
     )
-    return json.loads(answer.body) if answer.is_whole else answer.words
+    return json.loads(answer.body) if answer.is_whole else answer.line
 
 
 def test_names_mean_what_the_study_says_and_questions_are_counted(started, tmp_path):
@@ -209,7 +210,7 @@ def test_commands_of_a_start_and_of_a_phase_run_in_it_and_where_they_always_do(s
     command = (sys.executable, "-c", words)
     spec = structs.replace(spec_of(tmp_path), prepare=(*command, "before"))
     running = started(spec)
-    assert running.act(SideCommand(run=(*command, "meanwhile"))) == ""
+    assert running.act(SideCommand(run=(*command, "meanwhile"))) is None
     pid = running.root_pids[0]
     folder, network = Path(f"/proc/{pid}/cwd"), Path(f"/proc/{pid}/ns/net").readlink()
     assert {(folder / name).read_text() for name in ("before", "meanwhile")} == {str(network)}
@@ -263,12 +264,12 @@ def test_its_limits_are_seen_and_that_it_ran_into_one(tmp_path):
 @pytest.mark.parametrize("name", ["holder", "resolver"])
 def test_a_process_of_the_network_that_ends_alone_is_named(started, tmp_path, name):
     running = started(spec_of(tmp_path))
-    assert running.network_trouble() == ""
+    assert running.network_trouble() is None
     os.kill(running._network._processes[name].pid, signal.SIGKILL)
     wait_for(running.network_trouble)
-    words = f"the {name} of its network ended with signal 9"
-    assert running.network_trouble() == words
-    assert running.await_ready(0.1) == NotRunning(status="unstable", detail=words)
+    lost = running.network_trouble()
+    assert text(lost) == f"the {name} of its network ended with signal 9"
+    assert running.await_ready(0.1) == NotRunning(status="unstable", detail=lost)
     assert running.is_alive()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Level, Member, Survey
+from httpdyno.report.shared import message
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.copy import PhpFpmInsight
@@ -132,7 +133,7 @@ def copy_of(member: Member, values: Mapping[str, Level]) -> Iterator[Copy]:
     with seated() as seat:
         files = adapter.read(member)
         survey = adapter.survey(member, files, seat)
-        assert not isinstance(survey, NotRunning), survey.detail
+        assert not isinstance(survey, NotRunning), message.text(survey.detail)
         changes = adapter.change_set(survey, files, values)
         write_files(seat, survey, files, values)
         launch = adapter.launch(member, survey, seat, Configuration(values=dict(values)), changes)

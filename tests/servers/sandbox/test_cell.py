@@ -21,6 +21,7 @@ from httpdyno.host.rights import (
     is_root_of_the_machine,
 )
 from httpdyno.model import Door
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
@@ -54,7 +55,7 @@ def refused():
             answer = open_cell(root.new_place("cell"), CellWish(**wish))
             assert isinstance(answer, NotRunning)
             assert answer.status == "refused"
-            return answer.detail
+            return text(answer.detail)
 
         yield try_it
 

@@ -49,7 +49,7 @@ with new_run_root() as root:
     wish = CellWish(files={"/etc/hostname": b"edited"}, writes=["/srv", sys.argv[1]])
     seats = [open_cell(root.new_place("cell"), wish) for _ in range(2)]
     if not hasattr(seats[0], "spawn"):
-        sys.exit(seats[0].detail)
+        sys.exit(text(seats[0].detail))
     processes = [
         seat.spawn([sys.executable, "-I", "-S", "-c", SERVER, f"copy {n}"], environment={},
             user="root", log=seat.folder / "log")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Door
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run.live_process import MARK
@@ -213,7 +214,7 @@ def test_a_wish_that_no_wall_can_have_is_refused(wish, words):
     with new_run_root() as root:
         answer = open_wall(root.new_place("wall"), wish)
     assert isinstance(answer, NotRunning)
-    assert (answer.status, answer.detail) == ("refused", words)
+    assert (answer.status, text(answer.detail)) == ("refused", words)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.says import says
 from tests.servers.stack.toy import Toy
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, SideCommand, Site, Survey
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.run.folder import new_run_root
@@ -98,21 +100,24 @@ class TestInACell:
             outcome = started(server_of(theirs), spec, root)
             assert isinstance(outcome, NotRunning)
             assert outcome.status == "refused"
-            assert outcome.detail.endswith("ended with 3: no table")
+            assert text(outcome.detail).endswith("ended with 3: no table")
             assert list(root.folder.glob("*-arm")) == []
 
     def test_one_that_does_not_end_in_time_hangs(self, theirs):
         spec = spec_of(SideCommand(run=("sleep", "60"), timeout_s=0.3))
         with new_run_root() as root:
-            assert started(server_of(theirs), spec, root) == NotRunning(
-                status="hung", detail="`sleep 60` did not end within 0.3 s"
-            )
+            outcome = started(server_of(theirs), spec, root)
+        assert isinstance(outcome, NotRunning)
+        assert (outcome.status, text(outcome.detail)) == (
+            "hung",
+            "`sleep 60` did not end within 0.3 s",
+        )
 
     def test_a_program_that_is_not_there_is_named(self, theirs):
         with new_run_root() as root:
             outcome = started(server_of(theirs), spec_of(SideCommand(run=("no-such",))), root)
         assert isinstance(outcome, NotRunning)
-        assert "cannot run no-such" in outcome.detail
+        assert "cannot run no-such" in text(outcome.detail)
 
     def test_it_has_the_environment_of_its_member_and_the_values_stand_nowhere(
         self, theirs, monkeypatch
@@ -198,7 +203,7 @@ class TestInACell:
         with new_run_root() as root:
             outcome = started(server_of(theirs), spec_of(waits, late), root)
         assert isinstance(outcome, NotRunning)
-        assert "ended with 4: b'1 127.0.0.1:8080'" in outcome.detail
+        assert "ended with 4: b'1 127.0.0.1:8080'" in text(outcome.detail)
 
     def test_what_follows_a_start_runs_when_its_members_have_ended(self, theirs, tmp_path):
         data = theirs.parent / "data"
@@ -210,7 +215,7 @@ class TestInACell:
             arm.stop()
             failing = structs.replace(spec, finish=(shell("echo still there; exit 1"), ended))
             arm = started(server_of(theirs), failing, root)
-            with pytest.raises(AdapterError, match=r"site\.finish failed: .*still there"):
+            with pytest.raises(AdapterError, check=says(r"site\.finish failed: .*still there")):
                 arm.stop()
             assert list(root.folder.glob("*-arm")) == []
 
@@ -242,7 +247,7 @@ class TestInACell:
         server = server_of(theirs)
         with (
             new_run_root() as root,
-            pytest.raises(AdapterError, match=r"site\.prepare, .* once, failed: .*no room"),
+            pytest.raises(AdapterError, check=says(r"site\.prepare, .* once, failed: .*no room")),
             RunData(spec, root, adapter=server) as made,
         ):
             made.make()

@@ -14,8 +14,9 @@ from tests.servers.stack.toy import Toy
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import kept_bytes
 from httpdyno.model import Configuration, Effective, Member, ServerLimits, ServerSpec, Site
+from httpdyno.report.shared.message import text
 from httpdyno.report.study.their_files import patch_text
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.difference import difference
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.servers.network.probe import Patience, ask
@@ -213,7 +214,9 @@ class TestInCells:
                 ready = running.await_ready(READY_S)
             finally:
                 running.stop()
-            assert ready == NotRunning(status="refused", detail="toy: answer is no number: none")
+            assert ready == NotRunning(
+                status="refused", detail=own_words("toy: answer is no number: none")
+            )
             assert not place.folder.exists()
 
     def test_a_value_that_cannot_be_set_leaves_no_place_behind(self, theirs):
@@ -240,7 +243,7 @@ def test_a_member_runs_within_its_limits_or_is_told_why_it_does_not(theirs, memo
             if isinstance(found, NotRunning):
                 assert memory == "4MiB"
                 assert found.status == "infeasible"
-                assert found.detail.startswith("it ran into its memory limit of 4.00 MiB")
+                assert text(found.detail).startswith("it ran into its memory limit of 4.00 MiB")
             else:
                 assert memory == "256MiB"
                 assert found.values["front:limits.memory"] == "256 MiB"

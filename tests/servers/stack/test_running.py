@@ -9,7 +9,9 @@ import pytest
 from tests.rows import each_row
 
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.servers.adapter import NotRunning, Place, exited_words
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text
+from httpdyno.servers.adapter import NotRunning, Place, exited
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.stack import adapter
 from httpdyno.servers.stack.running import RunningStack
@@ -36,8 +38,8 @@ class Insight(adapter.Insight):
     def refusal(self, exit_code: int | None, words: str) -> bool:
         return False
 
-    def lacking(self) -> str:
-        return ""
+    def lacking(self) -> Reason | None:
+        return None
 
     def effective(self) -> Effective | NotRunning:
         return Effective(values={"workers": "2"}, asked={"workers": "2"}, source="itself")
@@ -98,13 +100,14 @@ def test_a_knob_that_the_application_does_not_say_is_refused(port, tmp_path):
     port.said = {"level": "high"}
     refusal = answer(port, tmp_path, "/settings", debug=True, level="high", mode="wal")
     assert refusal.status == "refused"
-    assert refusal.detail.startswith("GET /settings does not say debug, mode: ")
+    assert text(refusal.detail).startswith("GET /settings does not say debug, mode: ")
 
 
 def test_a_knob_that_the_application_has_otherwise_is_refused(port, tmp_path):
     port.said = {"debug": False}
     refusal = answer(port, tmp_path, "/settings", debug=True)
-    assert refusal == NotRunning(status="refused", detail="debug is false where true was asked")
+    assert refusal.status == "refused"
+    assert text(refusal.detail) == "debug is false where true was asked"
 
 
 def test_knobs_that_nobody_can_be_asked_about_are_named(port, tmp_path):
@@ -132,4 +135,4 @@ BACKGROUND = (
     ],
 )
 def test_how_it_ended_is_told_with_its_own_last_words(code, words, said):
-    assert exited_words(code, words).endswith(said)
+    assert text(exited(code, words)).endswith(said)

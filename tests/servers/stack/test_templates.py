@@ -21,6 +21,7 @@ from httpdyno.model import (
     ServerSpec,
     Template,
 )
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.network.probe import Patience, ask
@@ -156,8 +157,8 @@ def test_one_behind_that_is_refused_is_named_and_nothing_is_left_of_the_others(t
             root.new_place("refused"),
         )
         assert isinstance(refused, NotRunning)
-        assert refused.detail.startswith("db: ")
-        assert "level 13 is not to be had" in refused.detail
+        assert text(refused.detail).startswith("db: ")
+        assert "level 13 is not to be had" in text(refused.detail)
         assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
 
 
@@ -201,7 +202,7 @@ def test_a_server_is_begun_once_those_behind_it_are_ready(tmp_path):
     configuration = Configuration(values={"level": 1, "db:level": 2})
     with new_run_root() as root:
         running = case.stack.spawn(spec, tmp_path, configuration, root.new_place("order"))
-        assert not isinstance(running, NotRunning), running.detail
+        assert not isinstance(running, NotRunning), text(running.detail)
         try:
             assert isinstance(running.await_ready(READY_S), Effective)
         finally:

@@ -22,7 +22,8 @@ from httpdyno.model import (
     Reading,
     Survey,
 )
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.reason import Reason
+from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.stack.adapter import Insight, Launch, MemberFiles, Seat, ServerAdapter
 
@@ -82,8 +83,8 @@ class ToyInsight(Insight):
     def refusal(self, exit_code: int | None, words: str) -> bool:
         return exit_code == 1 and words.startswith("toy:")
 
-    def lacking(self) -> str:
-        return ""
+    def lacking(self) -> Reason | None:
+        return None
 
     def effective(self) -> Effective | NotRunning:
         return Effective(values=dict(self.asked), asked=dict(self.asked), source="its file")
@@ -127,7 +128,7 @@ class Toy(ServerAdapter):
             readings.append(Reading(name=name, scope="", text=value, origin=origin))
         values = {each.name: each for each in readings}
         if "port" not in values:
-            return NotRunning(status="refused", detail="toy: no port")
+            return NotRunning(status="refused", detail=own_words("toy: no port"))
         where = f"unix:{values['unix'].text}" if "unix" in values else ""
         where = where or f"0.0.0.0:{values['port'].text}"
         return Survey(

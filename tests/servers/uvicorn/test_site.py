@@ -5,6 +5,7 @@ from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Configuration, Member
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.stack.adapter import MemberFiles
 from httpdyno.servers.uvicorn import Uvicorn
@@ -33,8 +34,8 @@ def test_settings_are_as_its_command_line_has_them():
 def test_a_socket_that_nobody_hands_a_copy_is_refused_with_the_way_out():
     refused = surveyed("--fd", "0")
     assert isinstance(refused, NotRunning)
-    assert "its socket is file descriptor 0" in refused.detail
-    assert "`--port 8000`" in refused.detail
+    assert "its socket is file descriptor 0" in text(refused.detail)
+    assert "`--port 8000`" in text(refused.detail)
 
 
 def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed(monkeypatch):

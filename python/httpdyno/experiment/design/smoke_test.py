@@ -294,6 +294,7 @@ class _Rehearsal:
             raise StudyFileError(
                 f"study {study.name}: {error}",
                 hint=error.hint or "Compare [server] and its settings with the files.",
+                why=error.why,
             ) from error
 
     def check_comparison(self, a: Configuration, b: Configuration) -> None:
@@ -386,6 +387,7 @@ class _Rehearsal:
                 raise StudyFileError(
                     f"study {self._study.name} with {configuration.label()}: {error}",
                     hint=error.hint,
+                    why=error.why,
                 ) from error
             self._known[key] = found
         return found
@@ -502,8 +504,8 @@ def one_server(adapter: Stack, study: Study, configuration: Configuration) -> It
                 raise _not_up(effective)
             ready_s = time.monotonic() - began_s
             yield Up(running=running, effective=effective, ready_s=ready_s)
-            if words := running.network_trouble():
-                raise AdapterError(f"what was seen of the server is none of its doing: {words}")
+            if gone := running.network_trouble():
+                raise AdapterError("what was seen of the server is none of its doing", why=[gone])
         finally:
             running.stop()
 
@@ -576,19 +578,17 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
 
 def _not_up(failed: NotRunning) -> AdapterError:
     return AdapterError(
-        (
-            "the server did not come up, it "
-            + {
-                "refused": "refused its configuration",
-                "crashed": "crashed",
-                "hung": "did not answer in time",
-                "unstable": "was disturbed",
-                "unlike": "answers otherwise",
-                "infeasible": "cannot run so",
-                "complete": "ended",
-            }[failed.status]
-            + f": {failed.detail}"
-        ).rstrip(": "),
+        "the server did not come up, it "
+        + {
+            "refused": "refused its configuration",
+            "crashed": "crashed",
+            "hung": "did not answer in time",
+            "unstable": "was disturbed",
+            "unlike": "answers otherwise",
+            "infeasible": "cannot run so",
+            "complete": "ended",
+        }[failed.status],
+        why=[failed.detail],
         hint="these are its own words; correct the study or its files, and check again"
         if failed.status != "unstable"
         else "",

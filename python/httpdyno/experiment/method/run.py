@@ -93,8 +93,7 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
             ended_by=(because("experiment.interrupted", run=run_id),),
         )
     except HttpdynoError as error:
-        message = because("experiment.said", words=str(error))
-        outcome.note(status="failed", ended_by=(message, *error.why))
+        outcome.note(status="failed", ended_by=(error.reason,))
         raise
     return outcome.note(status="complete")
 

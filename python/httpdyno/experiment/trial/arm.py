@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.trial.engine_loads import Place, said
+from httpdyno.experiment.trial.engine_loads import Place
 from httpdyno.model import Configuration, Effective, LogLines, Measurement, RequestSpec, TrialStatus
 from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Running
@@ -120,7 +120,7 @@ class Arm:
     def of(cls, spawned: Running | NotRunning) -> "Arm":
         """Return the arm of what was spawned."""
         if isinstance(spawned, NotRunning):
-            return cls(running=None, status=spawned.status, detail=said(spawned.detail))
+            return cls(running=None, status=spawned.status, detail=(spawned.detail,))
         return cls(running=spawned)
 
     def await_ready(self) -> None:
@@ -132,7 +132,7 @@ class Arm:
         answer = self.running.await_ready(READY_TIMEOUT_S)
         self.ready_s = time.monotonic() - began_s
         if isinstance(answer, NotRunning):
-            self.fail(answer.status, *said(answer.detail))
+            self.fail(answer.status, answer.detail)
             return
         self.came_up_s = self.running.ready_s
         self.effective = answer
@@ -196,8 +196,8 @@ def see_networks(starts: Sequence[Sequence[Arm]]) -> bool:
     lost = set[int]()
     for start, arms in enumerate(starts):
         for arm in arms:
-            if arm.running is not None and (words := arm.running.network_trouble()):
-                arm.fail("unstable", *said(words))
+            if arm.running is not None and (gone := arm.running.network_trouble()):
+                arm.fail("unstable", gone)
                 lost.add(start)
     if lost:
         cut_others_short(starts, lost, because("experiment.beside_lost_network"))
@@ -250,8 +250,8 @@ def see_limits(arms: Iterable[Arm]) -> None:
     processes and begins them anew may well look fast.
     """
     for arm in arms:
-        if arm.running is not None and (words := arm.running.limit_hit()):
-            arm.fail("infeasible", *said(words))
+        if arm.running is not None and (hit := arm.running.limit_hit()):
+            arm.fail("infeasible", hit)
 
 
 def memory_limit_bytes(arms: Sequence[Arm]) -> int | None:

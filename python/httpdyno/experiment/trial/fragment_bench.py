@@ -21,7 +21,6 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from httpdyno.experiment.trial.bench import StartRequest
-from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import (
     Calls,
@@ -35,7 +34,7 @@ from httpdyno.model import (
     WindowRecord,
     level_text,
 )
-from httpdyno.reason import Reason
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.fragments import Batch, FragmentTarget, Program
@@ -241,13 +240,13 @@ class FragmentStart:
             ),
         )
 
-    def _fail(self, where: tuple[int, str], status: TrialStatus, detail: str) -> bool:
+    def _fail(self, where: tuple[int, str], status: TrialStatus, why: Reason) -> bool:
         """Note of whose body it is that the process failed; of all its bodies for the empty one."""
         process, body = where
         for arm, seat in self.seats.items():
             if seat.process == process and body in {seat.body, self.empty}:
                 self.statuses[arm] = status
-                self.details[arm] = said(detail)
+                self.details[arm] = (why,)
         return False
 
 
@@ -340,7 +339,7 @@ class FragmentBench:
                 seed=self._seed,
                 stolen_s=steal_s,
                 statuses={number: each.status for number, each in failed.items()},
-                details={number: said(each.detail) for number, each in failed.items()},
+                details={number: (each.detail,) for number, each in failed.items()},
             )
             if seats:
                 start.run()
@@ -366,7 +365,9 @@ class FragmentBench:
         failed: dict[int, NotRunning] = {}
         for number in request.lined_up:
             if number in request.left_out:
-                failed[number] = NotRunning(status="infeasible", detail="failed before")
+                failed[number] = NotRunning(
+                    status="infeasible", detail=because("experiment.failed_before")
+                )
                 continue
             arm = request.arms[number]
             key = self._target.of_program(arm).label()

@@ -204,7 +204,7 @@ class StartLoad:
     """What each turn of an arm goes through; empty is a window of a steady load."""
     decides: str = ""
     """The phase that is compared."""
-    act: Act = lambda _place, _command: ""
+    act: Act = lambda _place, _command: None
     kept: Collection[str] = ()
     """Distributions that something is claimed of: they are kept of each window."""
     known: Mapping[int, CycleMoments] = field(default_factory=dict)

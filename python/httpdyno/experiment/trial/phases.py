@@ -22,7 +22,7 @@ from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry
 from httpdyno.model.workload import at_rate
 from httpdyno.reason import Reason, because
 
-Act = Callable[[Place, SideCommand], str]
+Act = Callable[[Place, SideCommand], Reason | None]
 """Runs a command at a server, and returns what was wrong with it."""
 Play = Callable[
     [Place, Phase, WindowPlan, int, Callable[[], None]], tuple[Measurement, Telemetry] | None
@@ -80,9 +80,8 @@ class PhasedWindows:
         self, phase: Phase, place: Place, number: int
     ) -> tuple[Measurement, Telemetry] | Reason | None:
         command = phase.command
-        words = self.act(place, command) if command is not None and phase.at_s is None else ""
-        if words:
-            return because("experiment.said", words=words)
+        if command is not None and phase.at_s is None and (wrong := self.act(place, command)):
+            return wrong
         if phase.pause_s > 0:
             self.wait(phase.pause_s)
         if command is None or phase.at_s is None:
@@ -91,14 +90,14 @@ class PhasedWindows:
         try:
             found = self.play(place, phase, self._plan(phase), number, meanwhile.begin)
         finally:
-            words = meanwhile.ended()
+            wrong = meanwhile.ended()
         # On a busy machine nobody hears of a load's end before the command is due.
         is_too_short = isinstance(found, tuple) and found[0].total_s < phase.at_s
         if not meanwhile.has_begun or is_too_short:
             return because(
                 "experiment.ended_before_command", command=" ".join(command.run), due_s=phase.at_s
             )
-        return because("experiment.said", words=words) if words else found
+        return wrong or found
 
     def _plan(self, phase: Phase) -> WindowPlan:
         return WindowPlan(
@@ -143,9 +142,9 @@ def turn_s(phases: Sequence[Phase], window_s: float, lead_in_s: float) -> float:
 class _Meanwhile:
     """Runs something some time after `begin`, in a thread of its own."""
 
-    work: Callable[[], str]
+    work: Callable[[], Reason | None]
     at_s: float
-    words: str = ""
+    wrong: Reason | None = None
     has_begun: bool = False
     _is_over: Event = field(default_factory=Event)
     _thread: Thread | None = None
@@ -155,17 +154,17 @@ class _Meanwhile:
         self._thread = Thread(target=self._run, name="phase")
         self._thread.start()
 
-    def ended(self) -> str:
+    def ended(self) -> Reason | None:
         """Wait for its end, without beginning what was not begun; return what was wrong."""
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()
-        return self.words
+        return self.wrong
 
     def _run(self) -> None:
         if not self._is_over.wait(self.at_s):
             self.has_begun = True
-            self.words = self.work()
+            self.wrong = self.work()
 
 
 def _nothing() -> None:

@@ -108,7 +108,9 @@ def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Fi
 def _of_files(seen: Inspected) -> Iterator[Finding]:
     found = seen.found
     if seen.trouble:
-        yield Finding(name="configuration-not-read", severity="note", what=seen.trouble)
+        yield Finding(
+            name="configuration-not-read", severity="note", what=message.text(seen.trouble)
+        )
     if found.root is not None and found.root.is_replaced:
         yield Finding(
             name="program-replaced",

@@ -2,9 +2,10 @@
 
 A row is a template: `{name}` is a parameter, `{name:FORMAT}` one in a format of `_FORMATS`
 (`{p99:duration}`), `{n:count start}` is `1 start` or `3 starts` (`{n:count process/processes}`
-where an s is not enough), `{why}` a reason's own sentence. `{metric:label}` is what a metric is
-called, `{mean:figure {metric}}` a figure of it, `{p99_s:beside {limit_s} duration}` one that reads
-as different from its limit. A condition makes two codes of one.
+where an s is not enough), `{why}` a reason's own sentence (`{why:line}` in one line).
+`{metric:label}` is what a metric is called, `{mean:figure {metric}}` a figure of it,
+`{p99_s:beside {limit_s} duration}` one that reads as different from its limit. A condition makes
+two codes of one.
 """
 
 import string
@@ -54,7 +55,12 @@ def joined(reasons: Sequence[str | Reason]) -> str:
 
 def error_text(error: HttpdynoError) -> str:
     """Return what an error says, with its causes."""
-    return f"{error}: {joined(error.why)}" if error.why else str(error)
+    return ": ".join(filter(None, [str(error), joined(error.why)]))
+
+
+def hint_text(error: HttpdynoError) -> str:
+    """Return what to do about an error; empty where that is not known."""
+    return error.hint or joined(error.hints)
 
 
 def texts(reasons: Sequence[str | Reason]) -> tuple[str, ...]:
@@ -129,7 +135,7 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Param, format_spec: str) -> str:
         kind, _, noun = format_spec.partition(" ")
         if isinstance(value, Reason):
-            return text(value)
+            return " ".join(text(value).split()) if kind == "line" else text(value)
         if isinstance(value, tuple):
             words = [self.format_field(each, "") for each in value]
             return _JOINED.get(format_spec, ", ".join)(words)

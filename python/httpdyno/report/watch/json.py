@@ -7,7 +7,7 @@ from typing import Any
 from httpdyno.model import Behind
 from httpdyno.report.inspect.json import worker_json
 from httpdyno.report.shared.log_text import log_json
-from httpdyno.report.shared.message import texts
+from httpdyno.report.shared.message import text, texts
 from httpdyno.report.shared.published import published
 from httpdyno.report.watch.phrase import hidden
 from httpdyno.servers.discover.process import ProcessFacts
@@ -108,7 +108,7 @@ def _disk(watched: Watched) -> dict[str, Any] | None:
 def _status(watched: Watched) -> dict[str, Any] | None:
     said = watched.now.status
     if said is None:
-        return {"error": watched.now.no_status} if watched.now.no_status else None
+        return {"error": text(watched.now.no_status)} if watched.now.no_status else None
     took = None if said.answer_s is not None else watched.answer_time
     return {
         "server": said.server,

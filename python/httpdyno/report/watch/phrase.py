@@ -229,7 +229,7 @@ def status_texts(watched: Watched) -> Iterator[str]:
     said = watched.now.status
     if said is None:
         if watched.now.no_status:
-            yield f"no status: {watched.now.no_status}"
+            yield f"no status: {message.text(watched.now.no_status)}"
         return
     yield f"{said.server} {_rate(watched, said)}"
     shares = sorted(watched.state_ratios.items(), key=lambda each: (-each[1], each[0]))

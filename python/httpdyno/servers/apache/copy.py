@@ -19,6 +19,7 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import ListeningSocket, listening_sockets
 from httpdyno.model import Effective, KnobInfo, Level, Reading, Survey, level_text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import in_force as study
 from httpdyno.servers.apache.in_force import adjustments
@@ -223,21 +224,22 @@ class SiteInsight(Insight):
         """Whether it exited because it refused its configuration, as against crashed."""
         return exit_code == 1 and _IN_USE not in words and bool(study.REFUSED.search(words))
 
-    def lacking(self) -> str:
-        """Return in words how many of its processes are not up yet; empty when all are."""
+    def lacking(self) -> Reason | None:
+        """Return how many of its processes are up; None when all are."""
         now = self._now()
         threads = number_of(now, "ThreadsPerChild") if is_threaded(now) else 1
         most = max(1, number_of(now, "MaxRequestWorkers") // max(1, threads))
         wanted = min(number_of(now, "StartServers"), most)
         running = len(worker_pids(self._process.pid))
-        return f"{running} of {wanted} processes are up" if running < wanted else ""
+        if running >= wanted:
+            return None
+        return because("servers.processes_up", n=running, of=wanted)
 
     def effective(self) -> Effective | NotRunning:
         """Return what the running server says is in force, and what was asked of it."""
         started = self._started
         if not self._dump():
-            words = "what is in force is unknown: install Apache's mod_info, which prints it"
-            return NotRunning(status="refused", detail=words)
+            return NotRunning(status="refused", detail=because("servers.no_mod_info"))
         values = knob_values(started.found, self._now(), started.known, started.asked)
         seen = self._backlogs()
         return Effective(

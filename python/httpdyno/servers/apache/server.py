@@ -24,6 +24,7 @@ from httpdyno.model import (
     ServerSpec,
     Survey,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import in_force
 from httpdyno.servers.apache.change import CELL, private_edits
@@ -265,13 +266,15 @@ class _Insight(Insight):
     def refusal(self, exit_code: int | None, words: str) -> bool:
         return exit_code == 1 and _IN_USE not in words and bool(in_force.REFUSED.search(words))
 
-    def lacking(self) -> str:
+    def lacking(self) -> Reason | None:
         said = self._said()
         if MPM.name in self._asked and not in_force.running_mpm(said[1]):
-            return "which module runs its processes is not in its log"
+            return because("servers.module_not_in_log")
         wanted = in_force.processes_at_start(self._mpm, *said)
         running = self._process.n_children()
-        return f"{running} of {wanted} processes are up" if running < wanted else ""
+        if running >= wanted:
+            return None
+        return because("servers.processes_up", n=running, of=wanted)
 
     def effective(self) -> Effective | NotRunning:
         return in_force.effective(*self._said(), self._asked, mpm=self._mpm)

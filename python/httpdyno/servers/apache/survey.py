@@ -41,7 +41,8 @@ from httpdyno.model import (
     Reading,
     Survey,
 )
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.reason import because
+from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.apache.in_force import adjustments
 from httpdyno.servers.apache.knob import (
     BACKLOG,
@@ -499,7 +500,9 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     )
     if said.exit_code != 0:
         # What it prints before it refuses is no part of what it says.
-        return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")
+        words = said.errors.strip()
+        why = own_words(words) if words else because("servers.refuses_to_start")
+        return NotRunning(status="refused", detail=why)
     survey = _adjusted(_survey(walk, files, _dumped(said, walk, version)), said.errors)
     return _with_info(survey, info)
 

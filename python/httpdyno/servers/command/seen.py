@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.model import Configuration, Effective, Level, ServerSpec, level_text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.knob import VARIABLES
 from httpdyno.servers.network.listening import Listening, listening
@@ -117,15 +118,19 @@ def seen(
     return Effective(values=values, asked=dict(values), source=SOURCE if values else "")
 
 
-def _contradiction(name: str, reach: Reach, process: ProcessTexts) -> str:
+def _contradiction(name: str, reach: Reach, process: ProcessTexts) -> Reason | None:
     for variable, text in reach.environment.items():
         found = process.environment.get(variable)
         if found is not None and found != text:
-            return (
-                f"{variable} is {found!r} in process {process.pid}, which listens, where {text!r} "
-                f"was given for {name}: something between sets it anew"
+            return because(
+                "servers.set_anew",
+                variable=variable,
+                found=repr(found),
+                pid=process.pid,
+                text=repr(text),
+                name=name,
             )
-    return ""
+    return None
 
 
 def _has(reach: Reach, process: ProcessTexts) -> bool:
@@ -158,9 +163,9 @@ class MadeInsight(Insight):
         # that ends in order before it was ready did so for a reason that its words may say.
         return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
 
-    def lacking(self) -> str:
+    def lacking(self) -> Reason | None:
         """Return nothing: what is all of it nobody knows."""
-        return ""
+        return None
 
     def effective(self) -> Effective | NotRunning:
         """Return what its listening processes were seen to have."""
@@ -214,15 +219,15 @@ class CopyInsight(Insight):
         """Whether it ended in order before it was ready, and said why."""
         return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
 
-    def lacking(self) -> str:
+    def lacking(self) -> Reason | None:
         """Return that it does not listen, or not where it is to."""
         found = self._listening()
         if not found:
-            return "it does not listen yet"
+            return because("servers.does_not_listen")
         if self._where.kind == _CELL or not self._where.address or _is_at(self._where, found):
-            return ""
-        there = ", ".join(sorted({each.address for each in found}))
-        return f"it listens at {there}, and not at {self._where.address}, where its copy is asked"
+            return None
+        there = sorted({each.address for each in found})
+        return because("servers.listens_not_there", at=there, asked=self._where.address)
 
     def effective(self) -> Effective | NotRunning:
         """Return what its listening processes were seen to have."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from httpdyno.errors import AdapterError, HttpdynoError
 from httpdyno.host.foreign_text import reason
+from httpdyno.reason import Reason, because
 
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
@@ -42,8 +43,8 @@ def contained(
     *,
     patience_s: float = PATIENCE_S,
     allowance: Allowance | None = None,
-) -> _T | str:
-    """Return what a look at one server gives, or in one sentence why it gives nothing.
+) -> _T | Reason:
+    """Return what a look at one server gives, or why it gives nothing.
 
     Args:
         look: May raise whatever it likes.
@@ -52,14 +53,14 @@ def contained(
         allowance: Of its user, which the time is taken off; None where there is none.
     """
     if allowance and allowance.left_s <= 0:
-        return f"{name}: not looked at: what {allowance.user} runs took too long before it"
+        return because("discover.not_looked_at", name=name, user=allowance.user)
     patience_s = min(patience_s, allowance.left_s) if allowance else patience_s
     began_s = time.process_time()
     try:
         with foreseen(name), bounded(patience_s):
             return look()
     except HttpdynoError as error:
-        return f"{name}: cannot be read: {' '.join(str(error).split())}"
+        return because("discover.cannot_be_read", name=name, why=error.reason)
     finally:
         if allowance:
             allowance.left_s -= time.process_time() - began_s

@@ -16,6 +16,7 @@ from httpdyno.host.foreign_text import reason
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.host.runnable import user_name
 from httpdyno.model import Member
+from httpdyno.reason import Reason
 from httpdyno.servers.discover.command_line import (
     activated,
     is_handed,
@@ -81,7 +82,7 @@ class Found:
     """It runs in a container: its paths and addresses are not those of this machine."""
     hidden: tuple[str, ...] = ()
     """What this user may not see of it."""
-    trouble: str = ""
+    trouble: Reason | None = None
     """Why no more is known of it."""
 
     @property
@@ -147,7 +148,9 @@ def of_this_machine(found: Found) -> Found:
             it could not be looked at.
     """
     if found.trouble:
-        raise AdapterError(found.trouble, hint="name its configuration or its command instead")
+        raise AdapterError(
+            why=[found.trouble], hint="name its configuration or its command instead"
+        )
     if found.is_elsewhere:
         raise AdapterError(
             f"{found} runs in a container or chroot, with files, processes or a network of its "
@@ -394,7 +397,7 @@ def _found(
     """Return what is known of a server that runs; what of it cannot be read is said."""
     name = f"{tree.member.kind} (pid {tree.root.pid})"
     found = contained(lambda: _seen(tree, machine, facts, group=group, beside=beside), name)
-    if isinstance(found, str):
+    if isinstance(found, Reason):
         member = structs.replace(tree.member, user=tree.root.user)
         return Found(member=member, root=tree.root, below=tree.below, trouble=found)
     return found

@@ -20,6 +20,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.host.sock_diag import Connection, Diagnosis
 from httpdyno.model import Backend, Behind, KnobInfo, Survey
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.discover.contained import Allowance, contained
 from httpdyno.servers.discover.find import Found, find
@@ -132,7 +133,7 @@ class Inspected:
     """What its files say; None where they are not read."""
     n_files: int = 0
     """How many were read."""
-    trouble: str = ""
+    trouble: Reason | None = None
     """Why its configuration is not read."""
     changed: tuple[str, ...] = ()
     """Files that were changed after it read them."""
@@ -155,7 +156,7 @@ def inspected(
     if found.trouble:
         return Inspected(found=found, trouble=found.trouble)
     seen = contained(lambda: _inspected(found, adapters), name_of(found), allowance=allowance)
-    return Inspected(found=found, trouble=seen) if isinstance(seen, str) else seen
+    return Inspected(found=found, trouble=seen) if isinstance(seen, Reason) else seen
 
 
 def looked_at(found: Found, machine: Machine) -> Inspected:
@@ -174,11 +175,11 @@ def _inspected(found: Found, adapters: Sequence[ServerAdapter]) -> Inspected:
     adapter = next((each for each in adapters if each.name == found.member.kind), None)
     seen = Inspected(found=found, version=_version(found))
     if found.is_elsewhere:
-        return replace(seen, trouble="it runs in a container, whose files are not read")
+        return replace(seen, trouble=because("discover.in_a_container"))
     if adapter is None:
         return seen
     read = contained(lambda: _read(seen, adapter), name_of(found))
-    return replace(seen, trouble=read) if isinstance(read, str) else read
+    return replace(seen, trouble=read) if isinstance(read, Reason) else read
 
 
 def _read(seen: Inspected, adapter: ServerAdapter) -> Inspected:

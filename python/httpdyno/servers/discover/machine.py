@@ -8,6 +8,7 @@ from pathlib import Path
 
 from httpdyno.host.runnable import user_name
 from httpdyno.model import Member
+from httpdyno.reason import Reason
 from httpdyno.servers.discover.contained import Allowance, contained
 from httpdyno.servers.discover.process import (
     ProcessFacts,
@@ -223,7 +224,7 @@ class Machine:
             allowance=allowance,
         )
         # By its name it is listed all the same, and then says what is wrong with it.
-        return plain_member(*look) if isinstance(found, str) else found
+        return plain_member(*look) if isinstance(found, Reason) else found
 
     def _unknown(self, chain: Sequence[ProcessFacts]) -> Tree:
         root = chain[0]

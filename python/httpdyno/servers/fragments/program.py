@@ -18,7 +18,8 @@ from typing import Self
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.procfs import process_clock, stat_of
-from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.reason import because
+from httpdyno.servers.adapter import NotRunning, Place, own_words
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import remove_place
 from httpdyno.servers.staging import last_lines
@@ -112,15 +113,18 @@ class Program:
         except OSError:  # the process has gone, and its clock with it
             return self._end_of(name)
         if answer is None and self._process.is_alive():
-            words = f"no answer to `{name} {n}` within {patience_s:g} s"
-            return NotRunning(status="hung", detail=words)
+            silent = because("servers.body_silent", name=name, n=n, timeout_s=patience_s)
+            return NotRunning(status="hung", detail=silent)
         if not answer:
             return self._end_of(name)
-        said = said_cpu_ns(answer)
-        if said is None or self._said:
-            more = f", and more: {self._said.decode(errors='replace')}" if self._said else ""
-            return NotRunning(status="refused", detail=last_lines(f"{answer}{more}"))
-        batch = Batch(n=n, cpu_s=used_ns / 1e9, wall_s=wall_ns / 1e9, said_cpu_s=said / 1e9)
+        cpu_ns = said_cpu_ns(answer)
+        if cpu_ns is None or self._said:
+            detail = own_words(last_lines(answer))
+            if self._said:
+                more = last_lines(self._said.decode(errors="replace"))
+                detail = because("servers.said_more", words=detail, more=more)
+            return NotRunning(status="refused", detail=detail)
+        batch = Batch(n=n, cpu_s=used_ns / 1e9, wall_s=wall_ns / 1e9, said_cpu_s=cpu_ns / 1e9)
         return self._work_elsewhere(name) or batch
 
     def stop(self) -> None:
@@ -165,17 +169,20 @@ class Program:
             self._faults_of_launch = faults
         if not self._process.n_children() and faults <= self._faults_of_launch:
             return None
-        words = (
-            f"`{name}` leaves work to other processes, whose CPU time is not in that of the "
-            "process that calls it"
+        return NotRunning(
+            status="infeasible", detail=because("servers.body_has_others_work", name=name)
         )
-        return NotRunning(status="infeasible", detail=words)
 
     def _end_of(self, name: str) -> NotRunning:
         self._process.wait(_EXIT_S)
         code, words = self._process.exit_code, last_lines(self._process.last_words())
-        how = "ended" if code is None else f"ended with {code}"
-        return NotRunning(status="crashed", detail=f"asked for `{name}` it {how}: {words}")
+        ended = because(
+            "servers.body_ended" if code is None else "servers.body_ended_with",
+            name=name,
+            code=code,
+            words=words,
+        )
+        return NotRunning(status="crashed", detail=ended)
 
 
 def said_cpu_ns(answer: str) -> int | None:

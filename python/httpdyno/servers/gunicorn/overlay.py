@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from httpdyno.model import Effective, Level, level_text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.knob import FLAGS, KNOBS, SWITCHES, as_understood
 from httpdyno.servers.log_file import log_text
@@ -123,20 +124,22 @@ class GunicornInsight(Insight):
         # 1 is gunicorn's own "Error: …" about a setting; 3 and 4 are an application that failed.
         return exit_code == 1 and "Error" in words
 
-    def lacking(self) -> str:
+    def lacking(self) -> Reason | None:
         """Return how many workers have not loaded the application yet."""
         said = self._said()
         if not said:
-            return "its arbiter has not said that it is ready"
+            return because("servers.arbiter_not_ready")
         workers = said.get("workers", 0)
         booted = len(log_text(self._folder / BOOTED))
-        return f"{booted} of {workers} workers are up" if booted < workers else ""
+        if booted >= workers:
+            return None
+        return because("servers.workers_up", n=booted, of=workers)
 
     def effective(self) -> Effective | NotRunning:
         """Return the settings of the running arbiter, with what was asked of it."""
         said = self._said()
         if not said:
-            return NotRunning(status="refused", detail="gunicorn did not say its settings")
+            return NotRunning(status="refused", detail=because("servers.no_settings"))
         return Effective(
             values={name: _text(said.get(name)) for name in KNOBS},
             asked={

@@ -42,6 +42,7 @@ from httpdyno.model import (
     Survey,
     level_text,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.server import recognised, started_with
@@ -134,12 +135,12 @@ class Gunicorn(ServerAdapter):
         else:
             _check_application(spec, study_folder, variables)
 
-    def refused(self, spec: ServerSpec, configuration: Configuration) -> str:
+    def refused(self, spec: ServerSpec, configuration: Configuration) -> Reason | None:
         """Return that gevent is not installed where it is asked for."""
         is_gevent = configuration.values.get("worker_class") == "gevent"
         if is_gevent and not _is_theirs(spec) and importlib.util.find_spec("gevent") is None:
-            return "worker_class gevent needs gevent: `pip install gevent`"
-        return ""
+            return because("servers.needs_gevent")
+        return None
 
     def made(self, spec: ServerSpec, study_folder: Path, variables: Variables) -> Launch:
         """Return how it is started with the study's configuration, or over a person's own."""

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import LimitValues, ServerLimits
+from httpdyno.reason import Reason, because
 from httpdyno.servers.limits.control_group import (
     CONTROLLERS,
     Parent,
@@ -213,24 +214,25 @@ def make_limit_groups(name: str, limits: LimitValues) -> LimitGroups:
         raise
 
 
-def hit_words(groups: LimitGroups | None) -> str:
-    """Return in words how a server ran into its memory limit; empty where it did not.
+def limit_hit(groups: LimitGroups | None) -> Reason | None:
+    """Return how a server ran into its memory limit; None where it did not.
 
     At it, it is whenever files that it reads fill what it leaves free. Into it, it ran where the
     kernel found nothing to take back, and killed a process of it or refused it memory.
     """
     if groups is None or groups.memory is None or groups.values.memory_bytes is None:
-        return ""
+        return None
     n_killed, n_refused = _out_of_memory(groups.memory)
     # Whoever was killed because the machine had no memory is counted among the killed as well.
     was_met = n_refused > 0 if groups.memory.version > 1 else _was_met(groups.memory)
     if not was_met or not (n_killed or n_refused):
-        return ""
-    limit = f"it ran into its memory limit of {format_bytes(groups.values.memory_bytes)}"
+        return None
+    limit = groups.values.memory_bytes
     if not n_killed:
-        return f"{limit}: the kernel had no more for it"
-    times = "a process of it" if n_killed == 1 else f"{n_killed} processes of it"
-    return f"{limit}: the kernel killed {times}"
+        return because("servers.memory_limit_refused", limit_bytes=limit)
+    if n_killed == 1:
+        return because("servers.memory_limit_killed", limit_bytes=limit)
+    return because("servers.memory_limit_killed_several", limit_bytes=limit, n=n_killed)
 
 
 def _made(parent: Parent, name: str) -> LimitGroup:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
 
+from httpdyno.reason import Reason, because
 from httpdyno.servers.network.address import connected, host_header
 
 LONGEST_GAP_S = 1.0
@@ -69,10 +70,10 @@ _LAST_CHUNK = b"0\r\n\r\n"
 _INTERIM = 200
 """Below are answers that announce another one."""
 _SHOWN_BYTES = 60
-HUNG_UP = "it hung up without an answer"
-"""What is said of who ends a connection without a byte, as ports of other protocols do."""
-NO_HTTP = "no HTTP"
-"""So begins what is said of an answer that is none."""
+_LATE = frozenset({"servers.timed_out", "servers.said_nothing"})
+TIMED_OUT, HUNG_UP, NO_HTTP = "servers.timed_out", "servers.hung_up", "servers.no_http"
+"""Codes of why there is no answer. Ports of other protocols end a connection without a byte, or
+answer something else."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,12 +82,19 @@ class Answer:
 
     status: int
     """0 where there was no answer."""
-    words: str
-    """The status line, or why there was none."""
+    line: str = ""
+    """The status line without its version; empty where there was no answer."""
+    why: Reason | None = None
+    """Why there was none."""
     body: bytes = b""
     is_whole: bool = False
     head: str = ""
     """The status line and the header fields."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether nothing came in time."""
+        return self.why is not None and self.why.code in _LATE
 
     def field(self, name: str) -> str:
         """Return a header field's value; empty where there is none of that name."""
@@ -129,11 +137,12 @@ def ask(  # noqa: PLR0913 - whom, what, and the three bounds
             connection.sendall(request.encode("ascii"))
             return _answer(connection, patience, body_patience, most_bytes)
     except TimeoutError:
-        return Answer(status=0, words="timed out")
+        return Answer(status=0, why=because("servers.timed_out"))
     except ConnectionResetError:
-        return Answer(status=0, words=HUNG_UP)
+        return Answer(status=0, why=because("servers.hung_up"))
     except OSError as error:
-        return Answer(status=0, words=str(error) or type(error).__name__)
+        why = because("servers.no_connection", error=str(error) or type(error).__name__)
+        return Answer(status=0, why=why)
 
 
 def _connection(
@@ -165,12 +174,14 @@ def _answer(
         end = _HEAD_END.search(raw)
         if end is None:
             if len(raw) > _MOST_HEAD_BYTES:
-                return Answer(status=0, words=f"a head of more than {_MOST_HEAD_BYTES} bytes")
+                why = because("servers.head_too_long", most=_MOST_HEAD_BYTES)
+                return Answer(status=0, why=why)
             if not raw[:5].startswith(b"HTTP/"[: len(raw)]):
                 return _no_answer(raw)
             if not _more(connection, raw, patience):
-                is_late = raw or patience.is_over
-                return _no_answer(raw) if is_late else Answer(status=0, words=HUNG_UP)
+                if raw or patience.is_over:
+                    return _no_answer(raw)
+                return Answer(status=0, why=because("servers.hung_up"))
             continue
         line = _STATUS_LINE.match(raw)
         if line is None:
@@ -178,10 +189,10 @@ def _answer(
         if int(line[1]) >= _INTERIM:
             break
         del raw[: end.end()]
-    words = (line[1] + line[2]).decode("latin-1").strip()
+    status_line = (line[1] + line[2]).decode("latin-1").strip()
     body, is_whole = _body(connection, raw, end.end(), body_patience, most_bytes)
     head = bytes(raw[: end.end()]).decode("latin-1").strip()
-    return Answer(status=int(line[1]), words=words, body=body, is_whole=is_whole, head=head)
+    return Answer(status=int(line[1]), line=status_line, body=body, is_whole=is_whole, head=head)
 
 
 def _body(
@@ -217,10 +228,11 @@ def _more(connection: socket.socket, raw: bytearray, patience: Patience) -> bool
 
 def _no_answer(raw: bytearray) -> Answer:
     if not raw:
-        return Answer(status=0, words="it said nothing")
+        return Answer(status=0, why=because("servers.said_nothing"))
     if _STATUS_LINE.match(raw):
-        return Answer(status=0, words="the head of its answer did not end")
-    return Answer(status=0, words=f"{NO_HTTP}: {bytes(raw[:_SHOWN_BYTES])!r}")
+        return Answer(status=0, why=because("servers.head_did_not_end"))
+    begins = repr(bytes(raw[:_SHOWN_BYTES]))
+    return Answer(status=0, why=because("servers.no_http", begins=begins))
 
 
 def _decoded(raw: bytes) -> bytes:
@@ -316,10 +328,6 @@ class HttpStatusPage:
         )
         if answer.status == _OK and answer.is_whole:
             return answer.body.decode("utf-8", errors="replace")
-        if not answer.status and answer.words in _LATE:
-            raise TimeoutError(answer.words)
-        raise ConnectionError(f"it answers `{answer.words}`")
-
-
-_LATE = frozenset({"timed out", "it said nothing"})
-"""What `ask` calls it where nothing came in time."""
+        if answer.is_late:
+            raise TimeoutError("there was no answer in time")
+        raise ConnectionError(f"it answers `{answer.line}`" if answer.status else "no answer")

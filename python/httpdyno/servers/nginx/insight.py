@@ -14,6 +14,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.host.sock_diag import ListeningSocket, listening_sockets
 from httpdyno.model import Effective, Level, level_text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.link import seen_file
 from httpdyno.servers.log_file import foreign_log_end
@@ -102,24 +103,24 @@ class NginxInsight(Insight):
         """Whether it exited because it refused its configuration, as against crashed."""
         return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
 
-    def lacking(self) -> str:
-        """Return in words how many workers are not up yet; empty when all are."""
+    def lacking(self) -> Reason | None:
+        """Return how many workers are up; None when all are."""
         if not self._has_begun():
-            return "nginx is not up"
+            return because("servers.not_up", program="nginx")
         conf = self._read()
         if conf is None or conf.main.arguments("master_process") == ("off",):
-            return ""
+            return None
         wanted = _level(conf, _COUNTED)
         running = len(workers(self._process.pid))
         if isinstance(wanted, int) and running < wanted:
-            return f"{running} of {wanted} workers are up"
-        return ""
+            return because("servers.workers_up", n=running, of=wanted)
+        return None
 
     def effective(self) -> Effective | NotRunning:
         """Return what is in force of each knob that was asked."""
         conf = self._read()
         if conf is None:
-            return NotRunning(status="refused", detail="its files cannot be read back")
+            return NotRunning(status="refused", detail=because("servers.files_unreadable"))
         seen = self._seen(conf)
         values = {}
         asked = self._started.asked

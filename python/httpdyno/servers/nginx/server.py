@@ -21,7 +21,7 @@ from httpdyno.model import (
     Reading,
     Survey,
 )
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.nginx import catalogue, change
 from httpdyno.servers.nginx.conf import (
     Build,
@@ -282,4 +282,4 @@ def _refused(program: str, member: Member, seat: Seat) -> NotRunning | None:
     lines = f"{said.output}\n{said.errors}".splitlines(keepends=True)
     # What it warns of it would have started with.
     why = "".join(line for line in lines if "[warn]" not in line)
-    return NotRunning(status="refused", detail=last_lines(why))
+    return NotRunning(status="refused", detail=own_words(last_lines(why)))

@@ -16,6 +16,7 @@ from httpdyno.host.rights import (
     outside_ids,
 )
 from httpdyno.model import Level, PrivateNetwork
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Enclosure, Place
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.own_network import resolver
@@ -209,13 +210,13 @@ class OpenNetwork:
         except OSError:
             return None
 
-    def trouble(self) -> str:
-        """Return in words which of its processes ended by themselves; empty where all run.
+    def trouble(self) -> Reason | None:
+        """Return which of its processes ended by themselves; None where all run.
 
         While it is not closed.
         """
-        ended = ((name, each) for name, each in self._processes.items() if not each.is_alive())
-        return "; ".join(f"the {name} of its network ended{_how(each)}" for name, each in ended)
+        gone = [_gone(*each) for each in self._processes.items() if not each[1].is_alive()]
+        return because("servers.of_several", all=gone) if gone[1:] else next(iter(gone), None)
 
     def close(self) -> None:
         """Give it up; idempotent.
@@ -297,14 +298,22 @@ def _files(texts: NetworkTexts) -> dict[str, str]:
     return found
 
 
-def _how(process: ServerProcess) -> str:
-    """Return ` with signal 9`, and what it said at last."""
+def _gone(name: str, process: ServerProcess) -> Reason:
+    """Return how it ended, and what it said at last."""
     code = process.exit_code
     if code is None:  # its keeper is gone, too
-        return ""
-    how = f" with signal {-code}" if code < 0 else f" with code {code}"
-    said = process.last_words().strip().splitlines()[-1:]
-    return ": ".join([how, *said])
+        return because("servers.network_ended", name=name)
+    if code < 0:
+        how = because("servers.by_signal", number=-code)
+    else:
+        how = because("servers.by_code", code=code)
+    words = "".join(process.last_words().strip().splitlines()[-1:])
+    return because(
+        "servers.network_ended_saying" if words else "servers.network_ended_with",
+        name=name,
+        how=how,
+        words=words,
+    )
 
 
 def _written(folder: Path, files: Mapping[str, str]) -> dict[str, Path]:

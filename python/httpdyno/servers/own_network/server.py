@@ -16,6 +16,7 @@ from msgspec import structs
 
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, level_text
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.limits.limit_group import LimitGroups
 from httpdyno.servers.network.probe import StatusPage
@@ -70,8 +71,8 @@ class InNetwork(Running):
         """What limits its servers; nothing limits the resolver."""
         return self._running.limits
 
-    def limit_hit(self) -> str:
-        """Return in words how it ran into its memory limit; empty where it did not."""
+    def limit_hit(self) -> Reason | None:
+        """Return how it ran into its memory limit; None where it did not."""
         return self._running.limit_hit()
 
     @property
@@ -88,8 +89,8 @@ class InNetwork(Running):
         """Wait until it answers, and read back what is in force."""
         found = self._running.await_ready(timeout_s)
         # Whatever came of it, that was why.
-        if words := self.network_trouble():
-            return NotRunning(status="unstable", detail=words)
+        if gone := self.network_trouble():
+            return NotRunning(status="unstable", detail=gone)
         if isinstance(found, NotRunning):
             return found
         return structs.replace(
@@ -102,11 +103,11 @@ class InNetwork(Running):
         """Return how many questions its resolver was asked so far; None where it has none."""
         return self._network.n_lookups()
 
-    def network_trouble(self) -> str:
-        """Return in words which processes of its network ended by themselves."""
+    def network_trouble(self) -> Reason | None:
+        """Return which processes of its network ended by themselves; None where all run."""
         return self._network.trouble()
 
-    def act(self, command: SideCommand) -> str:
+    def act(self, command: SideCommand) -> Reason | None:
         """Run a command of the study in it; return what was wrong with it."""
         return self._running.act(command)
 
@@ -204,9 +205,9 @@ class WithNetwork(Stack):
             network.close()
             raise
         if isinstance(running, NotRunning):
-            words = network.trouble()
+            gone = network.trouble()
             network.close()
-            return NotRunning(status="unstable", detail=words) if words else running
+            return NotRunning(status="unstable", detail=gone) if gone else running
         shape = {name: level_text(configuration.values[name]) for name in own}
         return InNetwork(running, network, shape)
 

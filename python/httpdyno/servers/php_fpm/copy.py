@@ -38,7 +38,8 @@ from httpdyno.model import (
     Survey,
     level_text,
 )
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.reason import Reason, because
+from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.network.address import SOCKET_PATH_BYTES, unix_address
 from httpdyno.servers.network.probe import StatusPage
@@ -263,16 +264,16 @@ class PhpFpmInsight(Insight):
         """Whether it exited because it refused its configuration, as against crashed."""
         return exit_code == _REFUSED_CODE and not any(text in words for text in _IN_USE)
 
-    def lacking(self) -> str:
-        """Return in words which of its children are not up yet; empty when all are."""
+    def lacking(self) -> Reason | None:
+        """Return how many of its children are up; None when all are."""
         if _READY not in log_text(self._frame.error_log):
-            return "php-fpm does not say yet that it is ready"
+            return because("servers.fpm_not_ready")
         running = self._children()
         for pool in pool_names(self._survey):
             wanted = in_force.n_children_at_start(self._tested.get(pool, {}))
             if running[pool] < wanted:
-                return f"{running[pool]} of {wanted} children of pool `{pool}` are up"
-        return ""
+                return because("servers.children_up", n=running[pool], of=wanted, pool=pool)
+        return None
 
     def effective(self) -> Effective:
         """Return what is in force of all knobs, and what was asked of them."""
@@ -469,7 +470,7 @@ def checked(member: Member, survey: Survey, seat: Seat) -> Survey | NotRunning:
     said = start.tested(start.framed())
     if said.exit_code:
         words = f"{said.output}\n{said.errors}".strip()
-        return NotRunning(status="refused", detail=last_lines(words))
+        return NotRunning(status="refused", detail=own_words(last_lines(words)))
     sections = in_force.read_back(f"{said.output}\n{said.errors}")
     notices = [*survey.notices, *_different(survey, sections)]
     ini_files = start.ini_files()

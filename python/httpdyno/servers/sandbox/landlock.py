@@ -18,6 +18,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import Rights, folders_below
 from httpdyno.host.runnable import account
 from httpdyno.model import Door
+from httpdyno.reason import because
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.network.address import SOCKET_PATH_BYTES, HeldPort
@@ -239,10 +240,10 @@ def open_wall(
         `NotRunning` with status `refused` where a wish cannot be had.
     """
     if kind == "wall" and not landlock_rules.version():
-        return NotRunning(status="refused", detail="wall: cannot be made: no Landlock here")
+        return NotRunning(status="refused", detail=because("servers.wall_without_landlock"))
     for name in wish.sysctls:
-        words = f"{kind}: cannot set {name}: it would be set for the whole machine"
-        return NotRunning(status="refused", detail=words)
+        why = because("servers.wall_sysctl", kind=kind, name=name)
+        return NotRunning(status="refused", detail=why)
     seat = seat or WallSeat(place, kind)
     try:
         make_copy_folders(place)
@@ -254,10 +255,13 @@ def open_wall(
             Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
         seat.put({**wish.hidden_files, **wish.files}, wish.rights)
     except AdapterError as error:
-        return NotRunning(status="refused", detail=str(error))
+        why = because("servers.sandbox_error", error=str(error))
+        return NotRunning(status="refused", detail=why)
     except OSError as error:
-        words = f"{kind}: cannot write {error.filename}: {error.strerror}"
-        return NotRunning(status="refused", detail=words)
+        why = because(
+            "servers.wall_cannot_write", kind=kind, path=error.filename, why=error.strerror
+        )
+        return NotRunning(status="refused", detail=why)
     return seat
 
 

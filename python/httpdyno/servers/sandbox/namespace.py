@@ -13,6 +13,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import folders_below
 from httpdyno.host.rights import is_root_of_the_machine, outside_ids
 from httpdyno.host.runnable import account
+from httpdyno.reason import because
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.process import ServerProcess
@@ -225,11 +226,12 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
             is_apart=True,
         )
     except CannotError as error:
-        return NotRunning(status="refused", detail=f"cell: cannot {error}")
+        return NotRunning(status="refused", detail=because("servers.cell_cannot", why=str(error)))
     except OSError as error:
-        return NotRunning(status="refused", detail=f"cell: cannot {_no_layers(error)}")
+        why = because("servers.cell_cannot", why=_no_layers(error))
+        return NotRunning(status="refused", detail=why)
     if isinstance(held, str):
-        return NotRunning(status="refused", detail=f"cell: {held}")
+        return NotRunning(status="refused", detail=because("servers.cell_refused", why=held))
     (plan,) = plans
     bounds = Bounds(
         doors=tuple(door.to for door in wish.doors),

@@ -26,6 +26,7 @@ from httpdyno.model import (
     ServerSpec,
     Survey,
 )
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.process import ServerProcess
@@ -98,8 +99,8 @@ class Insight(Protocol):
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it exited because it refused its configuration, as against crashed."""
 
-    def lacking(self) -> str:
-        """Return in words which of its processes are not up yet; empty when all are."""
+    def lacking(self) -> Reason | None:
+        """Return which of its processes are not up yet; None when all are."""
 
     def effective(self) -> Effective | NotRunning:
         """Return what the running server says is in force, with what was asked of it."""
@@ -169,10 +170,10 @@ class ServerAdapter:
             AdapterError: It cannot start so.
         """
 
-    def refused(self, spec: ServerSpec, configuration: Configuration) -> str:
-        """Return why a configuration cannot be started on this machine; empty where it can."""
+    def refused(self, spec: ServerSpec, configuration: Configuration) -> Reason | None:
+        """Return why a configuration cannot be started on this machine; None where it can."""
         del spec, configuration
-        return ""
+        return None
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return the version line of the server that a study runs; of the usual one without.

@@ -102,7 +102,8 @@ class Beside:
         commands = rendered_commands(self._spec, self._variables, "finish")
         if wrong := failure([self.run(each, "finish.log") for each in commands]):
             raise AdapterError(
-                f"a command of site.finish failed: {wrong}",
+                "a command of site.finish failed",
+                why=wrong,
                 hint="what it was to clear away may still be there, behind a door",
             )
 

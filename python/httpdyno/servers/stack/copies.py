@@ -244,7 +244,7 @@ class CopyStack(Stack):
         changed = self._changed(Configuration())
         seat = self._seat(make_seat, changed, place, is_known=False)
         if isinstance(seat, NotRunning):
-            raise AdapterError(f"no private copy can be made here: {seat.detail}")
+            raise AdapterError("no private copy can be made here", why=[seat.detail])
         return SharedSide(Beside(spec, site, seat, place, variables), seat)
 
     def _maker(self) -> SeatMaker:

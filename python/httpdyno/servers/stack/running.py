@@ -13,6 +13,7 @@ from httpdyno.model import (
     SideCommand,
     ValueEvidence,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place, Running
 from httpdyno.servers.limits.limit_group import LimitGroups
 from httpdyno.servers.link import seen_file
@@ -26,7 +27,7 @@ from httpdyno.servers.sandbox.attempts import Refusals
 from httpdyno.servers.sandbox.sandbox import OpenSandbox
 from httpdyno.servers.stack.beside import Beside
 from httpdyno.servers.stack.names import SERVER, UNIX
-from httpdyno.servers.stack.service import CopiedService, RunningService
+from httpdyno.servers.stack.service import CopiedService, RunningService, not_ready
 
 
 class RunningStack(Running):
@@ -89,9 +90,10 @@ class RunningStack(Running):
         limits = (each.process.limits for each in self._by_load)
         return tuple(each for each in limits if each is not None)
 
-    def limit_hit(self) -> str:
-        """Return in words which of them ran into their memory limits, and how."""
-        return "; ".join(filter(None, (each.limit_hit() for each in self._by_load)))
+    def limit_hit(self) -> Reason | None:
+        """Return which of them ran into their memory limits, and how; None where none did."""
+        hits = [hit for each in self._by_load if (hit := each.limit_hit())]
+        return because("servers.of_several", all=hits) if hits[1:] else next(iter(hits), None)
 
     @property
     def ready_s(self) -> float | None:
@@ -102,8 +104,8 @@ class RunningStack(Running):
         """Wait for each, back to front, and read back what is in force in all of them."""
         answer = self._ready(timeout_s)
         # Whatever came of it, that was why.
-        if isinstance(answer, NotRunning) and (words := self.limit_hit()):
-            return NotRunning(status="infeasible", detail=words)
+        if isinstance(answer, NotRunning) and (hit := self.limit_hit()):
+            return NotRunning(status="infeasible", detail=hit)
         return answer
 
     def _ready(self, timeout_s: float) -> NotRunning | Effective:
@@ -134,7 +136,7 @@ class RunningStack(Running):
             unverified=tuple(unverified),
         )
 
-    def act(self, command: SideCommand) -> str:
+    def act(self, command: SideCommand) -> Reason | None:
         """Run a command at the server that the study is about; return what was wrong with it."""
         served = [each for each in self._services if each.name == SERVER]
         return served[0].act(command) if served else super().act(command)
@@ -334,10 +336,7 @@ class RunningCopy(RunningStack):
             return None
         if readiness.kind == "exited":
             return next(e for e in self._by_load if not e.process.is_alive()).exited()
-        return NotRunning(
-            status="refused" if readiness.kind == "fails" else "hung",
-            detail=f"{readiness.detail}\n{self.last_words()}".strip(),
-        )
+        return not_ready(readiness, self.last_words())
 
     def _hold_socket(self) -> None:
         """Keep who listens at a unix socket of the copy's own, by whatever links its path led."""

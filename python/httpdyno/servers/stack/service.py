@@ -17,8 +17,9 @@ from httpdyno.model import (
     ValueEvidence,
     level_text,
 )
-from httpdyno.servers.adapter import NotRunning, Place, exited_words
-from httpdyno.servers.limits.limit_group import effective_limits, hit_words
+from httpdyno.reason import Reason, because
+from httpdyno.servers.adapter import NotRunning, Place, exited, own_words, with_words
+from httpdyno.servers.limits.limit_group import effective_limits, limit_hit
 from httpdyno.servers.link import is_device, seen_file
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.network.listening import listening
@@ -120,23 +121,26 @@ class RunningService(ABC):
             is_last = patience.is_over
             if not self.process.is_alive():
                 return self._exited()
-            lacking = self._insight.lacking() if self._insight is not None else ""
-            if not lacking:
+            lacking = self._insight.lacking() if self._insight is not None else None
+            if lacking is None:
                 return None
             if is_last:
-                detail = f"{lacking} after {patience.timeout_s:g} s\n{self.last_words()}".strip()
-                return NotRunning(status="hung", detail=detail)
+                late = because("servers.still_lacking", what=lacking, after_s=patience.timeout_s)
+                return NotRunning(status="hung", detail=with_words(late, self.last_words()))
             until_next_look()
 
     def _exited(self) -> NotRunning:
         words = self.last_words()
         exit_code = self.process.exit_code
         if self._insight is not None and self._insight.refusal(exit_code, words):
-            return NotRunning(status="refused", detail=words)
-        return NotRunning(status="crashed", detail=exited_words(exit_code, words))
+            return NotRunning(status="refused", detail=own_words(words))
+        return NotRunning(status="crashed", detail=exited(exit_code, words))
 
     def _named(self, failed: NotRunning) -> NotRunning:
-        return replace(failed, detail=self.named(failed.detail))
+        return replace(failed, detail=self._of(failed.detail))
+
+    def _of(self, why: Reason) -> Reason:
+        return because("servers.of", name=self._title, why=why) if self._title else why
 
     def last_words(self) -> str:
         """Return the end of what it said."""
@@ -150,14 +154,15 @@ class RunningService(ABC):
         """Return the status pages that its configuration in force has."""
         return () if self._insight is None else self._insight.status_pages()
 
-    def limit_hit(self) -> str:
-        """Return in words how it ran into its memory limit; empty where it did not."""
-        return self.named(hit_words(self.process.limits))
+    def limit_hit(self) -> Reason | None:
+        """Return how it ran into its memory limit; None where it did not."""
+        hit = limit_hit(self.process.limits)
+        return None if hit is None else self._of(hit)
 
-    def act(self, command: SideCommand) -> str:
+    def act(self, command: SideCommand) -> Reason | None:
         """Run a command of the study in its folder; return what was wrong with it."""
         del command
-        return "no command can be run at it"
+        return because("servers.takes_no_command")
 
     def stop(self) -> None:
         """End the whole tree, and give up what is its own; idempotent.
@@ -210,7 +215,7 @@ class MadeService(RunningService):
         asked: Asked,
         insight: Insight | None,
         error_logs: Sequence[str] = (),
-        act: Callable[[SideCommand], str] | None = None,
+        act: Callable[[SideCommand], Reason | None] | None = None,
         finish: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(name, process, insight)
@@ -240,7 +245,7 @@ class MadeService(RunningService):
         """Return the files that it logs and prints to as long as it runs, as seen from here."""
         return (self.process.log, *self._error_logs)
 
-    def act(self, command: SideCommand) -> str:
+    def act(self, command: SideCommand) -> Reason | None:
         """Run a command of the study in its folder; return what was wrong with it."""
         return super().act(command) if self._act is None else self._act(command)
 
@@ -261,24 +266,21 @@ class MadeService(RunningService):
             return None
         if readiness.kind == "exited":
             return self._exited()
-        words = "\n".join(filter(None, [self._elsewhere(readiness), self.last_words()]))
-        return NotRunning(
-            status="refused" if readiness.kind == "fails" else "hung",
-            detail=f"{readiness.detail}\n{words}".strip(),
-        )
+        return not_ready(readiness, self.last_words(), self._elsewhere(readiness))
 
     def _readiness(self, patience: Patience) -> Readiness:
         """Wait for the sign of readiness that the study names."""
         spec, process, address = self._asked.spec, self.process, self.addresses[0]
         if spec.ready == "tcp":
-            what = f"connection to {address}"
+            what = because("servers.connection_to", address=address)
             return await_sign(
                 lambda: accepts(address, self.network), what, process.is_alive, patience
             )
         if spec.ready.startswith("log "):
             line = spec.ready.removeprefix("log ")
             is_there = _LineInLog(line, process)
-            return await_sign(is_there, f"line `{line}` in its log", process.is_alive, patience)
+            what = because("servers.line_in_log", line=line)
+            return await_sign(is_there, what, process.is_alive, patience)
         return await_answer(
             address,
             spec.ready_path,
@@ -289,17 +291,17 @@ class MadeService(RunningService):
             is_tls=spec.tls,
         )
 
-    def _elsewhere(self, readiness: Readiness) -> str:
-        """Return in words that it listens, but not where it was told to; empty when not so."""
+    def _elsewhere(self, readiness: Readiness) -> Reason | None:
+        """Return that it listens, but not where it was told to; None when not so."""
         if readiness.kind != "silent":
-            return ""
+            return None
         pids = [process.pid for process in self.process.members()]
         told = [each for each in self.addresses if not each.startswith(UNIX)]
         ports = {each.rpartition(":")[2] for each in told}
         at = sorted({each.address for each in listening(pids)})
         if not told or not at or any(each.rpartition(":")[2] in ports for each in at):
-            return ""
-        return f"it listens at {', '.join(at)}, where {told[0]} was asked"
+            return None
+        return because("servers.listens_elsewhere", at=at, asked=told[0])
 
     def _checked(self, effective: Effective) -> NotRunning | Effective:
         return self._with_application(self._with_limits(self._without_folders(effective)))
@@ -344,36 +346,32 @@ class MadeService(RunningService):
             unseen = tuple(name for name in own if name not in {*effective.asked, *shape})
             effective = structs.replace(effective, unverified=unseen)
         else:
-            said = application_settings(
+            found = application_settings(
                 self.addresses[0],
                 path,
                 timeout_s=_APPLICATION_S,
                 network=self.network,
                 is_tls=self._asked.spec.tls,
             )
-            if isinstance(said, str):
-                return NotRunning(status="refused", detail=said)
-            said = {name: text for name, text in said.items() if name not in self._asked.known}
-            untold = [name for name in own if name not in {*said, *effective.asked, *shape}]
+            if isinstance(found, Reason):
+                return NotRunning(status="refused", detail=found)
+            told = {name: text for name, text in found.items() if name not in self._asked.known}
+            untold = [name for name in own if name not in {*told, *effective.asked, *shape}]
             if untold:
-                return NotRunning(
-                    status="refused",
-                    detail=f"GET {path} does not say {', '.join(untold)}: "
-                    "an `effective_path` tells every knob of the application",
-                )
-            own = {name: text for name, text in own.items() if name in said}
+                why = because("servers.knobs_not_told", path=path, names=untold)
+                return NotRunning(status="refused", detail=why)
+            own = {name: text for name, text in own.items() if name in told}
             effective = Effective(
                 # What the application itself says is worth more than what was seen from outside.
-                values={**effective.values, **said},
+                values={**effective.values, **told},
                 asked={**effective.asked, **own},
                 source=f"{effective.source}, GET {path}".removeprefix(", "),
             )
-        different = differences(effective.values, effective.asked)
-        if different:
+        if different := difference(effective.values, effective.asked):
             names = [n for n in effective.asked if effective.values.get(n) != effective.asked[n]]
-            words = self.last_words().splitlines()
-            why = [line for line in words if any(name in line for name in names)]
-            return NotRunning(status="refused", detail="\n".join([different, *why[:1]]))
+            lines = self.last_words().splitlines()
+            line = next((each for each in lines if any(name in each for name in names)), "")
+            return NotRunning(status="refused", detail=with_words(different, line))
         return effective
 
 
@@ -458,8 +456,8 @@ class CopiedService(RunningService):
     def _checked(self, effective: Effective) -> NotRunning | Effective:
         values = {self.whole(key): text for key, text in effective.values.items()}
         asked = {self.whole(key): text for key, text in effective.asked.items()}
-        if different := differences(values, asked):
-            detail = f"{different}\n{self.last_words()}".strip()
+        if different := difference(values, asked):
+            detail = with_words(different, self.last_words())
             return NotRunning(status="refused", detail=detail)
         limits = self.process.limits
         of_limits = {} if limits is None else effective_limits(limits.values)
@@ -471,10 +469,24 @@ class CopiedService(RunningService):
         )
 
 
-def differences(values: Mapping[str, str], asked: Mapping[str, str]) -> str:
-    """Return in words where what is in force is not what was asked; empty when all is."""
-    return "; ".join(
-        f"{name} is {values.get(name, 'not set')} where {wanted} was asked"
+def not_ready(readiness: Readiness, words: str, also: Reason | None = None) -> NotRunning:
+    """Return that one is not ready which runs, with what it said and what else is seen of it."""
+    detail = own_words("") if readiness.why is None else readiness.why
+    if also is not None:
+        detail = because("servers.and_also", why=detail, also=also)
+    return NotRunning(
+        status="refused" if readiness.kind == "fails" else "hung",
+        detail=with_words(detail, words),
+    )
+
+
+def difference(values: Mapping[str, str], asked: Mapping[str, str]) -> Reason | None:
+    """Return where what is in force is not what was asked; None when all is."""
+    found = [
+        because("servers.is_other", name=name, value=values[name], asked=wanted)
+        if name in values
+        else because("servers.is_not_set", name=name, asked=wanted)
         for name, wanted in asked.items()
         if values.get(name) != wanted
-    )
+    ]
+    return because("servers.difference", all=found) if found else None

@@ -18,6 +18,7 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Companion, Configuration, KnobInfo, Peer, ServerSpec, level_text
+from httpdyno.reason import because
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.process import ServerProcess
@@ -91,9 +92,9 @@ class _Service:
 
     def start(self, study_folder: Path, place: Place) -> MadeService | NotRunning:
         """Write the files and start it; the place is removed where it is not started."""
-        if words := self.adapter.refused(self.spec, self.configuration):
+        if why := self.adapter.refused(self.spec, self.configuration):
             remove_place(place)
-            return self._named(NotRunning(status="refused", detail=words))
+            return self._named(NotRunning(status="refused", detail=why))
         port = HeldPort(network=place.network)
         try:
             service = self._started(study_folder, place, port)
@@ -109,7 +110,7 @@ class _Service:
     def _named(self, failed: NotRunning) -> NotRunning:
         if self.name == SERVER:
             return failed
-        return replace(failed, detail=f"{self.name}: {failed.detail}")
+        return replace(failed, detail=because("servers.of", name=self.name, why=failed.detail))
 
     def _started(
         self, study_folder: Path, place: Place, port: HeldPort

@@ -31,6 +31,7 @@ from httpdyno.model import (
     Survey,
     level_text,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.program import first_line
 from httpdyno.servers.command.seen import process_texts
@@ -150,9 +151,7 @@ class Uvicorn(ServerAdapter):
         )
         if handle := option(words, "--fd"):
             return NotRunning(
-                status="refused",
-                detail=f"its socket is file descriptor {handle}, which nobody hands a copy; give "
-                "it an address in its place, `--port 8000` or `--uds /run/app.sock`",
+                status="refused", detail=because("servers.handed_descriptor", handle=handle)
             )
         host = f"[{host}]" if ":" in host else host
         where = f"{host}:{port.replace('{port}', '8000')}"
@@ -241,12 +240,12 @@ class UvicornInsight(Insight):
         """Whether it exited by itself, with a code of its own."""
         return exit_code in _REFUSES and "Error" in words
 
-    def lacking(self) -> str:
+    def lacking(self) -> Reason | None:
         """Return how many of its workers do not accept connections yet."""
         said = self._told().get("workers")
         wanted = int(said) if said and said.isdigit() else 1
         accept = len(self._workers())
-        return f"{accept} of {wanted} workers are up" if accept < wanted else ""
+        return None if accept >= wanted else because("servers.workers_up", n=accept, of=wanted)
 
     def effective(self) -> Effective | NotRunning:
         """Return what is seen, compared with what was asked."""
