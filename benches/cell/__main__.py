@@ -24,13 +24,13 @@ from pathlib import Path
 from statistics import median
 
 from tests.commands import exit_on_signals
+from tests.isolation import no_cell, no_wall
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import RunRoot, new_run_root
-from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50, help="starts of each (50)")
     parser.add_argument("--seed", type=int, default=1, help="of the order in a round (1)")
     arguments = parser.parse_args()
-    for complaint in (cell_complaint(), wall_complaint()):
+    for complaint in (no_cell(), no_wall()):
         if complaint:
             print(f"cannot be measured here: {complaint}", file=sys.stderr)
             return 3

@@ -31,6 +31,7 @@ from benches.contained.outside import Listener, Outside
 from tests.commands import exit_on_signals
 
 from httpdyno.errors import HttpdynoError
+from httpdyno.report.shared.message import text
 from httpdyno.servers.sandbox.landlock import limits_of_wall
 
 FOREIGN = "192.0.2.1"
@@ -197,8 +198,8 @@ def _copy(kind, command, work, outside, names):
         said = rehearsal["reached"] if seen else kept
         rows[name] = Row(
             seen=seen,
-            is_named=all(any(needle in words for words in said) for needle in names[name]),
-            is_open=kind == "wall" and OPEN_WAYS.get(name, "nothing") in limits_of_wall(),
+            is_named=all(any(needle in str(each) for each in said) for needle in names[name]),
+            is_open=kind == "wall" and OPEN_WAYS.get(name, "nothing") in text(limits_of_wall()),
         )
     if kind == "cell":  # A copy behind a wall is asked over this very loopback.
         rows[PACKETS] = Row(seen=str(outside.packets() or ""))

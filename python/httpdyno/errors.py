@@ -25,10 +25,19 @@ class HttpdynoError(Exception):
 
     exit_code = 2
 
-    def __init__(self, message: str = "", *, hint: str = "", why: Sequence[Reason] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        hint: str = "",
+        why: Sequence[Reason] = (),
+        hints: Sequence[Reason] = (),
+    ) -> None:
+        super().__init__(message or "; ".join(map(str, why)))
+        self.message = message
+        """What happened; empty where the causes say it."""
         self.hint = hint
-        self.hints: tuple[Reason, ...] = ()
+        self.hints = tuple(hints)
         """In place of the hint, what to do about causes that are reasons."""
         self.why = tuple(why)
         """What else is known of its causes: shown after the message, or in the place of none."""
@@ -36,11 +45,12 @@ class HttpdynoError(Exception):
     @property
     def reason(self) -> Reason:
         """What it says, with its causes, where it is not raised any further."""
-        message = str(self)
         if not self.why:
-            return because("errors.says", message=message)
+            return because("errors.says", message=self.message)
         return because(
-            "errors.says_why" if message else "errors.why_alone", message=message, why=self.why
+            "errors.says_why" if self.message else "errors.why_alone",
+            message=self.message,
+            why=self.why,
         )
 
     @property

@@ -26,7 +26,7 @@ from httpdyno.experiment.answer.likeness import ANSWERS, KeptAnswers, not_rehear
 from httpdyno.experiment.design.plan import make_plan
 from httpdyno.model import Member, SideCommand, Site, Survey
 from httpdyno.reason import because
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import hint_text, text
 from httpdyno.servers.adapter import NotRunning, exited, with_words
 from httpdyno.servers.stack.copies import CopyStack
 from httpdyno.servers.stack.seats import seat_maker
@@ -68,7 +68,7 @@ def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0, before=()):
         wanted=wanted,
     )
     told: list[str] = []
-    return adopt(gathered, request, TOY, cells(), tell=told.append), told
+    return adopt(gathered, request, TOY, cells(), tell=lambda why: told.append(text(why))), told
 
 
 def infos(site, folder):
@@ -151,7 +151,7 @@ def test_where_nothing_is_proposed_its_study_is_written_and_what_can_be_named_is
     theirs, tmp_path
 ):
     result, _ = adopted(theirs, tmp_path / "shop", "/", levels=())
-    assert "`--knob NAME=LEVEL,…`: there are front:answer" in result.remarks[-1]
+    assert "`--knob NAME=LEVEL,…`: there are front:answer" in text(result.remarks[-1])
     study = load_study(tmp_path / "shop", lambda _: {}, infos)
     assert study.knobs == ()
     assert make_plan(study, seed=1).steps == ()
@@ -306,4 +306,4 @@ def silent(code, **more):
 def test_a_copy_that_does_not_come_up_is_told_with_what_helps(status, detail, way_out):
     error = _not_up(NotRunning(status=status, detail=detail), [])
     assert says(re.escape(text(detail)))(error)
-    assert way_out in (error.hint or "")
+    assert way_out in hint_text(error)

@@ -5,6 +5,7 @@ from tests.rows import each_row
 from httpdyno.adopt.remark import remarked
 from httpdyno.adopt.smoke_test import Answered, RehearsalReport
 from httpdyno.model import Burst, Listener, Origin, Reading, Survey
+from httpdyno.report.shared.message import texts
 
 PLAIN = Listener(address="0.0.0.0:80")
 SECURE = Listener(address="0.0.0.0:8443", is_tls=True)
@@ -42,7 +43,7 @@ def burst(n_answers=300, n_failed=0, **more):
 
 def said(*answers, surveyed=None, is_tls=False, **more):
     report = RehearsalReport(ready_s=0.1, answered=answers, **more)
-    return remarked(report, [surveyed or survey()], is_tls=is_tls)
+    return texts(remarked(report, [surveyed or survey()], is_tls=is_tls))
 
 
 @each_row(

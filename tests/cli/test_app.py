@@ -20,6 +20,7 @@ from httpdyno.errors import (
     TargetError,
     UsageError,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.run import leftovers
 
 HEAVY = ("alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
@@ -165,9 +166,9 @@ def reaped(monkeypatch):
     """Count the reapings, which find something."""
     calls: list[int] = []
 
-    def reap() -> list[str]:
+    def reap() -> list[Reason]:
         calls.append(1)
-        return ["ended 3 server processes"]
+        return [because("run.removed_ownerless", folder="/run/x")]
 
     monkeypatch.setattr(leftovers, "reap_leftovers", reap)
     return calls
@@ -178,7 +179,7 @@ def test_any_command_first_ends_what_a_killed_httpdyno_left(probe, reaped, capsy
     assert app.run(["-v", "probe"]) == 0
     assert reaped == [1]
     seen = capsys.readouterr()
-    assert (seen.out, seen.err) == ("", "ended 3 server processes\n")
+    assert (seen.out, seen.err) == ("", "removed `/run/x`, which no httpdyno owns\n")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["probe", "--help"], ["--version"], [], ["nosuch"]])
@@ -197,7 +198,7 @@ def test_a_completion_ends_nothing(reaped, monkeypatch, capfd):
 
 
 def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeypatch, capsys):
-    def reap() -> list[str]:
+    def reap() -> list[Reason]:
         raise AdapterError("`/x` is not a folder of this user")
 
     monkeypatch.setattr(leftovers, "reap_leftovers", reap)

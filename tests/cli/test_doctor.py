@@ -11,6 +11,8 @@ from httpdyno.catalog import bundled_studies, open_study
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
 from httpdyno.model import HostFacts
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
 from httpdyno.servers.limits import limit_group
 from httpdyno.servers.run import leftovers
 from httpdyno.telemetry.host import Noise, measure_noise, spread_ratio
@@ -95,8 +97,14 @@ def test_the_text_fits_80_columns(capsys, monkeypatch):
     assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80
 
 
+NO_CELL = because("sandbox.no_cell", why=because("sandbox.is_container"))
+NO_WALL = because("sandbox.no_wall", why=because("sandbox.is_container"))
+NO_GROUP = because("limits.no_group_in", names=["cpu"], folder="/sys")
+ENDED = because("run.ended_servers", n=3, whose=because("run.unknown_owner"))
+
+
 def test_what_was_left_behind_is_ended_and_said(capsys, monkeypatch):
-    monkeypatch.setattr(leftovers, "reap_leftovers", lambda: ["ended 3 server processes"])
+    monkeypatch.setattr(leftovers, "reap_leftovers", lambda: [ENDED])
     run(["doctor", "--json", "-"])
     seen = capsys.readouterr()
     assert "ended 3 server processes" in seen.err
@@ -158,8 +166,8 @@ def test_spread_is_the_slow_tenth_over_the_fast_tenth():
 @pytest.mark.parametrize(
     ("cell", "wall", "words"),
     [
-        ("", "", ["cell possible", "wall possible; a wall does not keep a copy from"]),
-        ("a cell needs root", "a wall cannot", ["cell a cell needs root", "wall a wall cannot"]),
+        (None, None, ["cell possible", "wall possible; a wall does not keep a copy from"]),
+        (NO_CELL, NO_WALL, ["cell a cell this is a container", "wall a wall this is a container"]),
     ],
 )
 def test_which_private_copies_can_be_made_is_said_and_why_not(
@@ -174,8 +182,8 @@ def test_which_private_copies_can_be_made_is_said_and_why_not(
     found = json.loads(capsys.readouterr().out)["isolation"]
     open_ways = {name: each.pop("does_not_hold") for name, each in found.items()}
     assert found == {
-        "cell": {"possible": not cell, "why_not": cell or None},
-        "wall": {"possible": not wall, "why_not": wall or None},
+        "cell": {"possible": not cell, "why_not": cell and text(cell)},
+        "wall": {"possible": not wall, "why_not": wall and text(wall)},
         "open": {"possible": True, "why_not": None},
     }
     assert bool(open_ways["wall"]) == (not wall)
@@ -183,10 +191,10 @@ def test_which_private_copies_can_be_made_is_said_and_why_not(
 
 
 def test_whether_servers_can_be_limited_is_said_and_why_not(capsys, monkeypatch):
-    monkeypatch.setattr(limit_group, "limit_parents", lambda _: "the kernel has none")
+    monkeypatch.setattr(limit_group, "limit_parents", lambda _: NO_GROUP)
     run(["doctor", "--json", "-"])
     document = json.loads(capsys.readouterr().out)
-    why = "limits of servers cannot be set: the kernel has none"
+    why = "limits of servers cannot be set: no group for cpu may be made in `/sys`"
     assert document["hard_limits"] == {
         name: {"possible": False, "why_not": why} for name in ("memory", "cpu")
     }

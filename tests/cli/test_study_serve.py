@@ -11,10 +11,10 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from tests.isolation import no_cell
 
 from httpdyno.cli.app import run
 from httpdyno.errors import AdapterError
-from httpdyno.servers.sandbox.available import cell_complaint
 
 IN_A_NETWORK = """
 format = 2
@@ -106,7 +106,7 @@ def test_what_is_served_is_checked_like_any_configuration(capsys):
     assert "wrkers" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+@pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "can be had")
 @pytest.mark.skipif(shutil.which("nsenter") is None, reason="there is no nsenter")
 def test_one_in_a_network_of_its_own_is_asked_by_what_is_told(capsys, monkeypatch, tmp_path):
     (tmp_path / "study.toml").write_text(IN_A_NETWORK)

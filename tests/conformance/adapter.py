@@ -23,7 +23,7 @@ from tests.conformance.server_holder import Held
 from httpdyno.errors import HttpdynoError
 from httpdyno.host.procfs import ProcessStat, stat_of
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.adapter import NotRunning, Place, Running
 from httpdyno.servers.network.address import connected, host_header
 from httpdyno.servers.run.folder import RunRoot, new_run_root
@@ -265,7 +265,7 @@ class AdapterConformance:
     def test_what_a_killed_owner_left_is_ended_and_removed(self, case: AdapterCase) -> None:
         with _holder(case) as (holder, held):
             folder = Path(held.folder)
-            assert not any(folder.name in sentence for sentence in reap_leftovers()), "it lives"
+            assert not any(folder.name in each for each in texts(reap_leftovers())), "it lives"
             members = _members(held.root_pids)
             # Stopped, neither can follow the news that their owner is dead.
             servers = [process_info(pid) for pid in held.root_pids]
@@ -275,13 +275,13 @@ class AdapterConformance:
                 _suspend(server.pid)
             holder.kill()
             holder.wait(_DEADLINE_S)
-        done = reap_leftovers()
+        done = texts(reap_leftovers())
         assert any("ended" in sentence for sentence in done), done
         assert any(folder.name in sentence for sentence in done), done
         assert _alive(members) == []
         assert not any(map(_accepts, held.addresses))
         assert not folder.exists()
-        assert not any(folder.name in sentence for sentence in reap_leftovers())
+        assert not any(folder.name in sentence for sentence in texts(reap_leftovers()))
 
     def test_it_ends_by_itself_when_its_owner_is_killed(self, case: AdapterCase) -> None:
         with _holder(case) as (holder, held):

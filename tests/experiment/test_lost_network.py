@@ -10,6 +10,8 @@ import pytest
 from msgspec import structs
 from tests.experiment.started import Up, measured
 from tests.experiment.test_standstill import request_of
+from tests.isolation import no_cell
+from tests.says import says
 from tests.servers.own_network.test_server import START, CommandInNetwork, spec_of
 
 from httpdyno.errors import AdapterError, EngineError
@@ -23,7 +25,6 @@ from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.model import Effective, Knob, Workload
 from httpdyno.report.shared.message import joined
 from httpdyno.servers.adapter import own_words
-from httpdyno.servers.sandbox.available import cell_complaint
 
 LOST = "the resolver of its network ended with signal 9"
 SLOW = CycleMoments(n=8, sum_s=200.0, sum_s2=5000.0)
@@ -114,7 +115,7 @@ def test_starts_beside_one_without_its_network_had_their_load_cut_short():
 @pytest.mark.parametrize("server", [Up, Lost])
 def test_what_was_seen_of_one_server_alone_is_not_told_where_it_lost_its_network(study, server):
     adapter: Any = SimpleNamespace(spawn=lambda *_: server())
-    told = nullcontext() if server is Up else pytest.raises(AdapterError, match=LOST)
+    told = nullcontext() if server is Up else pytest.raises(AdapterError, check=says(LOST))
     with told, one_server(adapter, study, study.start_configuration()) as up:
         assert up.effective == Effective()
 
@@ -131,7 +132,7 @@ class Remembering(CommandInNetwork):
         return self.started[-1]
 
 
-@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+@pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "can be had")
 @pytest.mark.parametrize("name", ["holder", "resolver"])
 def test_a_network_that_is_lost_amid_the_windows_is_seen(study, tmp_path, name):
     study = structs.replace(

@@ -9,6 +9,7 @@ from time import sleep
 
 import pytest
 from msgspec import structs
+from tests.isolation import no_cell, no_wall
 from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
@@ -19,7 +20,6 @@ from httpdyno.servers.network.address import within
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -46,7 +46,7 @@ SITE = Apache()
 
 def needs(kind):
     """Skip where such a seat cannot be had."""
-    why_not = {"cell": cell_complaint, "wall": wall_complaint}[kind]()
+    why_not = {"cell": no_cell, "wall": no_wall}[kind]()
     return pytest.mark.skipif(bool(why_not), reason=why_not or "it can be had")
 
 

@@ -4,6 +4,7 @@ import time
 import urllib.request
 
 import pytest
+from tests.isolation import not_safest
 
 from httpdyno.servers.network.address import within
 from httpdyno.servers.run.folder import new_run_root
@@ -11,7 +12,7 @@ from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
 
-pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had")
 
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 DEADLINE_S = 20.0

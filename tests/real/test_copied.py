@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
+from tests.isolation import no_cell
 
 from httpdyno.errors import HttpdynoError
 from httpdyno.model import Configuration, Effective, Level, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapter
 from httpdyno.servers.apache.made import installation
-from httpdyno.servers.sandbox.available import cell_complaint
 from httpdyno.servers.stack.copies import SITE, CopyStack
 from httpdyno.servers.stack.seats import seat_maker
 from httpdyno.servers.stack.snapshot import Found, Snapshot
@@ -22,7 +22,7 @@ from httpdyno.servers.stack.snapshot import Found, Snapshot
 _MEMBER = "COPIED_MEMBER"
 pytestmark = [
     pytest.mark.real_server("nginx", "apache2"),
-    pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had"),
+    pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "can be had"),
     pytest.mark.skipif(os.geteuid() != 0, reason="copies of an ordinary user are tried elsewhere"),
 ]
 NGINX = """

@@ -11,6 +11,7 @@ from httpdyno.experiment.trial.bench import StartRequest, block_order
 from httpdyno.experiment.trial.server_bench import ServerBench
 from httpdyno.load.plan import CorePlan
 from httpdyno.model import ServerLimits
+from httpdyno.reason import Reason
 from httpdyno.registry import load_adapter, load_target
 from httpdyno.report.shared.message import text
 from httpdyno.servers.limits.control_group import limit_parents
@@ -20,7 +21,7 @@ _WHY_NOT = limit_parents(frozenset({"memory", "cpu"}))
 pytestmark = [
     pytest.mark.usefixtures("no_looks"),
     pytest.mark.real_server,
-    pytest.mark.skipif(isinstance(_WHY_NOT, str), reason=str(_WHY_NOT)),
+    pytest.mark.skipif(isinstance(_WHY_NOT, Reason), reason=str(_WHY_NOT)),
 ]
 
 # Each request leaves 8 MiB behind where it leaks: a dozen are too many.

@@ -5,6 +5,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from tests.isolation import no_wall, not_safest
 from tests.servers.nginx.layouts import DEBIAN, ONE_FILE, PROXY
 from tests.servers.nginx.seats import DEADLINE_S, NGINX, await_workers, open_copy
 
@@ -12,7 +13,7 @@ from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.sandbox.available import possible, wall_complaint
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -23,9 +24,11 @@ pytestmark = pytest.mark.real_server("nginx")
 
 @pytest.fixture
 def place():
-    kind, why = possible()
+    kind, _ = possible()
     if kind != "cell" or os.geteuid() != 0:
-        pytest.skip(why or "an ordinary user's cells are made by a process that runs itself anew")
+        pytest.skip(
+            not_safest() or "an ordinary user's cells are made by a process that runs itself anew"
+        )
     with new_run_root() as root:
         yield root.new_place("x")
 
@@ -162,7 +165,7 @@ def test_rewritten_it_serves_at_other_ports_and_writes_elsewhere(own_folders):
     assert [path.name for path in theirs] == ["nginx.conf"]
 
 
-@pytest.mark.skipif(bool(wall_complaint()), reason=wall_complaint() or "walls can be had")
+@pytest.mark.skipif(bool(no_wall()), reason=no_wall() or "walls can be had")
 def test_behind_a_wall_knobs_of_the_words_that_are_rewritten_are_in_force_too(own_folders):
     values: dict[str, Level] = {
         "listen_backlog": 900,

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 from msgspec import structs
+from tests.isolation import not_safest
 from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, proxied
 
 from httpdyno.catalog import open_study
@@ -19,7 +20,7 @@ from httpdyno.registry import load_target
 from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
-    pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had"),
+    pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had"),
     pytest.mark.skipif(os.geteuid() != 0, reason="sites below /srv are root's"),
 ]
 

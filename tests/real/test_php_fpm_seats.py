@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.isolation import no_cell, not_safest
 from tests.servers.sandbox.test_ordinary_user import NOBODY, as_nobody, interpreter
 
 from httpdyno.host.process_identity import process_users
@@ -18,7 +19,7 @@ from httpdyno.servers.php_fpm.copy import PhpFpmInsight
 from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox import landlock_rules
-from httpdyno.servers.sandbox.available import cell_complaint, possible
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -127,7 +128,7 @@ def in_force(insight):
 )
 def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders, kind, listen):
     if kind == "cell" and possible()[0] != "cell":
-        pytest.skip(possible()[1])
+        pytest.skip(not_safest())
     if kind == "wall" and not landlock_rules.version():
         pytest.skip("this kernel has no Landlock")
     member = member_at(own_folders, listen)
@@ -149,7 +150,7 @@ def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders,
 
 def test_a_page_keeps_its_session_in_the_copy(place, own_folders):
     if possible()[0] != "cell":
-        pytest.skip(possible()[1])
+        pytest.skip(not_safest())
     script = own_folders / "session.php"
     script.write_text(
         "<?php session_id('httpdyno-test'); session_start(); "
@@ -181,7 +182,7 @@ print(json.dumps([found.values, found.asked]))
 """
 
 
-@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "cells can be had")
+@pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "cells can be had")
 def test_an_ordinary_user_has_a_copy_of_what_root_runs(own_folders):
     if not interpreter():
         pytest.skip("there is no Python of this version that an ordinary user may run")
@@ -212,7 +213,7 @@ def test_an_ordinary_user_has_a_copy_of_what_root_runs(own_folders):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs another user's server")
 def test_root_has_a_copy_of_what_an_ordinary_user_runs(place, own_folders):
     if possible()[0] != "cell":
-        pytest.skip(possible()[1])
+        pytest.skip(not_safest())
     member = structs.replace(member_at(own_folders, "127.0.0.1:9101"), user="nobody")
     for path in (own_folders, *own_folders.glob("*.*")):
         os.chown(path, NOBODY, NOBODY)

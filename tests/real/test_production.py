@@ -15,10 +15,11 @@ from threading import Event, Thread
 import benches.untouched
 import pytest
 from benches.untouched.services import as_user, end, in_production, stand_in
+from tests.isolation import not_safest
 
 from httpdyno.servers.sandbox.available import possible
 
-pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had")
 
 LASTING = ("relative", "hard", "link", "descriptor", "spaced", "datagram", "fifo")
 RESTARTED = ("absolute", "renamed", "relative", "fifo")

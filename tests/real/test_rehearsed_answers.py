@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.isolation import not_safest
 
 from httpdyno.cli.app import run
 from httpdyno.servers.network.probe import Patience, ask
@@ -17,7 +18,7 @@ from httpdyno.servers.sandbox.available import possible
 
 pytestmark = [
     pytest.mark.real_server,
-    pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had"),
+    pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had"),
     pytest.mark.skipif(os.geteuid() != 0, reason="sites below /srv are root's"),
 ]
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from tests.isolation import not_safest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells
 
 from httpdyno.host.rights import is_root_of_the_machine
@@ -17,7 +18,7 @@ from httpdyno.servers.sandbox.available import possible
 
 pytestmark = pytest.mark.skipif(
     possible()[0] != "cell" or not is_root_of_the_machine(),
-    reason=possible()[1] or "servers of other users are needed",
+    reason=not_safest() or "servers of other users are needed",
 )
 
 DEADLINE_S = 20.0

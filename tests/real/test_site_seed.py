@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from tests.isolation import no_wall
 from tests.servers.stack.toy import Toy
 
 from httpdyno.catalog import open_study
@@ -32,7 +33,7 @@ from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import Patience, ask
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.sandbox.available import possible, wall_complaint
+from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.stack.adapter import Launch
 from httpdyno.servers.stack.copies import SITE, CopyStack
 from httpdyno.servers.stack.seats import seat_maker
@@ -214,7 +215,7 @@ run = ["cp", "{{shared}}/all", "data/shop.sqlite"]
     assert contents(shop) == before
 
 
-@pytest.mark.skipif(bool(wall_complaint()), reason=wall_complaint() or "walls can be had")
+@pytest.mark.skipif(bool(no_wall()), reason=no_wall() or "walls can be had")
 def test_behind_a_wall_each_arm_has_it_in_a_folder_of_its_own(shop):
     before = contents(shop)
     server = walled(shop, environment={"SHOP_DATABASE": "{run}/shop.sqlite"})
@@ -222,7 +223,7 @@ def test_behind_a_wall_each_arm_has_it_in_a_folder_of_its_own(shop):
     assert contents(shop) == before
 
 
-@pytest.mark.skipif(bool(wall_complaint()), reason=wall_complaint() or "walls can be had")
+@pytest.mark.skipif(bool(no_wall()), reason=no_wall() or "walls can be had")
 def test_behind_a_wall_a_seed_cannot_write_in_what_is_theirs(shop):
     before = contents(shop)
     with new_run_root() as root:

@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.isolation import no_cell
 from tests.servers.sandbox.test_ordinary_user import NOBODY, as_nobody, interpreter
 
 from httpdyno.servers.sandbox import landlock_rules
-from httpdyno.servers.sandbox.available import cell_complaint
 
 pytestmark = [
     pytest.mark.real_server("nginx", "apache2", "openssl"),
@@ -192,8 +192,8 @@ def _names(certificate):
 def test_an_ordinary_users_copy_answers_by_tls_without_their_keys(site, home, kind, isolation):
     if not interpreter():
         pytest.skip("there is no Python of this version that an ordinary user may run")
-    if isolation == "cell" and cell_complaint():
-        pytest.skip(cell_complaint())
+    if isolation == "cell" and no_cell():
+        pytest.skip(no_cell())
     if isolation == "wall" and not landlock_rules.version():
         pytest.skip("this kernel has no Landlock")
     study, main = home / "study", site / KINDS[kind][0]

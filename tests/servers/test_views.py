@@ -9,6 +9,7 @@ import pytest
 from benches.faults.view import VIEWS, base_of_views, seen_by, views_complaint
 from tests.servers.run.test_leftovers import OWNER
 
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.run.leftovers import doubtful_folders, reap_leftovers
 from httpdyno.servers.run.live_process import process_info
 from httpdyno.servers.run.record import read_record
@@ -16,7 +17,8 @@ from httpdyno.servers.run.record import read_record
 REAPER = """
 import json
 from httpdyno.servers.run.leftovers import doubtful_folders, reap_leftovers
-print(json.dumps([reap_leftovers(), [str(folder) for folder in doubtful_folders()]]))
+done = [str(each) for each in reap_leftovers()]
+print(json.dumps([done, [str(folder) for folder in doubtful_folders()]]))
 """
 DEADLINE_S = 10
 
@@ -59,7 +61,7 @@ def test_a_live_run_is_let_be_however_it_is_seen_and_a_killed_one_cleaned_up(own
                 assert memory.exists(), view
         finally:
             owner.kill()
-    assert any(folder.name in sentence for sentence in reap_leftovers())
+    assert any(folder.name in sentence for sentence in texts(reap_leftovers()))
     assert doubtful_folders() == {}
     assert not folder.exists()
     assert not memory.exists()

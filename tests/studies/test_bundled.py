@@ -16,6 +16,7 @@ from httpdyno.experiment.design.plan import make_plan
 from httpdyno.experiment.design.smoke_test import one_start, start_of_two
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
+from httpdyno.report.shared.message import text
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.study.file import load_study
 
@@ -144,7 +145,7 @@ def test_every_configuration_renders_and_the_plan_names_every_step(subtests, cap
 def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
     study = study_of(name)
     if cannot := limits_complaint(limits for _, limits in study.limits):
-        pytest.skip(cannot)
+        pytest.skip(text(cannot))
     if is_far_end:
         study = begun_with(
             study, {knob.name: knob.levels[-1] for knob in study.knobs if knob.levels}

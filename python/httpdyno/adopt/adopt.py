@@ -20,6 +20,7 @@ from httpdyno.host.foreign_files import new_folder
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import ServerSpec, SideCommand, Site, SiteCommand, Workload
 from httpdyno.reason import Reason, because
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.stack.adapter import ServerAdapter
 from httpdyno.servers.stack.copies import SITE, CopyStack
 from httpdyno.servers.stack.names import loaded_listener
@@ -64,7 +65,7 @@ class Adopted:
     report: RehearsalReport
     proposals: Proposals
     n_files: int
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Reason, ...] = ()
     """What was seen that its owner should know, with the way out of it."""
 
 
@@ -91,7 +92,7 @@ def site_of(gathered: Gathered, asked: Site) -> Site:
         site,
         listener=listener.address,
         host=asked.host or next(iter(names), ""),
-        caveats=gathered.caveats,
+        caveats=texts(gathered.caveats),
     )
 
 
@@ -104,7 +105,8 @@ def check_wanted(gathered: Gathered, wanted: Wanted, adapters: Mapping[str, Serv
     gathered = with_variables(gathered, wanted.levels, adapters)
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
     site = Site(members=tuple(found.member for found in gathered.members))
-    named(gathered, CopyStack(site, snapshot, adapters, "only looked at").knobs(), wanted)
+    server = CopyStack(site, snapshot, adapters, because("adopt.only_looked_at"))
+    named(gathered, server.knobs(), wanted)
 
 
 def adopt(
@@ -113,7 +115,7 @@ def adopt(
     adapters: Mapping[str, ServerAdapter],
     make_seat: SeatMaker,
     *,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
 ) -> Adopted:
     """Write the study's folder; what was begun is taken away again where it fails.
 
@@ -122,7 +124,7 @@ def adopt(
         request: What was asked for.
         adapters: By kind.
         make_seat: Isolates the copy.
-        tell: Gets a line for each step.
+        tell: Gets what came of each step.
 
     Raises:
         UsageError: The folder is there already, or nothing is worth trying.
@@ -173,12 +175,12 @@ def adopt(
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
     proposals = propose(gathered, infos, report, request.offer, request.wanted, servers=request.own)
-    text = StudyText(
+    study = StudyText(
         name=folder.name,
         title=f"{site.host or folder.name}, as {described(site.members)} serve it"
         if len(site.members) > 1
         else f"{site.host or folder.name}, as {described(site.members)} serves it",
-        about=_about(gathered, report),
+        about=text(_about(gathered, report)),
         site=site,
         ready_path=request.ready_path,
         ready_status=request.ready_status,
@@ -188,7 +190,7 @@ def adopt(
         infos=infos,
         budget_s=request.budget_s,
     )
-    _write(folder, gathered, text, report, asked)
+    _write(folder, gathered, study, report, asked)
     n_files = sum(len(found.files.texts) for found in gathered.members)
     return Adopted(
         folder=folder,
@@ -221,10 +223,9 @@ def check_new(folder: Path) -> None:
         )
 
 
-def _nothing_to_try(infos: Iterable[str]) -> str:
-    """Say that no knob is proposed, and which can be named."""
-    there = f"there are {', '.join(sorted(infos))}"
-    return f"no rule knows of anything worth trying; name it, `--knob NAME=LEVEL,…`: {there}"
+def _nothing_to_try(infos: Iterable[str]) -> Reason:
+    """Return that no knob is proposed, and which can be named."""
+    return because("adopt.nothing_to_try", names=sorted(infos))
 
 
 def _write(
@@ -272,17 +273,14 @@ def _own_front(gathered: Gathered, site: Site, request: Request) -> str:
     return address
 
 
-def _compared_with_own(copy: Asked, address: str, load: Workload, *, asks: bool) -> str:
+def _compared_with_own(copy: Asked, address: str, load: Workload, *, asks: bool) -> Reason:
     """Return what is said of the copy's answers beside those of the server itself.
 
     Raises:
         AdapterError: It answers otherwise.
     """
     if not asks:
-        return (
-            "your running server was not asked whether it answers the same; "
-            "`--ask-running` asks it each request twice"
-        )
+        return because("adopt.own_not_asked")
     own = Asked(load)
     for _ in range(2):
         own.round(_OwnFront((address,)))
@@ -293,7 +291,7 @@ def _compared_with_own(copy: Asked, address: str, load: Workload, *, asks: bool)
             hint="what the server reaches and its copy does not is named by `--with` and `--door`; "
             "a server that began before its files were changed answers by the old ones",
         )
-    return f"your running server at {address} was asked each request twice, and answers the same"
+    return because("adopt.own_answers_the_same", address=address)
 
 
 def _as_answered(offer: Offer, report: RehearsalReport) -> Offer:
@@ -312,25 +310,36 @@ def _declared(gathered: Gathered) -> Sequence[str]:
     return [folder for found in gathered.members for folder in found.survey.writes]
 
 
-def _told(report: RehearsalReport) -> str:
+def _told(report: RehearsalReport) -> Reason:
     n = len(report.answered)
     n_right = n - len(report.wrong)
-    answers = f"{n_right} of {n} requests answered right" if n else "no request was asked"
+    answers = [
+        because("adopt.answered_right", n_right=n_right, n=n)
+        if n
+        else because("adopt.nothing_asked")
+    ]
     if burst := report.burst:
-        answers += (
-            f"; {burst.connections} clients at a time got {burst.n_answers:,} answers in "
-            f"{burst.duration_s:.1f} s"
+        answers.append(
+            because(
+                "adopt.burst",
+                connections=burst.connections,
+                n_answers=burst.n_answers,
+                seconds=burst.duration_s,
+            )
         )
-    prepared = f" ({report.prepare_s:.2f} s for `prepare`)" if report.prepare_s else ""
-    return f"rehearsed: the copy was ready after {report.ready_s:.2f} s{prepared}; {answers}"
+    return because(
+        "adopt.rehearsed_prepared" if report.prepare_s else "adopt.rehearsed",
+        ready_s=report.ready_s,
+        prepare_s=report.prepare_s,
+        answers=answers,
+    )
 
 
-def _about(gathered: Gathered, report: RehearsalReport) -> str:
-    versions = ", ".join(version_of(found.survey) for found in gathered.members)
-    today = datetime.now(UTC).date().isoformat()
-    return (
-        f"Your own site as it was found on {today}: {versions}.\n"
-        "All that is measured are private copies of it, made from the files in `snapshot`; your\n"
-        "servers and files are not touched. Knobs start as found; what is tried is below.\n"
-        f"The rehearsal of a copy is in `{REHEARSAL}`: {len(report.answered)} requests."
+def _about(gathered: Gathered, report: RehearsalReport) -> Reason:
+    return because(
+        "adopt.about",
+        date=datetime.now(UTC).date().isoformat(),
+        versions=[version_of(found.survey) for found in gathered.members],
+        file=REHEARSAL,
+        n_requests=len(report.answered),
     )

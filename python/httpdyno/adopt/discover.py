@@ -163,8 +163,8 @@ class Gathered:
     """Front to back."""
     outside: tuple[Backend, ...]
     """What it connects to and no member answers at."""
-    caveats: tuple[str, ...] = ()
-    """In what copies of it are not what it is, in words."""
+    caveats: tuple[Reason, ...] = ()
+    """In what copies of it are not what it is."""
     why_outside: Mapping[str, Reason] = field(default_factory=dict)
     """Address of what is outside → why, with the way out."""
     notes: tuple[Reason, ...] = ()
@@ -335,10 +335,14 @@ def look_at(member: Member, adapters: Mapping[str, ServerAdapter], seat: Seat | 
         # Its own test, in a seat, takes time of other processes.
         survey = adapter.survey(member, files, seat)
     if isinstance(survey, NotRunning):
-        least = f", as {member.user}, whose word it is" if member.user != named else ""
+        why = because(
+            "adopt.does_not_start" if member.user == named else "adopt.does_not_start_as",
+            member=member.name,
+            user=member.user,
+            why=survey.detail,
+        )
         raise AdapterError(
-            f"{member.name} does not start as it is configured{least}",
-            why=[survey.detail],
+            why=[why],
             hint="what does not start cannot be tuned; its own test says more",
         )
     return Found(member=member, files=files, survey=survey)

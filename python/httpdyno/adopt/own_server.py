@@ -9,8 +9,8 @@ from httpdyno.adopt.memory import (
 )
 from httpdyno.inspection.server import surroundings_of
 from httpdyno.model import Member
+from httpdyno.reason import Reason, because
 from httpdyno.report.inspect.facts import facts_of
-from httpdyno.report.shared.message import texts
 from httpdyno.servers.discover.find import Found, running
 from httpdyno.servers.discover.inspection import Inspected, changed_files
 from httpdyno.servers.discover.machine import Machine
@@ -23,7 +23,7 @@ def own_servers(
     gathered: Gathered,
     named: Sequence[Found],
     machine: Machine,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
 ) -> dict[str, OwnServer]:
     """Return what is known of each member's own server; says of which that it runs.
 
@@ -49,7 +49,7 @@ def own_servers(
         if facts is not None:
             known[name] = OwnServer(facts=facts, observed=now, listens=found.listens)
         if now is not None:
-            tell(f"{name} runs: {'; '.join(told(found, each, now))}")
+            tell(because("adopt.runs", name=name, told=list(told(found, each, now))))
     return known
 
 
@@ -66,16 +66,18 @@ def served_by(member: Member, servers: Sequence[Found]) -> Found:
     return same[0] if len(same) == 1 else Found(member=member)
 
 
-def told(found: Found, adopted: SiteFound, now: Observed) -> Iterator[str]:
-    """Yield what of a server that runs is used, and what it is not known of, in words."""
+def told(found: Found, adopted: SiteFound, now: Observed) -> Iterator[Reason]:
+    """Yield what of a server that runs is used, and what it is not known of."""
     pid, n = now.root_pid, len(now.workers)
-    yield f"process {pid} and {n - 1:,} below it are looked at for what is worth trying"
-    yield from texts([*filter(is_of_memory, now.hidden), *filter(None, [now.no_bound])])
+    yield because("adopt.looked_at", pid=pid, n_below=n - 1)
+    yield from filter(is_of_memory, now.hidden)
+    if now.no_bound is not None:
+        yield now.no_bound
     changed, perhaps = changed_files(found, adopted.files)
     if changed:
-        yield f"it began before {changed[0]} was changed, and runs with what was in it then"
+        yield because("adopt.began_before_change", file=changed[0])
     elif perhaps:
-        yield f"{perhaps[0]} was changed since it began, which it may not have read"
+        yield because("adopt.changed_since", file=perhaps[0])
 
 
 def _is_same(found: Found, member: Member) -> bool:

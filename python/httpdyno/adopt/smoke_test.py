@@ -28,7 +28,7 @@ from httpdyno.host.sock_diag import Diagnosis
 from httpdyno.load.engine import start_load
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Burst, Configuration, Measurement, Record, ServerSpec, Workload
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import HUNG_UP, NO_HTTP
@@ -205,12 +205,6 @@ def _overflows(network: str) -> int | None:
 _READY_S = 20.0
 _MOST_WORDS = 20
 _ERROR = 400
-_OTHER_PORT = (
-    "ports of FastCGI, TLS and others do so: name one where HTTP is spoken, `--listener 8080`, or "
-    "the web server in front of it"
-)
-_AS_FOUND = "what does not start as it is cannot be tuned"
-_TOO_SLOW = "`--start-timeout 1m` waits longer for it; `ready_timeout` in its study"
 _SAME_RATIO = 0.05
 _SAFE = ("GET", "HEAD")
 
@@ -252,13 +246,13 @@ class RehearsalReport(Record, frozen=True):
     """Requests that are sent only under load: their method changes something."""
     written: tuple[str, ...] = ()
     """Files that the copy wrote, by the paths that it has for them."""
-    refused: tuple[str, ...] = ()
+    refused: tuple[str | Reason, ...] = ()
     """What the copy tried and could not, as in `tcp 10.0.0.5:5432`, `unix:/run/db.sock` or, behind
     a wall, `write /srv/shop/cache`."""
-    reached: tuple[str, ...] = ()
+    reached: tuple[str | Reason, ...] = ()
     """What of the outside its isolation does not keep from the copy, and it did reach."""
-    unnamed: str = ""
-    """Why not all that the copy tries is named; empty where it is."""
+    unnamed: Reason | None = None
+    """Why not all that the copy tries is named; None where it is."""
     words: tuple[str, ...] = ()
     """The end of what its members said."""
     effective: dict[str, str] = msgspec.field(default_factory=dict)
@@ -355,7 +349,7 @@ def rehearse_site(  # noqa: PLR0913 - what one start is
                 written=running.seat.written(),
                 refused=tuple(each for one in watched for each in one.refused()),
                 reached=tuple(each for one in watched for each in one.reached()),
-                unnamed=next((one.complaint for one in watched), ""),
+                unnamed=next((one.complaint for one in watched), None),
                 words=tuple(running.last_words().splitlines()[-_MOST_WORDS:]),
                 effective=effective.values,
                 pss_bytes=memory.pss_bytes if memory else None,
@@ -418,11 +412,16 @@ def _not_up(
     ours = {f"tcp {address}" for address in asked}
     refused = [each for one in watched for each in one.refused() if each not in ours][:_MOST_WORDS]
     is_other = outcome.status == "hung" and not outcome.detail.codes().isdisjoint(_OTHERS)
-    hint = _OTHER_PORT if is_other else _TOO_SLOW if outcome.status == "hung" else _AS_FOUND
+    if is_other:
+        way_out = because("adopt.other_port")
+    elif outcome.status == "hung":
+        way_out = because("adopt.too_slow")
+    else:
+        way_out = because("adopt.as_found")
     why = outcome.detail
     if refused:
         why = because("adopt.also_tried", why=why, refused=refused)
-    return AdapterError("a private copy does not come up as found", why=[why], hint=hint)
+    return AdapterError("a private copy does not come up as found", why=[why], hints=[way_out])
 
 
 _OTHERS = frozenset({HUNG_UP, NO_HTTP})

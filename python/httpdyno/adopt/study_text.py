@@ -17,6 +17,7 @@ from httpdyno.experiment.answer.ask import accepted
 from httpdyno.load.check import check_headers
 from httpdyno.load.url_file import RequestLine, read_url_file, request_line
 from httpdyno.model import KnobInfo, Member, RequestSpec, SideCommand, Site
+from httpdyno.reason import because
 from httpdyno.report.shared import message
 
 Plain = str | bool | int | float
@@ -66,7 +67,10 @@ lose little of that."""
 
 _USUAL_START_S = 20.0
 """What a study that says nothing has as `ready_timeout`."""
-_COSTS = {"live": "takes effect at once", "reload": "a reload", "restart": "a restart"}
+
+
+_COSTS = {"reload": because("adopt.takes_reload"), "restart": because("adopt.takes_restart")}
+"""What applying a knob takes, where it is more than to write it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,8 +143,7 @@ class StudyText:
         offer = self.offer
         head = ["[workload]", f"connections = {offer.connections}"]
         if offer.is_guess:
-            said = "A guess: nobody said what clients ask for. Put real requests here."
-            head = [*comment(said), *head]
+            head = [*comment(message.text(because("adopt.guessed_requests"))), *head]
         if offer.replay:
             head.append(f"replay = {toml_value(offer.replay)}")
         blocks = [head]
@@ -161,7 +164,7 @@ class StudyText:
     def _listed(self) -> list[list[str]]:
         if not self.proposals.listed:
             return []
-        head = comment("Not tried, each with the reason; without the `#` it is.")
+        head = comment(message.text(because("adopt.listed_knobs")))
         blocks = []
         for each in self.proposals.listed:
             lines = self._knob(each)
@@ -213,7 +216,7 @@ def _request(request: RequestSpec) -> list[str]:
 def _remarks(info: KnobInfo) -> list[str]:
     """Return what applying it takes and risks, as comments."""
     parts = chain(
-        [f"Applying it takes {_COSTS[info.cost]}." if info.cost in {"reload", "restart"} else ""],
+        [message.text(_COSTS[info.cost]) if info.cost in _COSTS else ""],
         [f"{info.risk[:1].upper()}{info.risk[1:].rstrip('.')}." if info.risk else ""],
     )
     said = " ".join(part for part in parts if part)

@@ -34,6 +34,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.trial.memory import machine_room
 from httpdyno.load.requests import header_of
 from httpdyno.model import Door, Isolation, Level, Listener, Member, SideCommand, Site, level_text
+from httpdyno.reason import Reason
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.discover.find import Found, find, of_this_machine, sole
@@ -47,21 +48,25 @@ from httpdyno.servers.stack.snapshot import version_of
 from httpdyno.units import duration_s
 
 
-def tell_found(gathered: Gathered, notes: Sequence[str] = ()) -> None:
+def tell_found(gathered: Gathered, notes: Sequence[Reason] = ()) -> None:
     """Say on stderr what the site is made of, and what was noticed of it, before any start."""
     for found in gathered.members:
         member = found.member
         files = f", {_counted(len(found.files.texts), 'file')}" if found.files.texts else ""
         what = member.main or " ".join(member.command) or member.name
         tell(f"{version_of(found.survey)}: {what}{files}")
-    for words in (*notes, *_noticed(gathered)):
+    for words in (*texts(notes), *_noticed(gathered)):
         tell(f"note: {words}")
-    for words in gathered.caveats:
+    for words in texts(gathered.caveats):
         tell(f"caveat: {words}")
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
         why = text(gathered.why_outside[backend.to])
         tell(f"out of reach for a copy: {backend.to}{where}: {why}")
+
+
+def _tell(why: Reason) -> None:
+    tell(text(why))
 
 
 def _noticed(gathered: Gathered) -> Iterator[str]:
@@ -99,8 +104,8 @@ def show_adopted(adopted: Adopted, gathered: Gathered) -> None:
     for line in told_attempts(report.refused, report.reached, report.isolation):
         say(line)
     if report.unnamed:
-        say(f"not all that its copy tries is named: {report.unnamed}")
-    for words in adopted.remarks:
+        say(f"not all that its copy tries is named: {text(report.unnamed)}")
+    for words in texts(adopted.remarks):
         say(f"note: {words}")
     parts = [
         f"{_counted(len(gathered.members), 'member')} ({described(adopted.site.members)})",
@@ -136,19 +141,23 @@ def told_proposals(proposals: Proposals) -> Iterator[str]:
             yield f"  {each.name}  {level_text(each.start)} stays: {text(each.memory)}"
 
 
-def told_attempts(refused: Sequence[str], reached: Sequence[str], isolation: str) -> Iterator[str]:
+def told_attempts(
+    refused: Sequence[str | Reason], reached: Sequence[str | Reason], isolation: str
+) -> Iterator[str]:
     """Yield a line for each thing that a copy tried: what it may not, and what got out."""
     yield from map(_refused_text, refused)
-    for attempt in reached:
+    for attempt in texts(reached):
         yield f"its copy reached {attempt}: a {isolation} does not keep it from that"
 
 
-def _refused_text(attempt: str) -> str:
+def _refused_text(attempt: str | Reason) -> str:
     """Return what the copy may not, and what there is to do about it."""
-    kind, _, where = attempt.partition(" ")
+    to = attempt if isinstance(attempt, str) else str(attempt.params["to"])
+    kind, _, where = to.partition(" ")
     if kind == "write":
         return f"its copy may not write {where}: with `--isolation cell` it has its own"
-    return f"its copy may not reach {attempt}: {_way_out(attempt)}"
+    (shown,) = texts([attempt])
+    return f"its copy may not reach {shown}: {_way_out(to)}"
 
 
 def _way_out(attempt: str) -> str:
@@ -185,7 +194,7 @@ def adopted_json(adopted: Adopted) -> dict[str, Any]:
     return {
         "folder": str(adopted.folder),
         "site": msgspec.to_builtins(adopted.site),
-        "remarks": list(adopted.remarks),
+        "remarks": list(texts(adopted.remarks)),
         "rehearsal": msgspec.to_builtins(adopted.report),
         "tried": msgspec.to_builtins(adopted.proposals.tried),
         "listed": msgspec.to_builtins(adopted.proposals.listed),
@@ -387,8 +396,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return 0
     enter_for(asked.isolation)
     make_seat = seat_maker(asked.isolation)
-    if isinstance(make_seat, str):
-        raise AdapterError(make_seat, hint=_NO_COPY)
+    if isinstance(make_seat, Reason):
+        raise AdapterError(why=[make_seat], hint=_NO_COPY)
     gathered = gather_running(members, adapters, make_seat, behind)
     asked = _named(asked, source, gathered)
     gathered = _listening(
@@ -409,7 +418,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         is_tls=loaded.is_tls,
         headers=[header_of(each) for each in header or []],
     )
-    tell_found(gathered, [words for each in named for words in each.notes])
+    tell_found(gathered, [note for each in named for note in each.notes])
     request = Request(
         folder=folder,
         site=asked,
@@ -419,10 +428,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget, "--budget"),
         before=before,
         wanted=wanted,
-        own=own_servers(gathered, [*named, *behind.found], machine, tell),
+        own=own_servers(gathered, [*named, *behind.found], machine, _tell),
         asks_running=ask_running,
     )
-    adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
+    adopted = adopt(gathered, request, adapters, make_seat, tell=_tell)
     if outputs.has_text:
         show_adopted(adopted, gathered)
     if outputs.json is not None:

@@ -202,7 +202,13 @@ def _reap() -> None:
     from httpdyno.servers.run.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
 
     try:
-        lines = reap_leftovers()
+        done = reap_leftovers()
+        if not done:
+            return
+        # Imported here: it loads metrics and statistics.
+        from httpdyno.report.shared.message import texts  # noqa: PLC0415
+
+        lines: Sequence[str] = texts(done)
     except AdapterError as error:
         # Commands that need the folder say so themselves; the others do without it.
         lines = [f"did not look for what a killed httpdyno left: {error}"]
@@ -214,7 +220,9 @@ def _log_doubts() -> None:
     from httpdyno.servers.run.leftovers import doubtful_folders  # noqa: PLC0415 - not for help
 
     if folders := doubtful_folders():
-        told = "; ".join(f"`{folder}`: {doubt}" for folder, doubt in folders.items())
+        from httpdyno.report.shared.message import text  # noqa: PLC0415 - as above
+
+        told = "; ".join(f"`{folder}`: {text(doubt)}" for folder, doubt in folders.items())
         logger.info("left alone, since their runs may be live: %s", told)
 
 

@@ -17,7 +17,9 @@ from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, ServerLimits
+from httpdyno.reason import Reason
 from httpdyno.registry import adapter_names, load_adapter, load_target
+from httpdyno.report.shared.message import text
 from httpdyno.servers.limits.limit_group import limited_by, limits_complaint
 from httpdyno.servers.run.leftovers import doubtful_folders
 from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell, wall_complaint
@@ -38,7 +40,7 @@ _BUSY_LOAD_PER_CPU = 0.5
 _NOISY_SPREAD_RATIO = 1.3
 _NOISY_NOT_RUNNING_RATIO = 0.05
 _LIMITS = {"memory": ServerLimits(memory="any"), "cpu": ServerLimits(cpu="any")}
-_LIMITS_OF: dict[str, Callable[[], str]] = {
+_LIMITS_OF: dict[str, Callable[[], Reason | None]] = {
     "cell": limits_of_cell,
     "wall": limits_of_wall,
     "open": lambda: LIMITS_OF_OPEN,
@@ -106,7 +108,7 @@ def host_remarks(host: HostFacts, noise: Noise) -> list[str]:
 def leftover_remarks() -> list[str]:
     """Return which folders of runs no command cleans up, since their owners may live."""
     return [
-        f"`{folder}` is left alone, since its run may be live: {doubt}; "
+        f"`{folder}` is left alone, since its run may be live: {text(doubt)}; "
         f"once no httpdyno uses it, run `rm -r {shlex.quote(str(folder))}`"
         for folder, doubt in doubtful_folders().items()
     ]
@@ -136,7 +138,7 @@ def _document(
             name: {
                 "possible": not complaint,
                 "why_not": complaint or None,
-                "does_not_hold": None if complaint else _LIMITS_OF[name]() or None,
+                "does_not_hold": None if complaint else _words(_LIMITS_OF[name]()) or None,
             }
             for name, complaint in _isolations().items()
         },
@@ -166,7 +168,7 @@ def _show(
     for title, rows in (
         ("machine", _host_rows(host, noise)),
         ("limits", [(name.replace("_", " "), f"{n:,}") for name, n in host.limits.items()]),
-        ("servers", [(name, text or "not installed") for name, text in _versions().items()]),
+        ("servers", [(name, said or "not installed") for name, said in _versions().items()]),
         (
             "tools",
             [(name, shutil.which(name) or f"missing: {why}") for name, why in _TOOLS.items()],
@@ -212,20 +214,24 @@ def _lacking(missing: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
 
 def _isolations() -> dict[str, str]:
     """Return for each kind of private copy why it cannot be had; empty where it can."""
-    return {"cell": cell_complaint(), "wall": wall_complaint(), "open": ""}
+    return {"cell": _words(cell_complaint()), "wall": _words(wall_complaint()), "open": ""}
+
+
+def _words(why: Reason | None) -> str:
+    return text(why) if why else ""
 
 
 def _isolation_rows() -> list[tuple[str, str]]:
     found = _isolations()
     return [
-        (name, complaint or "; ".join(["possible", *filter(None, [_LIMITS_OF[name]()])]))
+        (name, complaint or "; ".join(["possible", *filter(None, [_words(_LIMITS_OF[name]())])]))
         for name, complaint in found.items()
     ]
 
 
 def _limit_complaints() -> dict[str, str]:
     """Return for each kind of limit why it cannot be set; empty where it can."""
-    return {name: limits_complaint([limits]) for name, limits in _LIMITS.items()}
+    return {name: _words(limits_complaint([limits])) for name, limits in _LIMITS.items()}
 
 
 def _limit_rows() -> list[tuple[str, str]]:

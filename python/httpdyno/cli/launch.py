@@ -79,7 +79,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
             else "`httpdyno doctor` says what this machine allows",
         )
     if cannot := limits_complaint(limits for _, limits in study.limits):
-        raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+        raise AdapterError(f"study {study.name} cannot run here", why=[cannot], hints=[LIMITS_HINT])
     if why := not_rehearsed(study):
         tell(text(why))
     # Taken before anything runs beside it.

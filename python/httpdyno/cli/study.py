@@ -203,7 +203,9 @@ def serve(
             hint="`httpdyno doctor` says what each bundled study needs",
         )
     if cannot := limits_complaint(limits for _, limits in opened.limits):
-        raise AdapterError(f"study {opened.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+        raise AdapterError(
+            f"study {opened.name} cannot run here", why=[cannot], hints=[LIMITS_HINT]
+        )
     try:
         with one_server(adapter, opened, configuration) as up:
             [address, *more] = up.running.addresses

@@ -79,7 +79,9 @@ def check(
     if missing:
         raise AdapterError(f"study {opened.name} cannot run here: {'; '.join(missing)}")
     if cannot := limits_complaint(limits for _, limits in opened.limits):
-        raise AdapterError(f"study {opened.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+        raise AdapterError(
+            f"study {opened.name} cannot run here", why=[cannot], hints=[LIMITS_HINT]
+        )
     rehearse(plan, adapter)
     if opened.fragments is not None:
         return _check_code(plan, adapter, outputs)

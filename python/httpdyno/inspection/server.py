@@ -14,7 +14,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.inspection.status import kept_workers, worker_status
 from httpdyno.load.one_by_one import OneByOne
 from httpdyno.load.target import check_permitted, parse_url, resolve
-from httpdyno.reason import Reason
+from httpdyno.reason import Reason, because
 from httpdyno.report.inspect.facts import (
     ENVIRONMENT,
     NOTHING_KNOWN,
@@ -102,9 +102,10 @@ def page_of(
     found = running(machine) or configured(machine) if source is None else find(source, machine)
     took = None if census is None else _traced(census, n_requests, found, tell)
     seen = with_backends([looked_at(each, machine) for each in found], machine)
-    isolation, reason = possible() if seen else ("", "")
+    isolation, reason = possible() if seen else ("", None)
     if isolation == "cell":
-        reason = "root" if os.geteuid() == 0 else "a user namespace of your own"
+        is_root = os.geteuid() == 0
+        reason = because("sandbox.by_root" if is_root else "sandbox.by_user_namespace")
     asked_for = () if source is None else found
     return Page(
         servers=tuple(

@@ -94,7 +94,7 @@ class StartRecord(Record, frozen=True):
     """What of the answers was not compared: one configuration answers it otherwise each time."""
     varied: tuple[Reason, ...] = ()
     """In which words of what was compared its answers differ."""
-    tried: tuple[str, ...] = ()
+    tried: tuple[str | Reason, ...] = ()
     """What private copies tried to reach outside, and were refused: `unix:/run/db.sock`."""
     windows: tuple[WindowRecord, ...] = ()
 

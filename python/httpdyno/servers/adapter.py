@@ -78,6 +78,11 @@ class Rendered:
     """The command that is run before each start, an argument each; empty for none."""
 
 
+def shown_as(*, label: str) -> str:
+    """Return the name of what is no file among the files of a rendered configuration."""
+    return label
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotRunning:
     """The server did not come up, or not as asked."""
@@ -206,7 +211,7 @@ class Running(Protocol):
         """
         return None
 
-    def tried(self) -> tuple[str, ...]:
+    def tried(self) -> tuple[str | Reason, ...]:
         """Return what it tried to reach outside of its sandbox and could not; while it runs."""
         return ()
 

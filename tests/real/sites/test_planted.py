@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 
 import pytest
+from tests.isolation import not_safest
 from tests.real.sites.planted import HOST, INERT, MISTAKES, PAGES, PORT, planted_site
 
 from httpdyno.model import Configuration, Effective, Level, Survey
@@ -21,7 +22,7 @@ from httpdyno.servers.stack.snapshot import edited_files
 
 pytestmark = [
     pytest.mark.real_server("nginx", "php-fpm8.2"),
-    pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had"),
+    pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had"),
 ]
 
 ADAPTERS: dict[str, ServerAdapter] = {"nginx": Nginx(), "php": PhpFpm()}

@@ -15,6 +15,7 @@ from tests.rows import each_row
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
 from httpdyno.registry import site_adapters
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.discover.find import Found, configured, find, sole
 from httpdyno.servers.discover.inspection import looked_at
 from httpdyno.servers.discover.machine import Machine, this_machine
@@ -286,7 +287,7 @@ def test_a_socket_that_systemd_hands_a_server_its_copy_opens_itself(tmp_path, mo
     )
     assert each.notes == ()
     other = replace(each, member=Member(name="shopd", kind="command"))
-    assert "systemd hands shopd its socket, unix:/run/shop.sock" in other.notes[0]
+    assert "systemd hands shopd its socket, unix:/run/shop.sock" in texts(other.notes)[0]
 
 
 USERS_UNIT = "0::/user.slice/user-7.slice/user@7.service/app.slice/shop.service\n"

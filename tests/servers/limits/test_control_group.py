@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.servers.left import left_by
 
+from httpdyno.reason import Reason
+from httpdyno.report.shared.message import text
 from httpdyno.servers.limits import control_group
 from httpdyno.servers.limits.control_group import (
     CONTROLLERS,
@@ -79,7 +81,8 @@ def test_in_version_1_limits_are_set_in_this_process_own_groups(tmp_path):
 def test_a_group_that_is_not_there_or_not_ours_is_said(tmp_path):
     (tmp_path / "cpu").mkdir()
     found = usable_limit_parents(mounts_v1(tmp_path), OWN_V1, ["memory"])
-    assert found == f"no group for memory may be made in `{tmp_path}/memory/box`"
+    assert isinstance(found, Reason)
+    assert text(found) == f"no group for memory may be made in `{tmp_path}/memory/box`"
 
 
 def hands_on(folder, controllers):
@@ -105,8 +108,10 @@ def test_in_version_2_it_is_the_nearest_that_hands_all_of_them_on(tmp_path):
 def test_where_none_hands_them_on_that_is_said(tmp_path):
     hands_on(tmp_path, "pids")
     found = usable_limit_parents(mounts(tmp_path), "0::/\n", CONTROLLERS)
-    assert found == "no control group above httpdyno's hands cpu and memory on to groups in it"
-    assert isinstance(usable_limit_parents("", "", ["cpu"]), str)
+    assert isinstance(found, Reason)
+    words = "no control group above httpdyno's hands cpu and memory on to groups in it"
+    assert text(found) == words
+    assert isinstance(usable_limit_parents("", "", ["cpu"]), Reason)
     assert usable_limit_parents("", "", []) == {}
 
 
@@ -187,8 +192,8 @@ def test_a_group_that_no_record_had_yet_goes_with_its_dead_owner():
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_group_that_another_session_made_elsewhere_goes_with_its_dead_owner(controller):
     parents = limit_parents(frozenset({controller}))
-    if isinstance(parents, str):
-        pytest.skip(parents)
+    if isinstance(parents, Reason):
+        pytest.skip(text(parents))
     # As a process has it whose own group is another one than this one's.
     theirs = parents[controller].folder / f"session-{os.getpid()}"
     name = f"run-1-{os.getpid()}-abd"

@@ -6,10 +6,11 @@ import sys
 import time
 
 import pytest
+from tests.says import says
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerLimits
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.report.shared.message import text as sentence
 from httpdyno.servers.limits import limit_group
 from httpdyno.servers.limits.control_group import Parent, groups_of, limit_parents
@@ -33,7 +34,7 @@ CPU = limit_values(ServerLimits(cpu="0.2", cpu_period_s=0.02))
 
 def needs(controller):
     why = limit_parents(frozenset({controller}))
-    return pytest.mark.skipif(isinstance(why, str), reason=str(why))
+    return pytest.mark.skipif(isinstance(why, Reason), reason=str(why))
 
 
 @pytest.fixture
@@ -106,13 +107,17 @@ def test_a_kernel_that_takes_another_limit_is_not_measured_with(kernel, monkeypa
 
 
 def test_where_limits_cannot_be_set_nothing_is_run(monkeypatch):
-    monkeypatch.setattr(limit_group, "limit_parents", lambda _: "the kernel has none")
-    assert limits_complaint([ServerLimits()]) == ""
-    assert limits_complaint([ServerLimits(cpu="1")]).endswith("cannot be set: the kernel has none")
+    none = because("limits.nobody_hands_on", names=["cpu"])
+    monkeypatch.setattr(limit_group, "limit_parents", lambda _: none)
+    assert limits_complaint([ServerLimits()]) is None
+    cannot = because("limits.cannot_be_set", why=none)
+    assert limits_complaint([ServerLimits(cpu="1")]) == cannot
     assert limited_by([ServerLimits(cpu="1")]) == ""
     with new_run_root() as root:
         place = root.new_place("x")
-        with pytest.raises(AdapterError, match="limits cannot be set: the kernel has none"):
+        with pytest.raises(
+            AdapterError, check=says("limits cannot be set: no control group above")
+        ):
             spawned(place, "import pathlib; pathlib.Path('was-run').touch()", MEMORY)
         assert not (place.folder / "was-run").exists()
 

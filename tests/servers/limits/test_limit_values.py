@@ -5,7 +5,8 @@ from tests.rows import each_row
 
 from httpdyno.errors import UsageError
 from httpdyno.model import LimitValues, ServerLimits
-from httpdyno.servers.limits.limit_group import effective_limits, limit_values, limit_words
+from httpdyno.report.shared.message import text
+from httpdyno.servers.limits.limit_group import effective_limits, limit_values, named_limits
 
 
 @each_row(
@@ -48,8 +49,8 @@ def test_what_is_no_limit_is_refused_by_name(limits, words):
 
 def test_they_are_told_in_words_and_as_what_is_in_force():
     limits = limit_values(ServerLimits(memory="64MiB", cpu="0.5", cpu_period_s=0.05))
-    assert limit_words(limits) == "64.0 MiB of memory, 0.5 CPUs in each 50.0 ms"
-    assert limit_words(LimitValues()) == "no limit"
+    assert text(named_limits(limits)) == "64.0 MiB of memory, 0.5 CPUs in each 50.0 ms"
+    assert text(named_limits(LimitValues())) == "no limit"
     assert effective_limits(limits) == {
         "limits.memory": "64.0 MiB",
         "limits.cpu": "0.5",

@@ -3,9 +3,8 @@
 import json
 
 import pytest
+from tests.isolation import no_cell
 from tests.servers.sandbox.test_ordinary_user import interpreter, run_as_nobody
-
-from httpdyno.servers.sandbox.available import cell_complaint
 
 SCRIPT = """
 from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
@@ -58,7 +57,7 @@ Require all granted
 
 
 @pytest.mark.real_server("apache2")
-@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+@pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "can be had")
 def test_an_ordinary_user_has_apache_in_a_network_of_its_own(own_folders):
     if not interpreter():
         pytest.skip("there is no Python of this version that an ordinary user may run")

@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 from tests.beside import beside
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
+from tests.isolation import no_cell
 from tests.servers.own_network.test_resolver import wait_for
 
 from httpdyno.errors import AdapterError
@@ -26,7 +27,8 @@ from httpdyno.model import (
     ServerSpec,
     SideCommand,
 )
-from httpdyno.report.shared.message import text
+from httpdyno.reason import Reason, because
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.limits.control_group import limit_parents
@@ -36,10 +38,9 @@ from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.run.leftovers import reap_leftovers
 from httpdyno.servers.run.live_process import process_info
 from httpdyno.servers.run.record import read_record
-from httpdyno.servers.sandbox.available import cell_complaint
 from httpdyno.servers.stack.templates import TemplateStack
 
-pytestmark = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+pytestmark = pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "can be had")
 
 SCRIPT = """
 import http.server, json, os, socket, sys
@@ -246,7 +247,7 @@ def test_a_network_ends_with_a_server_that_was_refused(tmp_path):
 
 
 @pytest.mark.skipif(
-    isinstance(limit_parents(frozenset({"memory"})), str), reason="no limits can be set here"
+    isinstance(limit_parents(frozenset({"memory"})), Reason), reason="no limits can be set here"
 )
 def test_its_limits_are_seen_and_that_it_ran_into_one(tmp_path):
     spec = structs.replace(spec_of(tmp_path), limits=ServerLimits(memory="8MiB"))
@@ -285,11 +286,12 @@ def test_what_makes_no_sense_is_said_before_anything_is_made(tmp_path):
 
 
 def test_a_machine_without_such_networks_says_why(tmp_path, monkeypatch):
-    where = "httpdyno.servers.own_network.server.cell_complaint"
-    monkeypatch.setattr(where, lambda: "a cell cannot make namespaces: Operation not permitted")
-    assert CommandInNetwork().missing(spec_of(tmp_path)) == (
-        "a network of its own cannot make namespaces: Operation not permitted",
-    )
+    where = "httpdyno.servers.own_network.server.namespaces_complaint"
+    cannot = because("sandbox.cannot", step="make_namespaces", error="Operation not permitted")
+    monkeypatch.setattr(where, lambda: cannot)
+    [missing] = CommandInNetwork().missing(spec_of(tmp_path))
+    words = "a network of its own cannot make namespaces: Operation not permitted"
+    assert texts([missing]) == (words,)
 
 
 def test_the_resolver_and_the_namespaces_end_when_httpdyno_is_killed(tmp_path):

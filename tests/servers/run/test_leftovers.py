@@ -16,6 +16,7 @@ from tests.servers.left import KEY, left_by, owned_by, session_of
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.process_identity import Life
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.limits.control_group import parent_group
 from httpdyno.servers.run import leftovers, record
 from httpdyno.servers.run import root as root_folder
@@ -79,7 +80,7 @@ def facts(owner):
 
 def mentions(words):
     """Reap; return whether that says something of these words. Others' leftovers are no matter."""
-    return any(words in sentence for sentence in reap_leftovers())
+    return any(words in sentence for sentence in texts(reap_leftovers()))
 
 
 def test_a_living_owners_folder_is_left_alone(owner):
@@ -96,7 +97,7 @@ def test_a_dead_owners_servers_are_ended_and_its_folders_removed(owner):
         os.kill(pid, signal.SIGSTOP)  # so that they cannot end by themselves, nor by their keepers
     owner.kill()
     owner.wait(DEADLINE_S)
-    done = reap_leftovers()
+    done = texts(reap_leftovers())
     assert done[0] == f"ended 2 server processes that httpdyno process {owner.pid} had left running"
     assert str(folder) in done[1]
     assert all(process_info(pid) is None for pid in pids)
@@ -131,7 +132,7 @@ def test_what_a_killed_run_left_in_memory_is_told_where_it_was_and_to_nobody_els
     (left / "lock").write_text(json.dumps(owned_by(left / "lock")))
     assert reap_leftovers() == []
     monkeypatch.setenv("HTTPDYNO_MEMORY_DIR", str(theirs))
-    assert reap_leftovers() == [f"removed `{left}`, which no httpdyno owns"]
+    assert texts(reap_leftovers()) == (f"removed `{left}`, which no httpdyno owns",)
 
 
 def test_at_no_step_of_its_owners_own_removal_is_a_folder_taken_for_a_leftover(monkeypatch):
@@ -150,7 +151,7 @@ def test_at_no_step_of_its_owners_own_removal_is_a_folder_taken_for_a_leftover(m
 
     monkeypatch.setattr(leftovers, "_is_unlinked", with_a_reaper_at_each_step)
     root.release()
-    assert not [sentence for sentence in said if root.folder.name in sentence]
+    assert not [each for each in texts(said) if root.folder.name in each]
     assert not root.folder.exists()
     assert not root.memory_folder.exists()
 
@@ -235,7 +236,7 @@ def test_of_an_owner_who_cannot_be_looked_for_nothing_is_ended_or_removed(
         dead = left_by(session_of(bystander), **change)
         assert reap_leftovers() == []
         assert bystander.poll() is None
-    assert doubt in doubtful_folders()[dead]
+    assert doubt in text(doubtful_folders()[dead])
     assert (dead / "owner.jsonl").exists()
 
 
@@ -271,7 +272,7 @@ def test_a_record_that_is_not_its_owners_own_ends_nothing_and_is_told(way):
         assert reap_leftovers() == []
         assert bystander.poll() is None
     assert list(doubtful_folders()) == [dead]
-    assert "owner.jsonl" in doubtful_folders()[dead]
+    assert "owner.jsonl" in text(doubtful_folders()[dead])
 
 
 @pytest.mark.parametrize(
@@ -321,7 +322,7 @@ def test_whoever_only_looks_into_a_run_folder_or_copied_a_mark_is_let_be(
 def test_a_marked_session_is_ended():
     dead = left_by()
     with somebody(env={"HTTPDYNO_INSTANCE": f"{dead}/0001-x/log:{KEY}"}) as server:
-        done = reap_leftovers()
+        done = texts(reap_leftovers())
         assert any("ended 1 server processes" in each for each in done), done
         assert server.wait(DEADLINE_S) == -signal.SIGTERM
 
@@ -484,5 +485,5 @@ def test_a_fifo_of_ours_where_a_record_or_lock_belongs_holds_nobody(name):
             reap_leftovers()
     else:
         assert reap_leftovers() == []
-        assert "not a regular file" in doubtful_folders()[file.parent]
+        assert "not a regular file" in text(doubtful_folders()[file.parent])
         assert not dead.exists()

@@ -11,14 +11,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.isolation import no_wall
 
 from httpdyno.model import Door
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox import attempts as module
 from httpdyno.servers.sandbox import landlock_rules
 from httpdyno.servers.sandbox import syscall_filter as calls_filter
 from httpdyno.servers.sandbox.attempts import Attempts
-from httpdyno.servers.sandbox.available import wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -27,7 +28,7 @@ PROGRAM = Path(__file__).with_name("reaching.py")
 NAMES = "(for the name mail.example)"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
 needs_wall = pytest.mark.skipif(
-    bool(wall_complaint()) or landlock_rules.version() < 6, reason="a wall of newer rules is needed"
+    bool(no_wall()) or landlock_rules.version() < 6, reason="a wall of newer rules is needed"
 )
 
 
@@ -80,7 +81,7 @@ def test_in_a_cell_each_attempt_to_get_out_is_named_and_no_other(outside):
         with closing(seat), Attempts(seat) as attempts:
             said = seat.run(command(outside, place.copy_folder), environment={})
             assert (said.output, said.errors) == ("done\n", "")
-            assert attempts.refused() == (
+            assert texts(attempts.refused()) == (
                 "tcp 192.0.2.5:5432",
                 "tcp [::1]:5432",
                 "tcp 192.0.2.5:5433",
@@ -93,8 +94,8 @@ def test_in_a_cell_each_attempt_to_get_out_is_named_and_no_other(outside):
                 "udp 127.0.0.55:53 (for the names mail.example, news.example)",
                 "udp 127.0.0.56:8125",
             )
-            assert attempts.reached() == ()
-            assert attempts.complaint == ""
+            assert texts(attempts.reached()) == ()
+            assert attempts.complaint is None
 
 
 ASKS = "import socket, sys; socket.socket(socket.AF_UNIX).connect_ex(sys.argv[1])"
@@ -111,7 +112,7 @@ def test_a_socket_of_the_copys_own_place_is_no_attempt_before_anybody_listens(ou
             for folder in (place.copy_folder, place.copy_memory_folder, outside):
                 path = f"{folder}/status.sock"
                 seat.run(["/usr/bin/python3", "-S", "-c", ASKS, path], environment={})
-            assert attempts.refused() == (f"unix:{outside}/status.sock",)
+            assert texts(attempts.refused()) == (f"unix:{outside}/status.sock",)
 
 
 @needs_root
@@ -129,7 +130,7 @@ def test_a_copys_own_socket_is_its_own_by_whatever_links(outside):
             ways = [f"{outside}/link/own", f"{outside}/own"]
             said = seat.run(["/usr/bin/python3", "-S", "-c", binds, *ways], environment={})
             assert (said.exit_code, said.errors) == (0, "")
-            assert attempts.refused() == ()
+            assert texts(attempts.refused()) == ()
 
 
 @needs_root
@@ -153,7 +154,7 @@ def test_in_a_cell_who_looks_before_he_listens_there_tries_nothing(outside):
             )
             while not up.exists():
                 assert process.is_alive()
-            assert attempts.refused() == (f"unix:{nobody}",)
+            assert texts(attempts.refused()) == (f"unix:{nobody}",)
             process.stop()
 
 
@@ -171,7 +172,7 @@ def test_behind_a_wall_who_looks_before_he_listens_there_tries_nothing():
         with closing(seat), Attempts(seat) as attempts:
             said = seat.run(["/usr/bin/python3", "-S", "-c", binds, own, nobody], environment={})
             assert (said.exit_code, said.errors) == (0, "")
-            assert attempts.refused() == ("unix:/dev/shm/nobody",)
+            assert texts(attempts.refused()) == ("unix:/dev/shm/nobody",)
 
 
 @needs_wall
@@ -186,7 +187,7 @@ def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside)
         with closing(seat), Attempts(seat) as attempts:
             said = seat.run(asked, environment={})
             assert (said.output, said.errors) == ("written to its own output\ndone\n", "")
-            assert attempts.refused() == (
+            assert texts(attempts.refused()) == (
                 "tcp 192.0.2.5:5432",
                 "tcp [::1]:5432",
                 "tcp 192.0.2.5:5433",
@@ -200,7 +201,7 @@ def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside)
                     for name in ("new", "there", "folder", "other", "link", "bound", "relative")
                 ),
             )
-            assert attempts.reached() == (
+            assert texts(attempts.reached()) == (
                 f"unix:{outside}/db",
                 f"unix:{outside}/log",
                 f"udp 127.0.0.53:53 {NAMES}",
@@ -208,7 +209,7 @@ def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside)
                 "udp 127.0.0.55:53 (for the names mail.example, news.example)",
                 "udp 127.0.0.56:8125",
             )
-            assert attempts.complaint == ""
+            assert attempts.complaint is None
     assert (outside / "there").read_text() == "as found"
 
 
@@ -236,8 +237,8 @@ def test_tcp_that_rules_do_not_see_is_told_as_reached():
             said = seat.run(["/usr/bin/python3", "-S", "-c", FAST, port], environment={})
             # Whether data may go with the first packet is a setting; that it was tried is named.
             assert said.output.startswith("Permission denied\n")
-            assert attempts.reached() == (f"tcp 127.0.0.1:{port}",)
-            assert attempts.refused() == ()
+            assert texts(attempts.reached()) == (f"tcp 127.0.0.1:{port}",)
+            assert texts(attempts.refused()) == ()
 
 
 @needs_wall
@@ -260,7 +261,7 @@ for family, to in (
         with closing(seat), Attempts(seat) as attempts:
             asked = ["/usr/bin/python3", "-S", "-c", caller, *own]
             assert seat.run(asked, environment={}).errors == ""
-            assert attempts.refused() == ("tcp 127.0.0.1:5999", "unix:/run/db")
+            assert texts(attempts.refused()) == ("tcp 127.0.0.1:5999", "unix:/run/db")
 
 
 @needs_root
@@ -294,8 +295,9 @@ def test_what_cannot_be_noted_is_told_of_and_goes_on(monkeypatch, outside):
         asked = command(outside, seat.folder, late=False, port=port)
         with closing(seat), Attempts(seat) as attempts:
             assert seat.run(asked, environment={}).output == "done\n"
-            assert attempts.complaint == "a call could not be read: no such thing"
-            assert attempts.refused() == ()
+            assert attempts.complaint is not None
+            assert text(attempts.complaint) == "a call could not be read: no such thing"
+            assert texts(attempts.refused()) == ()
 
 
 @needs_root
@@ -307,7 +309,7 @@ def test_packets_show_what_no_call_names(monkeypatch, outside):
         assert isinstance(seat, CellSeat), seat
         with closing(seat), Attempts(seat) as attempts:
             assert seat.run(command(outside, place.copy_folder), environment={}).output == "done\n"
-            refused = attempts.refused()
+            refused = texts(attempts.refused())
     assert refused[:2] == ("tcp 192.0.2.5:5432", "tcp [::1]:5432")
     assert f"udp 127.0.0.53:53 {NAMES}" in refused
 
@@ -378,7 +380,7 @@ with new_run_root() as root:
     seat = open_cell(root.new_place("cell"), CellWish())
     with Attempts(seat) as attempts:
         said = seat.run(["/usr/bin/python3", "-S", "-c", CALLER], environment={})
-        print(said.output.split(), attempts.refused(), attempts.complaint)
+        print(said.output.split(), attempts.refused(), attempts.complaint.params["error"])
     seat.close()
 """
 

@@ -15,6 +15,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from tests.isolation import not_safest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells, said_by
 
 from httpdyno.host.rights import (
@@ -28,7 +29,7 @@ from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
 
-pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had")
 
 DEADLINE_S = 10.0
 SERVER = """

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.isolation import not_safest
 
 from httpdyno.host.rights import (
     is_root_of_the_machine,
@@ -12,7 +13,7 @@ from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.namespace import CellSeat, open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
 
-pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had")
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
 NOBODY = 65534

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.isolation import not_safest
 from tests.servers.sandbox.cells import DEADLINE_S, ENVIRONMENT, made_cells, said_by, wait_until
 
 from httpdyno.errors import AdapterError
@@ -15,7 +16,7 @@ from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.available import possible
 from httpdyno.servers.sandbox.landlock import WallSeat
 
-pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had")
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.isolation import no_cell, no_wall
 
 import httpdyno
 from httpdyno.servers.sandbox import landlock_rules, user_namespace
-from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 
 NOBODY = 65534
 SCRIPT = """
@@ -147,7 +147,7 @@ def run_as_nobody(folder, script, *words):
     return subprocess.run(command, **as_nobody(environment), check=False)
 
 
-@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "cells can be had")
+@pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "cells can be had")
 def test_an_ordinary_user_has_cells_too_and_runs_in_them_as_himself(own_folders, theirs):
     if not interpreter():
         pytest.skip("there is no Python of this version that an ordinary user may run")
@@ -165,14 +165,14 @@ def test_an_ordinary_user_has_cells_too_and_runs_in_them_as_himself(own_folders,
         "said": f"{uid}\nedited" + "kept\nas found\n",
         "written": [str(theirs / "theirs"), "/var/log/new"],
         "refused": ["unix:/nobody/db.sock", "tcp 10.0.0.5:5432"],
-        "complaint": "",
+        "complaint": None,
     }
     assert (theirs / "theirs").read_text() == "as found\n"
     assert Path("/proc/self/mountinfo").read_text() == before
 
 
 @pytest.mark.skipif(
-    bool(wall_complaint()) or not landlock_rules.keeps_tcp(),
+    bool(no_wall()) or not landlock_rules.keeps_tcp(),
     reason="a wall with rules for TCP is needed",
 )
 def test_an_ordinary_users_copy_is_named_behind_a_wall_too(own_folders):
@@ -180,7 +180,7 @@ def test_an_ordinary_users_copy_is_named_behind_a_wall_too(own_folders):
         pytest.skip("there is no Python of this version that an ordinary user may run")
     said = run_as_nobody(own_folders, WALL_SCRIPT, CALLER)
     assert said.returncode == 0, said.stderr
-    assert json.loads(said.stdout) == [["unix:/nobody/db.sock", "tcp 10.0.0.5:5432"], [], ""]
+    assert json.loads(said.stdout) == [["unix:/nobody/db.sock", "tcp 10.0.0.5:5432"], [], None]
 
 
 def test_root_and_who_did_so_already_does_not_run_anew(monkeypatch):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.isolation import no_cell
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells, said_by, wait_until
 
 from httpdyno.host.rights import (
@@ -18,12 +19,12 @@ from httpdyno.servers.log_file import log_text, opened_log
 from httpdyno.servers.network.address import connected
 from httpdyno.servers.run.folder import held_own, new_run_root, write_own
 from httpdyno.servers.run.live_process import child_pids
-from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell
+from httpdyno.servers.sandbox.available import limits_of_cell
 from httpdyno.servers.sandbox.landlock import open_wall
 from httpdyno.servers.sandbox.sandbox import CellWish
 from httpdyno.servers.stack.environment import own_folder
 
-needs_cells = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+needs_cells = pytest.mark.skipif(bool(no_cell()), reason=no_cell() or "can be had")
 needs_root = pytest.mark.skipif(not is_root_of_the_machine(), reason="only root has rights to lend")
 SEEN = """
 import json, os, sys
@@ -166,7 +167,7 @@ def test_no_right_is_left_that_programs_inherit():
     assert [line.split()[1] for line in said.stdout.splitlines()] == ["0" * 16] * 2
 
 
-@pytest.mark.skipif(bool(cell_complaint() or limits_of_cell()), reason="needs users of its own")
+@pytest.mark.skipif(bool(no_cell() or limits_of_cell()), reason="needs users of its own")
 @pytest.mark.parametrize("user", ["", "nobody"])
 def test_a_member_may_open_again_what_it_prints_to(cells, user):
     seat = cells()

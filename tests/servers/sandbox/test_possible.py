@@ -1,8 +1,16 @@
+import errno
 from pathlib import Path
 
 import pytest
+from tests.rows import each_row
 
-from httpdyno.servers.sandbox import available, landlock_rules
+from httpdyno.reason import because
+from httpdyno.report.shared.message import text
+from httpdyno.servers.sandbox import available, holder, landlock_rules, mount
+from httpdyno.servers.sandbox.namespace import step_failed
+
+NO_CELL = because("sandbox.no_cell", why=because("sandbox.is_container"))
+NO_WALL = because("sandbox.no_wall", why=because("sandbox.is_container"))
 
 
 @pytest.fixture(autouse=True)
@@ -13,7 +21,7 @@ def not_remembered():
 
 
 def test_what_is_tried_is_what_the_kernel_has():
-    assert (available.wall_complaint() == "") == bool(landlock_rules.version())
+    assert (available.wall_complaint() is None) == bool(landlock_rules.version())
 
 
 def test_trying_leaves_no_mount():
@@ -25,9 +33,9 @@ def test_trying_leaves_no_mount():
 @pytest.mark.parametrize(
     ("cell", "wall", "answer"),
     [
-        ("", "", ("cell", "")),
-        ("a cell cannot", "", ("wall", "a cell cannot")),
-        ("a cell cannot", "a wall cannot", ("", "a cell cannot, and a wall cannot")),
+        (None, None, ("cell", None)),
+        (NO_CELL, None, ("wall", NO_CELL)),
+        (NO_CELL, NO_WALL, ("", because("sandbox.neither", cell=NO_CELL, wall=NO_WALL))),
     ],
 )
 def test_the_safest_that_can_be_had_is_said_and_why_no_safer(monkeypatch, cell, wall, answer):
@@ -37,7 +45,26 @@ def test_the_safest_that_can_be_had_is_said_and_why_no_safer(monkeypatch, cell, 
 
 
 def test_a_kernel_that_refuses_is_quoted(monkeypatch):
-    refuses = "import sys; print('cannot make namespaces: Operation not permitted'); sys.exit(1)"
-    monkeypatch.setattr(available, "_TRY", refuses)
+    said = holder.written(mount.failed(errno.EPERM, "make_namespaces"))
+    refuses = f"import sys; sys.stdout.write({said!r}); sys.exit(1)"
+    monkeypatch.setattr(available, "_PROGRAM", refuses)
+    complaint = available.cell_complaint()
+    assert complaint is not None
     words = "a cell cannot make namespaces: Operation not permitted"
-    assert available.cell_complaint().startswith(words)
+    assert text(complaint).startswith(words)
+
+
+@each_row(
+    ("error", "words"),
+    [
+        (mount.failed(errno.EPERM, "clone", "/srv"), "cannot clone /srv: Operation not permitted"),
+        (
+            mount.failed(errno.EINVAL, mount.SHOW_OWNERS, "zfs"),
+            "cannot show owners of zfs at / as others: Invalid argument",
+        ),
+        (OSError(errno.ENOSPC, "full", "/proc/x_y"), "cannot reach /proc/x_y: full"),
+        (OSError(errno.ENOSPC, "full"), "cannot be made: full"),
+    ],
+)
+def test_what_failed_is_handed_on_by_the_one_who_holds_it(error, words):
+    assert text(step_failed(holder.written(error).split("\0"))) == words

@@ -3,12 +3,14 @@
 import sys
 
 import pytest
+from tests.isolation import not_safest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells
 
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.sandbox.attempts import Refusals, counters
 from httpdyno.servers.sandbox.available import possible
 
-pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=not_safest() or "cells can be had")
 
 OUTSIDE = """
 import os, socket
@@ -51,7 +53,7 @@ def told(program):
             command = [sys.executable, "-I", "-S", "-c", program]
             said = seat.run(command, environment=ENVIRONMENT)
             assert said.exit_code == 0, said.errors
-            return refusals.told()
+            return texts(refusals.told())
         finally:
             refusals.close()
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.isolation import not_safest
 from tests.servers.sandbox.cells import ENVIRONMENT, made_cells
 from tests.servers.sandbox.production import NAMES, Production
 
@@ -19,7 +20,7 @@ from httpdyno.servers.sandbox.available import possible
 
 pytestmark = pytest.mark.skipif(
     possible()[0] != "cell" or not is_root_of_the_machine(),
-    reason=possible()[1] or "only root may make folders everywhere",
+    reason=not_safest() or "only root may make folders everywhere",
 )
 
 DEADLINE_S = 20.0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.isolation import no_cell, no_wall
 from tests.servers.sandbox.cells import wait_until
 
 from httpdyno.host.rights import (
@@ -20,7 +21,7 @@ from httpdyno.host.rights import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.run.folder import new_run_root
 from httpdyno.servers.sandbox.attempts import Attempts
-from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell, wall_complaint
+from httpdyno.servers.sandbox.available import limits_of_cell
 from httpdyno.servers.sandbox.landlock import open_wall
 from httpdyno.servers.sandbox.namespace import open_cell
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -100,7 +101,7 @@ def outside(own_folders: Path) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("is_told", [False, True])
 @pytest.mark.parametrize("kind", ["cell", "wall", "open"])
 def test_root_does_not_get_out_but_by_what_is_said_to_be_open(kind, is_told, outside):
-    complaint = {"cell": cell_complaint, "wall": wall_complaint}.get(kind, lambda: "")()
+    complaint = {"cell": no_cell, "wall": no_wall}.get(kind, lambda: "")()
     if complaint:
         pytest.skip(complaint)
     with new_run_root() as root:
@@ -150,7 +151,7 @@ def test_these_ways_lead_out_where_nothing_is_kept(outside, own_folders):
     } <= {way for way, how in ended.items() if how.startswith("OUT")}, said.stdout
 
 
-@pytest.mark.skipif(bool(cell_complaint() or limits_of_cell()), reason="needs users of its own")
+@pytest.mark.skipif(bool(no_cell() or limits_of_cell()), reason="needs users of its own")
 def test_root_of_a_cell_is_nobody_outside():
     with new_run_root() as root:
         seat = open_cell(root.new_place("copy"), CellWish())

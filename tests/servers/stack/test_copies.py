@@ -229,7 +229,7 @@ class TestInCells:
             assert not place.folder.exists()
 
 
-@pytest.mark.skipif(CANNOT != "", reason=CANNOT)
+@pytest.mark.skipif(CANNOT is not None, reason=str(CANNOT))
 @pytest.mark.parametrize("memory", ["256MiB", "4MiB"])
 def test_a_member_runs_within_its_limits_or_is_told_why_it_does_not(theirs, memory):
     server = site_of(theirs, limits=ServerLimits(memory=memory))

@@ -5,6 +5,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Survey
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.stack import stand_in
 from httpdyno.servers.stack.adapter import KeyPair, MemberFiles, TlsFiles
 from httpdyno.servers.stack.snapshot import Found
@@ -73,7 +74,7 @@ def test_a_stand_in_is_of_the_certificates_kind_and_shows_its_names(tls, kind):
     assert KINDS[kind][1].encode() in openssl("pkey", "-noout", "-text_pub", given=key)
     shown = ("x509", "-noout", "-subject", "-ext", "subjectAltName")
     assert openssl(*shown, given=certificate) == openssl(*shown, given=theirs.read_bytes())
-    assert found.caveats == (
+    assert texts(found.caveats) == (
         f"the copy's TLS key is a stand-in ({kind}): {pair.key} cannot be read by this user",
     )
 
@@ -115,7 +116,7 @@ def test_without_its_certificate_a_key_is_the_usual_one_of_localhost(tls):
         assert b"DNS:localhost" in openssl(
             "x509", "-noout", "-ext", "subjectAltName", given=certificate
         )
-    assert found.caveats == (
+    assert texts(found.caveats) == (
         f"the copy's TLS keys and certificates are stand-ins (RSA 2048, localhost): {pair.key}, "
         f"{pair.certificate} and {both} cannot be read by this user",
     )
@@ -135,7 +136,7 @@ def test_a_key_whose_password_cannot_be_read_has_one_without(tls):
     assert found.contents.keys() == {locked.key, locked.certificate, str(password)}
     assert fits(found.contents[locked.key], found.contents[locked.certificate])
     assert len(found.caveats) == 1
-    assert f"{password} cannot be read" in found.caveats[0]
+    assert f"{password} cannot be read" in texts(found.caveats)[0]
 
 
 def test_the_other_files_of_tls_are_what_a_server_takes(tls):

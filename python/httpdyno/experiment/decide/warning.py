@@ -134,7 +134,7 @@ def _tried(starts: Sequence[StartRecord]) -> Iterable[Reason]:
         yield tried_outside(tried)
 
 
-def tried_outside(tried: Iterable[str]) -> Reason:
+def tried_outside(tried: Iterable[str | Reason]) -> Reason:
     """Return that private copies were refused what they tried to reach.
 
     Args:

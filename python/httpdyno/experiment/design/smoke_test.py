@@ -444,7 +444,7 @@ class OneStart:
     answers: tuple[Answered, ...]
     n_left_out: int = 0
     """Requests of a replayed log that were not asked."""
-    tried: tuple[str, ...] = ()
+    tried: tuple[str | Reason, ...] = ()
     """What a private copy tried to reach outside, and was refused."""
     prepare_s: float = 0.0
     """What of `ready_s` went into a site's `prepare`; of other servers it is not told apart."""

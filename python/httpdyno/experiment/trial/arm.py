@@ -111,7 +111,7 @@ class Arm:
     """Its error logs since then; None where it does not say where they are."""
     log_lines: LogLines | None = None
     """What came into them until its load was over."""
-    tried: tuple[str, ...] = ()
+    tried: tuple[str | Reason, ...] = ()
     """What it tried to reach outside, and was refused."""
     statsd: OwnStatsd = NO_STATSD
     """What it sends of itself."""
@@ -284,8 +284,8 @@ def require_room(arms: Sequence[Arm], root: RunRoot) -> None:
     """
     if all(arm.status in _NOT_FOR_WANT_OF_ROOM for arm in arms):
         return
-    if words := full_disk(root.folder, root.memory_folder):
+    if why := full_disk(root.folder, root.memory_folder):
         raise AdapterError(
-            f"a server could not come up, and {words}",
+            why=[because("run.not_up_and", why=why)],
             hint=f"free some space, or set `{ROOT_VARIABLE}` to a folder on another disk",
         )

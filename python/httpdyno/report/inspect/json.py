@@ -9,7 +9,7 @@ from httpdyno.report.inspect.finding import Finding
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.shared.log_text import log_json
-from httpdyno.report.shared.message import texts
+from httpdyno.report.shared.message import text, texts
 from httpdyno.report.shared.published import published
 from httpdyno.report.shared.unseen import COUNTERS
 from httpdyno.telemetry.observed import Observed
@@ -33,7 +33,10 @@ def inspect_json(page: Page) -> dict[str, Any]:
         **sole,
         "servers": servers,
         "not_looked_at": dict(page.passed_over),
-        "private_copy": {"isolation": page.isolation or None, "reason": page.isolation_reason},
+        "private_copy": {
+            "isolation": page.isolation or None,
+            "reason": text(page.isolation_reason) if page.isolation_reason else "",
+        },
     }
 
 

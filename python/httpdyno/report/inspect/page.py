@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from httpdyno.advice.rules.facts import KeptWorkers, Measured
+from httpdyno.reason import Reason
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.report.inspect.loaded import Loaded
@@ -57,7 +58,7 @@ class Page:
     """Unix time."""
     isolation: str = ""
     """The best isolation of a private copy that is possible here; empty: none, or not known."""
-    isolation_reason: str = ""
-    """Why no better one."""
+    isolation_reason: Reason | None = None
+    """How it can be had, or why no better one."""
     passed_over: tuple[tuple[str, int], ...] = ()
     """User → how many more processes were not looked at, since that user's took too long."""

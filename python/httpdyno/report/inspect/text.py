@@ -92,7 +92,7 @@ def _proven(page: Page) -> Iterator[tuple[str, str]]:
 
 
 def _copied(page: Page) -> Iterator[tuple[str, str]]:
-    reason = page.isolation_reason
+    reason = message.text(page.isolation_reason) if page.isolation_reason else ""
     if page.isolation:
         yield "a private copy", f"possible: {page.isolation}{f' ({reason})' if reason else ''}"
     elif reason:

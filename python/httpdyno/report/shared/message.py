@@ -55,7 +55,7 @@ def joined(reasons: Sequence[str | Reason]) -> str:
 
 def error_text(error: HttpdynoError) -> str:
     """Return what an error says, with its causes."""
-    return ": ".join(filter(None, [str(error), joined(error.why)]))
+    return ": ".join(filter(None, [error.message, joined(error.why)]))
 
 
 def hint_text(error: HttpdynoError) -> str:

@@ -78,7 +78,7 @@ def foreseen(name: str) -> Iterator[None]:
     except HttpdynoError:
         raise
     except Exception as error:  # nobody foresaw it, and the others are to be seen
-        _LOG.info("%s cannot be read", name, exc_info=True)
+        _LOG.info("not read: %s", name, exc_info=True)
         why = reason(error) if isinstance(error, OSError) else str(error)
         kind = type(error).__name__
         raise AdapterError(f"{kind}: {why}" if why else kind, hint="`-v` says where.") from error

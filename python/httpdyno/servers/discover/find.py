@@ -16,7 +16,7 @@ from httpdyno.host.foreign_text import reason
 from httpdyno.host.process_identity import has_gained_rights
 from httpdyno.host.runnable import user_name
 from httpdyno.model import Member
-from httpdyno.reason import Reason
+from httpdyno.reason import Reason, because
 from httpdyno.servers.discover.command_line import (
     activated,
     is_handed,
@@ -86,15 +86,12 @@ class Found:
     """Why no more is known of it."""
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What who copies it should know, in words."""
+    def notes(self) -> tuple[Reason, ...]:
+        """What who copies it should know."""
         sockets = self.unit.sockets if self.unit else ()
         if not sockets or activated(self.member, sockets):
             return ()
-        return (
-            f"systemd hands {self.member.name} its socket, {', '.join(sockets)}; nobody hands a "
-            "copy one, so it listens where its command says",
-        )
+        return (because("discover.socket_is_handed", member=self.member.name, sockets=sockets),)
 
     def __str__(self) -> str:
         what = self.member.main or " ".join(self.member.command) or self.member.kind
@@ -183,9 +180,11 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
             f"no file `{kind}` is there"
             if Path(kind).suffix
             else f"no kind of server is called `{kind}`, no file and no program",
-            hint=f"did you mean `{close[0]}`?"
-            if close
-            else f"expected {FORMS}; the kinds are {', '.join(known)}",
+            hints=[
+                because("discover.did_you_mean", name=close[0])
+                if close
+                else because("discover.expected_of_kinds", forms=FORMS, kinds=known)
+            ],
         )
     runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
     here = [each for each in runs if not each.is_elsewhere]
@@ -207,7 +206,7 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     if not runs and not at_rest:
         raise AdapterError(
             f"no {kind} runs here, and none is configured at its usual place",
-            hint=_what_runs(machine),
+            hints=_what_runs(machine),
         )
     return (*runs, *at_rest)
 
@@ -218,7 +217,9 @@ def _of_file(
     if not is_there(path):
         if otherwise is not None:
             return (_of_command(otherwise, machine),)
-        raise AdapterError(f"`{path}` does not exist", hint=f"expected {FORMS}")
+        raise AdapterError(
+            f"`{path}` does not exist", hints=[because("discover.expected", forms=FORMS)]
+        )
     text = os.path.normpath(path)
     member = _known_file(text, machine)
     if member is None:
@@ -297,14 +298,14 @@ def _of_processes(source: ProcessSource | GroupSource, machine: Machine) -> tupl
 
 def _of_process(pid: int, machine: Machine) -> Found:
     if pid not in machine.processes:
-        raise UsageError(f"no process has the id {pid}", hint=_what_runs(machine))
+        raise UsageError(f"no process has the id {pid}", hints=_what_runs(machine))
     return _found(machine.tree_of(pid), machine)
 
 
 def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
     sockets = [each for each in machine.sockets if each.answers_at(address.host, address.port)]
     if not sockets:
-        raise UsageError(f"nothing listens at `{address}` here", hint=_what_runs(machine))
+        raise UsageError(f"nothing listens at `{address}` here", hints=_what_runs(machine))
     trees = {tree.root.pid: tree for tree in map(machine.tree_of, machine.holders(sockets))}
     if not trees and os.geteuid() == 0:
         raise AdapterError(
@@ -358,7 +359,8 @@ def _of_command(source: CommandSource | ProcfileSource, machine: Machine) -> Fou
     program = str(folder / first) if "/" in first else shutil.which(first)
     if program is None or not os.access(program, os.X_OK):
         raise AdapterError(
-            f"`{first}` is no program that can be run here", hint=f"expected {FORMS}"
+            f"`{first}` is no program that can be run here",
+            hints=[because("discover.expected", forms=FORMS)],
         )
     return Found(member=_member(program, command, str(folder), machine, os.environ))
 
@@ -477,11 +479,11 @@ def _served_by(member: Member, facts: UnitFacts) -> Member:
     )
 
 
-def _what_runs(machine: Machine) -> str:
+def _what_runs(machine: Machine) -> tuple[Reason, ...]:
     names = [f"{tree.member.kind} (pid:{tree.root.pid})" for tree in machine.trees]
     if names:
-        return f"what runs here is {', '.join(names)}"
-    return "no server of a known kind runs here; a command after `--` names one that does not run"
+        return (because("discover.what_runs", names=names),)
+    return (because("discover.nothing_runs"),)
 
 
 def _text(path: Path) -> str:

@@ -236,7 +236,7 @@ def serving(backend: Backend, machine: Machine) -> tuple[Found, ...]:
     """Return the servers of this machine that listen where a backend is; mostly one, or none."""
     # What a configuration calls a backend may be anything.
     found = contained(lambda: listening_at(backend, machine), backend.to)
-    return () if isinstance(found, str) else found
+    return () if isinstance(found, Reason) else found
 
 
 def listening_at(backend: Backend, machine: Machine) -> tuple[Found, ...]:

@@ -4,6 +4,7 @@ The folder is an argument so that tests can make one up.
 """
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -193,10 +194,13 @@ def _link(path: str) -> str:
         return ""
 
 
+_OPEN_FILES = re.compile(r"Max open files\s+(\S+)")
+
+
 def _open_files(limits: str) -> str:
     for line in limits.splitlines():
-        if line.startswith("Max open files"):
-            return line.removeprefix("Max open files").split()[0]
+        if found := _OPEN_FILES.match(line):
+            return found[1]
     return ""
 
 

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import UsageError
+from httpdyno.reason import because
 
-FORMS = (
-    "a kind such as `nginx`, a configuration file, `unit:shop.service`, "
-    "`cgroup:/system.slice/shop.service`, `pid:1234`, `:8080`, a Procfile, "
-    "or a command, after `--` or in quotes"
-)
+FORMS = because("discover.forms")
 """All that a source can be, for messages."""
 
 ALIASES = {"apache2": "apache", "httpd": "apache", "fpm": "php-fpm", "nodejs": "node"}
@@ -159,15 +156,13 @@ def canonical_kind(word: str) -> str:
 
 
 def _meaningless(word: str) -> UsageError:
-    hint = f"expected {FORMS}"
     if word.isdigit():
-        hint = (
-            f"`pid:{word}` is a process, `:{word}` whoever listens there, and for `watch` "
-            f"`run:{word}` is a run"
-        )
+        way_out = because("discover.a_number", number=word)
     elif "://" in word:
-        hint = "`httpdyno load` takes URLs; `:8080` is whoever listens at that port here"
-    return UsageError(f"`{word}` names no server of this machine", hint=hint)
+        way_out = because("discover.a_url")
+    else:
+        way_out = because("discover.expected", forms=FORMS)
+    return UsageError(f"`{word}` names no server of this machine", hints=[way_out])
 
 
 def _unit(name: str) -> UnitSource:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from httpdyno.host.own_files import is_own_folder
 from httpdyno.host.procfs import ProcessStat, group_folders, stat_of
+from httpdyno.reason import Reason, because
 
 CONTROLLERS = ("memory", "cpu")
 """Those that limits are set with."""
@@ -66,14 +67,14 @@ def usable_parent(mounts: str, own: str) -> Path | None:
 
 
 @functools.cache
-def limit_parents(controllers: frozenset[str]) -> dict[str, Parent] | str:
-    """Return where this process may make groups with controllers; in words why it cannot."""
+def limit_parents(controllers: frozenset[str]) -> dict[str, Parent] | Reason:
+    """Return where this process may make groups with controllers, or why it cannot."""
     return usable_limit_parents(_content(_MOUNTS), _content(_OWN), controllers)
 
 
 def usable_limit_parents(
     mounts: str, own: str, controllers: Collection[str]
-) -> dict[str, Parent] | str:
+) -> dict[str, Parent] | Reason:
     """Return the folder for each controller, the same for all of version 2; else why not.
 
     Version 1 lets a group have groups and processes, so this process's own group will do. In
@@ -91,7 +92,7 @@ def usable_limit_parents(
         if (own_folder := next(folders, None)) is not None:
             found[controller] = Parent(folder=Path(own_folder), version=1)
             if not os.access(own_folder, os.W_OK | os.X_OK):
-                return f"no group for {controller} may be made in `{own_folder}`"
+                return because("limits.no_group_in", names=[controller], folder=own_folder)
     wanted = {*controllers} - {*found}
     if not wanted:
         return found
@@ -100,10 +101,10 @@ def usable_limit_parents(
     for folder in handing:
         if os.access(folder, os.W_OK | os.X_OK) and os.access(folder / "cgroup.procs", os.W_OK):
             return found | {each: Parent(folder=folder, version=2) for each in wanted}
-    names = " and ".join(sorted(wanted))
+    names = sorted(wanted)
     if handing:
-        return f"no group for {names} may be made in `{handing[0]}`"
-    return f"no control group above httpdyno's hands {names} on to groups in it"
+        return because("limits.no_group_in", names=names, folder=str(handing[0]))
+    return because("limits.nobody_hands_on", names=names)
 
 
 def _parents() -> list[Path]:
@@ -111,7 +112,7 @@ def _parents() -> list[Path]:
     found = dict.fromkeys([parent_group()])
     for wanted in (CONTROLLERS, *((each,) for each in CONTROLLERS)):
         parents = limit_parents(frozenset(wanted))
-        if not isinstance(parents, str):
+        if not isinstance(parents, Reason):
             found |= dict.fromkeys(each.folder for each in parents.values())
     return [folder for folder in found if folder is not None]
 

@@ -59,14 +59,14 @@ def limit_values(limits: ServerLimits) -> LimitValues:
     )
 
 
-def limit_words(limits: LimitValues) -> str:
-    """Return limits for people: `64.0 MiB of memory, 0.5 CPUs in each 100 ms`; or `no limit`."""
-    parts = []
+def named_limits(limits: LimitValues) -> Reason:
+    """Return limits as in `64.0 MiB of memory, 0.5 CPUs in each 100 ms`, or that there is none."""
+    found = []
     if limits.memory_bytes is not None:
-        parts.append(f"{format_bytes(limits.memory_bytes)} of memory")
+        found.append(because("limits.memory", size_bytes=limits.memory_bytes))
     if limits.cpu is not None:
-        parts.append(f"{limits.cpu:g} CPUs in each {format_duration(limits.cpu_period_s)}")
-    return ", ".join(parts) or "no limit"
+        found.append(because("limits.cpu", n=limits.cpu, period_s=limits.cpu_period_s))
+    return because("limits.values", all=found) if found else because("limits.none")
 
 
 def effective_limits(limits: LimitValues) -> dict[str, str]:
@@ -122,10 +122,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _MOST_ASKED_BYTES = 8 * _PAGE_BYTES
 """At once, of what the kernel kills for (PAGE_ALLOC_COSTLY_ORDER)."""
 _HUGE_PAGE_BYTES = 2 << 20
-LIMITS_HINT = (
-    "root may set limits on most machines, in many containers nobody may: see `httpdyno doctor`, "
-    "or leave `limits` out"
-)
+LIMITS_HINT = because("limits.way_out")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,18 +155,20 @@ class LimitGroups:
         return next((each.folder for each in groups if each.version > 1), None)
 
 
-def limits_complaint(limits: Iterable[ServerLimits]) -> str:
-    """Return in words why limits cannot be set here; empty where they can, or there are none."""
+def limits_complaint(limits: Iterable[ServerLimits]) -> Reason | None:
+    """Return why limits cannot be set here; None where they can, or there are none."""
     wanted = controllers_of(limits)
     parents = limit_parents(wanted) if wanted else {}
-    return f"limits of servers cannot be set: {parents}" if isinstance(parents, str) else ""
+    if not isinstance(parents, Reason):
+        return None
+    return because("limits.cannot_be_set", why=parents)
 
 
 def limited_by(limits: Iterable[ServerLimits]) -> str:
     """Return in words what enforces limits here; empty where there are none, or nothing can."""
     wanted = controllers_of(limits)
     parents = limit_parents(wanted) if wanted else {}
-    if isinstance(parents, str):
+    if isinstance(parents, Reason):
         return ""
     each = (f"{name}: control groups of version {p.version}" for name, p in parents.items())
     return ", ".join(sorted(each))
@@ -192,9 +191,8 @@ def make_limit_groups(name: str, limits: LimitValues) -> LimitGroups:
         AdapterError: They cannot be made here, or the kernel takes other limits than these.
     """
     parents = limit_parents(frozenset(limits.controllers))
-    if isinstance(parents, str):
-        words = f"the server's limits cannot be set: {parents}"
-        raise AdapterError(words, hint=LIMITS_HINT)
+    if isinstance(parents, Reason):
+        raise AdapterError("the server's limits cannot be set", why=[parents], hints=[LIMITS_HINT])
     made = {each: _made(parent, name) for each, parent in parents.items()}
     groups = LimitGroups(values=limits, memory=made.get("memory"), cpu=made.get("cpu"))
     try:
@@ -209,8 +207,10 @@ def make_limit_groups(name: str, limits: LimitValues) -> LimitGroups:
         for folder in groups.folders:
             remove_group(folder)
         if isinstance(error, OSError):
-            words = f"the server's limits cannot be set: {error.strerror} (`{error.filename}`)"
-            raise AdapterError(words, hint=LIMITS_HINT) from error
+            raise AdapterError(
+                f"the server's limits cannot be set: {error.strerror} (`{error.filename}`)",
+                hints=[LIMITS_HINT],
+            ) from error
         raise
 
 
@@ -271,8 +271,10 @@ def _checked(groups: LimitGroups) -> LimitGroups:
     """
     asked, in_force = groups.values, _in_force(groups)
     if not _are_alike(in_force, asked):
-        words = f"{limit_words(asked)} where {limit_words(in_force)} is in force"
-        raise AdapterError(f"the server's limits were not taken: {words}")
+        why = because(
+            "limits.others_in_force", asked=named_limits(asked), in_force=named_limits(in_force)
+        )
+        raise AdapterError("the server's limits were not taken", why=[why])
     return LimitGroups(values=in_force, memory=groups.memory, cpu=groups.cpu)
 
 

@@ -258,9 +258,9 @@ def open_network(place: Place, texts: NetworkTexts) -> OpenNetwork:
     except BaseException:
         remove_place(home)
         raise
-    if isinstance(held, str):
+    if isinstance(held, Reason):
         remove_place(home)
-        raise AdapterError(f"no network of its own can be had: {held}")
+        raise AdapterError("no network of its own can be had", why=[held])
     network = OpenNetwork(home, held.process)
     try:
         if texts.table:

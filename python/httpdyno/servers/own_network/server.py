@@ -16,7 +16,7 @@ from msgspec import structs
 
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, SideCommand, level_text
-from httpdyno.reason import Reason
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.limits.limit_group import LimitGroups
 from httpdyno.servers.network.probe import StatusPage
@@ -26,7 +26,7 @@ from httpdyno.servers.own_network.network import (
     network_texts,
     open_network,
 )
-from httpdyno.servers.sandbox.available import cell_complaint
+from httpdyno.servers.sandbox.available import namespaces_complaint
 from httpdyno.servers.stack.names import network_knobs
 from httpdyno.servers.stack.stack import Stack
 
@@ -165,8 +165,8 @@ class WithNetwork(Stack):
 
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed, and why no such network can be had."""
-        complaint = cell_complaint().removeprefix("a cell ")
-        own = (f"a network of its own {complaint}",) if complaint else ()
+        why = namespaces_complaint()
+        own = (because("servers.no_own_network", why=why),) if why else ()
         return (*self._adapter.missing(spec), *own)
 
     def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:

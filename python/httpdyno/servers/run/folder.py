@@ -144,8 +144,7 @@ class RunRoot:
         with cleaning():
             _, left = clear_run(self.folder)
             if left:
-                hint = "End it by hand, then run any command again."
-                raise RevertError("; ".join(left), hint=hint)
+                raise RevertError(why=left, hint="End it by hand, then run any command again.")
             self._is_released = True
             atexit.unregister(self._release_at_exit)
             for lock in self._locks:
@@ -232,7 +231,7 @@ def remove_place(place: Place) -> None:
     for folder in (place.folder, place.memory_folder):
         complaint = removal_complaint(folder)
         if complaint:
-            raise RevertError(complaint)
+            raise RevertError(why=[complaint])
 
 
 def _cannot_be_made(folder: Path, error: OSError) -> AdapterError:

@@ -24,6 +24,7 @@ from httpdyno.host.own_files import (
 )
 from httpdyno.host.process_identity import Life
 from httpdyno.host.procfs import ProcessStat
+from httpdyno.reason import Reason, because
 from httpdyno.servers.limits.control_group import (
     end_group,
     group_members,
@@ -80,15 +81,15 @@ def remove_tree(folder: Path, *, last: str = "") -> None:
     folder.rmdir()
 
 
-def removal_complaint(folder: Path, *, last: str = "") -> str:
-    """Remove the folder as `remove_tree`; return what was wrong, empty when it is gone."""
+def removal_complaint(folder: Path, *, last: str = "") -> Reason | None:
+    """Remove the folder as `remove_tree`; return what was wrong, None when it is gone."""
     try:
         remove_tree(folder, last=last)
     except FileNotFoundError:
-        return ""
+        return None
     except (OSError, ValueError) as error:
-        return f"`{folder}` cannot be removed: {error}"
-    return ""
+        return because("run.cannot_remove", folder=str(folder), error=str(error))
+    return None
 
 
 def _remove_folder(name: str, top: int) -> None:
@@ -144,8 +145,8 @@ def _is_folder(name: str, parent: int) -> bool:
 _KEEPER_S = 2.0
 
 
-def reap_leftovers() -> list[str]:
-    """End and remove what httpdyno processes that are gone left; return what was done, in words.
+def reap_leftovers() -> list[Reason]:
+    """End and remove what httpdyno processes that are gone left; return what was done.
 
     Folders of living ones are not touched, so any number of httpdyno may run at once. Where
     there is nothing to do nothing is made, and nobody waits for anybody.
@@ -154,7 +155,7 @@ def reap_leftovers() -> list[str]:
     memory_roots = own_memory_roots()
     if not _is_anything_left(roots, memory_roots):
         return []
-    done: list[str] = []
+    done: list[Reason] = []
     for root in roots:
         with locked_root(root):
             for folder in unfinished_runs(root):
@@ -172,23 +173,23 @@ def reap_leftovers() -> list[str]:
     return done
 
 
-def doubtful_folders() -> dict[Path, str]:
+def doubtful_folders() -> dict[Path, Reason]:
     """Return the folders that are left alone because nobody can say whether their owners live.
 
-    With the reason for each, in words.
+    With the reason for each.
     """
     found = {file.parent: standing(file) for file in _files(own_disk_roots(), own_memory_roots())}
     return {
         folder: each.doubt
         for folder, each in found.items()
-        if each.life is Life.IN_DOUBT and folder.exists()
+        if each.doubt is not None and folder.exists()
     }
 
 
-def clear_run(folder: Path) -> tuple[int, list[str]]:
+def clear_run(folder: Path) -> tuple[int, list[Reason]]:
     """End the owner's processes and remove its folders; return how many ended, and complaints."""
     record = read_record(folder)
-    n_ended, complaints = 0, []
+    n_ended, complaints = 0, list[Reason | None]()
     memory = record.memory_folder
     # Only what this owner can have made: a damaged record must not name anything else.
     if memory is not None and memory.name != folder.name and memory != folder / "memory":
@@ -196,27 +197,26 @@ def clear_run(folder: Path) -> tuple[int, list[str]]:
     # After a reboot, and in another pid namespace, the same pids and ticks may be anybody's.
     if record.owner is not None and record.owner.is_of_these_processes():
         n_ended, left = _end_processes(record, folder)
-        complaints += [f"process {process.pid} of `{folder}` cannot be ended" for process in left]
-    if complaints:
-        return n_ended, complaints
+        cannot = [because("run.cannot_end", pid=each.pid, folder=str(folder)) for each in left]
+        if cannot:
+            return n_ended, cannot
     if memory is not None:
         for each in (unfinished(memory), memory):  # the one of an owner killed as he made it
             if is_own_folder(each):
                 complaints.append(removal_complaint(each, last=LOCK))
     complaints.append(removal_complaint(folder, last=RECORD))
-    return n_ended, [complaint for complaint in complaints if complaint]
+    return n_ended, [complaint for complaint in complaints if complaint is not None]
 
 
-def _reaped(folder: Path) -> list[str]:
-    """End and remove what a dead owner left; return what was done, in words."""
+def _reaped(folder: Path) -> list[Reason]:
+    """End and remove what a dead owner left; return what was done."""
     owner = read_record(folder).owner
-    whose = f"httpdyno process {owner.pid}" if owner else "an httpdyno process"
+    whose = because("run.owner", pid=owner.pid) if owner else because("run.unknown_owner")
     ended, left = clear_run(folder)
     done = []
     if ended:
-        done.append(f"ended {ended} server processes that {whose} had left running")
-    done.append(f"removed `{folder}` of {whose}, which was killed" if not left else left[0])
-    return done + left[1:]
+        done.append(because("run.ended_servers", n=ended, whose=whose))
+    return [*done, *(left or [because("run.removed", folder=str(folder), whose=whose)])]
 
 
 def _end_processes(record: RunRecord, folder: Path) -> tuple[int, list[ProcessStat]]:
@@ -261,14 +261,15 @@ def _is_anything_left(roots: list[Path], memory_roots: list[Path]) -> bool:
     )
 
 
-def _remove_ownerless(memory_root: Path) -> list[str]:
+def _remove_ownerless(memory_root: Path) -> list[Reason]:
     done = []
     for folder in own_runs(memory_root):
         # Held meanwhile, since a reaper with another root on disk looks here as well.
         with examined(folder / LOCK) as found:
             if not _is_gone(folder) and found.life is Life.GONE:
                 complaint = removal_complaint(folder, last=LOCK)
-                done.append(complaint or f"removed `{folder}`, which no httpdyno owns")
+                removed = because("run.removed_ownerless", folder=str(folder))
+                done.append(complaint or removed)
     return done
 
 

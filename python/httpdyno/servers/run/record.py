@@ -36,6 +36,7 @@ from httpdyno.host.process_identity import (
     ProcessIdentity,
     boot_id,
 )
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.run.live_process import Mark, process_info
 
@@ -48,7 +49,7 @@ class Standing:
     """How it stands with an owner."""
 
     life: Life
-    doubt: str = ""
+    doubt: Reason | None = None
     """Why it cannot be known, where it cannot."""
 
 
@@ -74,8 +75,10 @@ def examined(path: Path) -> Iterator[Standing]:
     try:
         file = opened_own(path, os.O_RDONLY)
     except OSError as error:
-        why = "is not there" if error.errno == errno.ENOENT else f"is no record: {reason(error)}"
-        yield _doubt(f"`{path.name}` {why}")
+        if error.errno == errno.ENOENT:
+            yield _doubt(because("run.record_not_there", file=path.name))
+        else:
+            yield _doubt(because("run.no_record", file=path.name, error=reason(error)))
         return
     try:
         yield _standing(file, path)
@@ -101,27 +104,27 @@ def _standing(file: int, path: Path) -> Standing:
             return Standing(life=Life.ALIVE)
         line = _first_line(file)
     except OSError as error:
-        return _doubt(f"`{path.name}` cannot be looked at: {reason(error)}")
+        return _doubt(because("run.record_unreadable", file=path.name, error=reason(error)))
     owner = owner_of(line)
     if owner is None:
-        return _doubt(f"`{path.name}` names no owner")
+        return _doubt(because("run.no_owner", file=path.name))
     info, life = os.fstat(file), owner.life()
     is_elsewhere = owner.boot != boot_id() and owner.host != socket.gethostname()
     reasons = (
-        (not is_trusted(file), f"another user may have written `{path.name}`"),
+        (not is_trusted(file), because("run.others_may_have_written", file=path.name)),
         (
             line.get("file") != [info.st_dev, info.st_ino],
-            f"`{path.name}` is not the file that its owner holds, but a copy or a view of it",
+            because("run.other_file", file=path.name),
         ),
-        (is_elsewhere, f"its owner is of another machine, `{owner.host}`"),
-        (life is Life.IN_DOUBT, f"its owner, process {owner.pid}, cannot be seen from here"),
+        (is_elsewhere, because("run.other_machine", host=owner.host)),
+        (life is Life.IN_DOUBT, because("run.cannot_be_seen", pid=owner.pid)),
     )
-    doubt = next((words for is_so, words in reasons if is_so), "")
-    return _doubt(doubt) if doubt else Standing(life=life)
+    doubt = next((why for is_so, why in reasons if is_so), None)
+    return Standing(life=life) if doubt is None else _doubt(doubt)
 
 
-def _doubt(words: str) -> Standing:
-    return Standing(life=Life.IN_DOUBT, doubt=words)
+def _doubt(why: Reason) -> Standing:
+    return Standing(life=Life.IN_DOUBT, doubt=why)
 
 
 def _first_line(file: int) -> dict[str, Any]:

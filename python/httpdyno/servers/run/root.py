@@ -16,6 +16,7 @@ from httpdyno.host.foreign_text import reason
 from httpdyno.host.own_files import HeldError, is_own_folder, locked
 from httpdyno.host.rights import outside_ids
 from httpdyno.host.runnable import held
+from httpdyno.reason import Reason, because
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 MEMORY_VARIABLE = "HTTPDYNO_MEMORY_DIR"
@@ -186,12 +187,12 @@ def _root_name(number: int = 0) -> str:
     return f"httpdyno-{outside_ids()[0]}" + (f"-{number}" if number else "")
 
 
-def full_disk(*folders: Path) -> str:
-    """Return in words which of these folders' disks is full; empty when none is."""
+def full_disk(*folders: Path) -> Reason | None:
+    """Return which of these folders' disks is full; None when none is."""
     for folder in folders:
         free = os.statvfs(folder)
         # File systems without a bound say 0 of what there is in all.
         has_room = not free.f_blocks or free.f_bavail * free.f_frsize >= _ROOM_BYTES
         if not has_room or (free.f_files and not free.f_favail):
-            return f"the disk of `{folder}` is full"
-    return ""
+            return because("run.disk_full", folder=str(folder))
+    return None

@@ -30,6 +30,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from httpdyno.host.foreign_text import kept_text, readable, visible
+from httpdyno.reason import Reason, because
 from httpdyno.servers.network.address import place_of, within
 from httpdyno.servers.network.listening import listening
 from httpdyno.servers.process import ServerProcess
@@ -196,7 +197,7 @@ class Attempts:
         self._notes: dict[tuple[str, str], _Note] = {}
         self._missed: dict[tuple[str, str], str] = {}
         """Unix sockets where nobody was, by the paths that they have for us."""
-        self._complaint = ""
+        self._complaint: Reason | None = None
         self._processes: list[ServerProcess] = []
         self._listeners: list[int] = []
         self._poller = select.epoll()
@@ -231,22 +232,22 @@ class Attempts:
             self._packets.close()
 
     @property
-    def complaint(self) -> str:
-        """Why calls are not told, in words; empty where they are."""
+    def complaint(self) -> Reason | None:
+        """Why calls are not told; None where they are."""
         return self._complaint
 
-    def refused(self) -> tuple[str, ...]:
+    def refused(self) -> tuple[str | Reason, ...]:
         """Return what was tried and did not succeed, in the order of the tries.
 
         As in `tcp 10.0.0.5:5432`, `unix:/run/db.sock`, `write /srv/shop/cache`.
         """
         return self._told("refused")
 
-    def reached(self) -> tuple[str, ...]:
+    def reached(self) -> tuple[str | Reason, ...]:
         """Return what of the outside was reached, or was sent a datagram."""
         return self._told("reached")
 
-    def _told(self, verdict: Verdict) -> tuple[str, ...]:
+    def _told(self, verdict: Verdict) -> tuple[str | Reason, ...]:
         # Who was answered may have tried something just before, that is still being noted.
         with self._lock:
             notes, missed = dict(self._notes), dict(self._missed)
@@ -260,7 +261,7 @@ class Attempts:
         own |= {place_of(to) for (_, to), path in missed.items() if self._is_own_socket(path)}
         own |= {place_of(each) for each in self._listened_at()}
         return tuple(
-            _shown(f"{kind} {to}".lstrip() + _asked(note.names))
+            _asked(_shown(f"{kind} {to}".lstrip()), note.names)
             for (kind, to), note in notes.items()
             if note.verdict == verdict
             # Its own sockets by another path, before anybody listened there.
@@ -288,7 +289,9 @@ class Attempts:
             self._listeners.append(process.calls)
             self._poller.register(process.calls, select.EPOLLIN)
         else:
-            self._complaint = process.calls
+            # An empty one is of who has ended before.
+            words = process.calls
+            self._complaint = because("sandbox.calls_not_told", error=words) if words else None
 
     def _serve(self) -> None:
         while not self._is_over:
@@ -298,7 +301,8 @@ class Attempts:
                         with self._lock:
                             self._hear(listener)
                     except Exception as error:  # whatever it is, others wait to be heard
-                        self._complaint = self._complaint or f"a call could not be told: {error}"
+                        why = because("sandbox.call_not_told", error=str(error))
+                        self._complaint = self._complaint or why
                 else:  # All that were told by it have ended.
                     self._poller.unregister(listener)
 
@@ -324,7 +328,8 @@ class Attempts:
                 caller = stack.enter_context(closing(Caller(call.thread)))
                 unsure = list(self._noted(caller, listener, call, stack))
             except Exception as error:  # whatever it is, the copy goes on
-                self._complaint = self._complaint or f"a call could not be read: {error}"
+                why = because("sandbox.call_not_read", error=str(error))
+                self._complaint = self._complaint or why
             finally:
                 with suppress(OSError):
                     calls.go_on(listener, call)
@@ -387,10 +392,13 @@ def _shown(text: str) -> str:
     return visible(readable(kept_text(os.fsencode(text)))).replace("\n", "\\u000a")
 
 
-def _asked(names: tuple[str, ...]) -> str:
-    if not names:
-        return ""
-    return f" (for the name{'s' * (len(names) > 1)} {', '.join(names)})"
+def _asked(to: str, names: Iterable[str]) -> str | Reason:
+    shown = [_shown(name) for name in names]
+    if not shown:
+        return to
+    return because(
+        "sandbox.asked_for_names" if shown[1:] else "sandbox.asked_for_name", to=to, names=shown
+    )
 
 
 def _outcome(shared: socket.socket | None, patience_s: float) -> Verdict:
@@ -406,8 +414,6 @@ def _outcome(shared: socket.socket | None, patience_s: float) -> Verdict:
 
 
 _TOLD = ("AttemptFails", "NoPorts", "Udp6NoPorts", "ListenOverflows")
-_UNTAKEN = "TCP addresses that nobody listens at"
-_UNREAD = "UDP addresses that nobody reads at"
 
 
 class Refusals:
@@ -423,7 +429,7 @@ class Refusals:
         """Count from now on: whoever waits for a copy is refused himself until it is up."""
         self._before = self._read()
 
-    def told(self) -> tuple[str, ...]:
+    def told(self) -> tuple[str | Reason, ...]:
         """Return what was tried, such as `unix:/run/redis.sock`; what the kernel counts, as such.
 
         While the copy runs.
@@ -433,9 +439,9 @@ class Refusals:
         found = [*self._attempts.refused()]
         # Where more come than are accepted, it is the load that goes away unanswered.
         if more.get("AttemptFails", 0) > 0 and not more.get("ListenOverflows", 0):
-            found.append(_UNTAKEN)
+            found.append(because("sandbox.untaken"))
         if more.get("NoPorts", 0) > 0 or more.get("Udp6NoPorts", 0) > 0:
-            found.append(_UNREAD)
+            found.append(because("sandbox.unread"))
         return tuple(found)
 
     def close(self) -> None:

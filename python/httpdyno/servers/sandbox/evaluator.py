@@ -45,6 +45,10 @@ main(sys.argv[1:5])
 """
 
 
+Bound = Literal["time", "memory", "size", "depth"]
+_BOUNDS = frozenset(("time", "memory", "size", "depth"))
+
+
 class OverBoundError(Exception):
     """An answer was not to be had within a bound; the message says which, after `it`."""
 
@@ -89,9 +93,9 @@ class Evaluator:
                 self._end()  # whatever it is at
                 raise
             answer: dict[str, Any] = json.loads(said.decode("utf-8", "surrogatepass"))
-            if bound := self._bound(answer.get("error", "")):
+            if (error := answer.get("error")) in _BOUNDS:
                 self._end()  # what it holds is not known
-                raise OverBoundError(bound)
+                raise self._bound(error)
         return answer
 
     def close(self) -> None:
@@ -114,7 +118,7 @@ class Evaluator:
         length = self._read(process, _LENGTH_BYTES, end_s)
         n_bytes = int.from_bytes(length, "big")
         if n_bytes > _MOST_ANSWER_BYTES:
-            raise OverBoundError(self._bound("size"))
+            raise self._bound("size")
         return self._read(process, n_bytes, end_s)
 
     def _read(self, process: "subprocess.Popen[bytes]", n_bytes: int, end_s: float) -> bytes:
@@ -125,18 +129,21 @@ class Evaluator:
                 raise OverBoundError(f"takes more than {_WAIT_S:g} s")
             part = os.read(handle, min(left, 1 << 20))
             if not part:
-                raise OverBoundError(self._bound("time"))
+                raise self._bound("time")
             parts.append(part)
             left -= len(part)
         return b"".join(parts)
 
-    def _bound(self, error: str) -> str:
-        return {
-            "time": f"takes more than {self._limit_s:g} s of processor time",
-            "memory": f"takes more than {format_bytes(self._memory_bytes)} of memory",
-            "size": f"writes more than {format_bytes(self._most_bytes)}",
-            "depth": "goes too deep",
-        }.get(error, "")
+    def _bound(self, error: Bound) -> OverBoundError:
+        match error:
+            case "time":
+                return OverBoundError(f"takes more than {self._limit_s:g} s of processor time")
+            case "memory":
+                most = format_bytes(self._memory_bytes)
+                return OverBoundError(f"takes more than {most} of memory")
+            case "size":
+                return OverBoundError(f"writes more than {format_bytes(self._most_bytes)}")
+        return OverBoundError("goes too deep")
 
     def _started(self) -> "subprocess.Popen[bytes]":
         if self._process is not None and self._process.poll() is None:

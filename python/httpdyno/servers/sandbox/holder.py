@@ -72,7 +72,7 @@ _FOLDERS = ("core", "ipv4", "ipv6", "unix")
 """What is directly in there; interfaces, neighbours and filters are each namespace's own."""
 _NEVER = ("tcp_fastopen_key",)
 _NO_IPV6 = (errno.EAFNOSUPPORT, errno.EOPNOTSUPP, errno.ENODEV, errno.EACCES)
-_SET_UP = "set up its loopback"
+_SET_UP = "set_up_its_loopback"
 PORT_START = "net.ipv4.ip_unprivileged_port_start"
 
 
@@ -86,7 +86,7 @@ def open_loopback() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     link = libc.socket(_NETLINK, _RAW | _CLOSE_ON_EXEC, 0)
     if link < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), _SET_UP)
+        raise mount.failed(ctypes.get_errno(), _SET_UP)
     try:
         _ask(link, _NEWLINK, 0, struct.pack("=BxHiII", _ANY_FAMILY, 0, _LO, _UP, _UP))
         _ask(link, _NEWROUTE, _CREATE | _EXCL, _all_local(_IPV4))
@@ -115,18 +115,16 @@ def settings() -> dict[str, str]:
     return found
 
 
-def adopt(wanted: dict[str, str]) -> list[str]:
-    """Set what differs; return what cannot be, `name value` each."""
+def adopt(wanted: dict[str, str]) -> None:
+    """Set what differs, as far as the kernel takes it."""
     own = settings()
-    refused = []
     for name, text in wanted.items():
         # What is not there is not a namespace's own: the host's is in force.
         if name in own and own[name] != text:
             try:
                 put(name, text)
             except OSError:
-                refused.append(f"{name} {' '.join(text.split())}")
-    return refused
+                continue
 
 
 def put(name: str, text: str) -> None:
@@ -158,7 +156,7 @@ def _ask(link: int, kind: int, flags: int, body: bytes) -> None:
     _, answered, *_ = _HEADER.unpack_from(answer)
     (code,) = struct.unpack_from("=i", answer, _HEADER.size)
     if answered != _ERROR or code != 0:
-        raise OSError(-code, os.strerror(-code), _SET_UP)
+        raise mount.failed(-code, _SET_UP)
 
 
 def _read(path: str) -> str | None:
@@ -191,7 +189,6 @@ class _Maker:
         self._held: dict[str, int] = {}
         self._gone: set[str] = set()
         self._kept: list[str] = []
-        self.notices: list[str] = []
 
     def make(self, steps: list[Step], on_host: dict[str, str]) -> None:
         """Do the steps in the new namespaces that this process is in.
@@ -201,7 +198,7 @@ class _Maker:
             on_host: The kernel's network settings there.
         """
         open_loopback()
-        self.notices += [f"kernel setting {each} of the host" for each in adopt(on_host)]
+        adopt(on_host)
         put(PORT_START, "0")
         verbs: dict[str, Callable[..., None]] = {
             "keep": self._keep,
@@ -236,7 +233,7 @@ class _Maker:
             self._gone.add(f"@{name}")
 
     def _freeze(self) -> None:
-        self.notices += [f"read-only {each}" for each in mount.freeze(self._kept)]
+        mount.freeze(self._kept)
 
     def _overlay(self, target: str, upper: str, work: str, *lowers: str) -> None:
         # A path by descriptor needs none of the characters that options give a meaning.
@@ -247,9 +244,8 @@ class _Maker:
         """Cover what perhaps can be in no overlay; what cannot is not seen."""
         try:
             self._overlay(target, upper, work, *lowers)
-        except OSError as error:
+        except OSError:
             self._bind(upper, target)
-            self.notices.append(f"not seen: {target} ({error.strerror})")
 
     def _bind(self, source: str, target: str) -> None:
         mount.bind(self._path(source), target, is_read_only=False)
@@ -270,11 +266,10 @@ class _Maker:
         try:
             put(name, value)
         except OSError as error:
-            what = f"set {name} to {value}"
-            raise OSError(error.errno, error.strerror, what) from error
+            raise mount.failed(error.errno or 0, "set", f"{name} to {value}") from error
 
     def _forbid(self) -> None:
-        self.notices += [f"read-only {each}" for each in mount.freeze_kernel()]
+        mount.freeze_kernel()
 
     def _path(self, source: str) -> str:
         if not source.startswith("@"):
@@ -297,9 +292,9 @@ def main(steps: str, answer: str, options: str, kept: str) -> int:
         with open(steps, "rb") as file:  # noqa: PTH123
             content = unpacked(file.read())
         on_host = settings()
-        users, notice = None, ""
+        users = None
         if APART in words and BY_USER not in words:
-            users, notice = own_users(kept)
+            users, _ = own_users(kept)
         mount.unshare(NAMESPACES | (mount.CLONE_NEWPID if APART in words else 0))
         mount.keep_private()
         first = os.fork() if APART in words else 0
@@ -310,12 +305,11 @@ def main(steps: str, answer: str, options: str, kept: str) -> int:
         _, status = os.waitpid(first, 0)
         return os.waitstatus_to_exitcode(status)
     maker = _Maker(by_user=BY_USER in words)
-    maker.notices += [notice] if notice else []
     try:
         if APART in words:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what is left to it leaves no trace
             at = os.path.dirname(answer)  # noqa: PTH120 - pathlib takes longer to import
-            maker.notices += mount.move_into_clone(at, users, as_one=BY_USER in words)
+            mount.move_into_clone(at, users, as_one=BY_USER in words)
             if users is not None:
                 mount.become_nobody()
             _end_with_holder()
@@ -324,22 +318,22 @@ def main(steps: str, answer: str, options: str, kept: str) -> int:
     except OSError as error:
         return _refused(said, error)
     kinds = "" if users is None else OWN_USERS
-    os.write(said, "\0".join(["made", kinds, *maker.notices]).encode(errors="replace"))
+    os.write(said, f"made\0{kinds}".encode())
     os.close(said)
     while True:
         select.select([], [], [])
 
 
-def own_users(kept: str = "") -> tuple[int | None, str]:
-    """Return the user namespace of copies, at its number, or in words why there is none."""
+def own_users(kept: str = "") -> tuple[int | None, OSError | None]:
+    """Return the user namespace of copies, at its number, or why there is none."""
     try:
         users = os.open(kept, os.O_RDONLY) if kept else mount.owners_of_root()
     except OSError as error:
-        return None, f"root in it is root outside, with few rights (cannot {why(error)})"
+        return None, error
     if users != USERS:
         os.dup2(users, USERS)
         os.close(users)
-    return USERS, ""
+    return USERS, None
 
 
 def _end_with_holder() -> None:
@@ -349,10 +343,16 @@ def _end_with_holder() -> None:
 
 
 def _refused(said: int, error: OSError) -> int:
-    os.write(said, f"no\0cannot {why(error)}".encode(errors="replace"))
+    os.write(said, f"no\0{written(error)}".encode(errors="replace"))
     return 1
 
 
-def why(error: OSError) -> str:
-    """Return what could not be done, after `cannot`, and why."""
-    return f"{error.filename or 'be made'}: {error.strerror}"
+def written(error: OSError) -> str:
+    """Return the step that failed, what it was for and the system's word for it.
+
+    `namespace.step_failed` reads it: reasons take longer to import than all that is done here.
+    """
+    step, at = error.filename or "be_made", error.filename2 or ""
+    if step.startswith("/"):
+        step, at = "reach", step
+    return "\0".join((step, at, error.strerror))

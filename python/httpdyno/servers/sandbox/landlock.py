@@ -18,7 +18,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import Rights, folders_below
 from httpdyno.host.runnable import account
 from httpdyno.model import Door
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.network.address import SOCKET_PATH_BYTES, HeldPort
@@ -240,10 +240,9 @@ def open_wall(
         `NotRunning` with status `refused` where a wish cannot be had.
     """
     if kind == "wall" and not landlock_rules.version():
-        return NotRunning(status="refused", detail=because("servers.wall_without_landlock"))
+        return _refused(kind, because("sandbox.no_landlock"))
     for name in wish.sysctls:
-        why = because("servers.wall_sysctl", kind=kind, name=name)
-        return NotRunning(status="refused", detail=why)
+        return _refused(kind, because("sandbox.cannot_set", name=name))
     seat = seat or WallSeat(place, kind)
     try:
         make_copy_folders(place)
@@ -255,26 +254,32 @@ def open_wall(
             Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
         seat.put({**wish.hidden_files, **wish.files}, wish.rights)
     except AdapterError as error:
-        why = because("servers.sandbox_error", error=str(error))
-        return NotRunning(status="refused", detail=why)
+        return NotRunning(status="refused", detail=error.reason)
     except OSError as error:
-        why = because(
-            "servers.wall_cannot_write", kind=kind, path=error.filename, why=error.strerror
-        )
-        return NotRunning(status="refused", detail=why)
+        why = because("sandbox.cannot_write", path=error.filename, error=error.strerror)
+        return _refused(kind, why)
     return seat
 
 
-def limits_of_wall() -> str:
-    """Return in words what a wall does not keep from a copy on this kernel."""
-    open_ways = ["UDP", "unix sockets that stand in the file system", "owners and times of files"]
+def _refused(kind: str, why: Reason) -> NotRunning:
+    return NotRunning(status="refused", detail=because("sandbox.refused", kind=kind, why=why))
+
+
+def limits_of_wall() -> Reason:
+    """Return what a wall does not keep from a copy on this kernel."""
     # Rules are of connect(2), and of TCP alone.
-    some = "TCP that is multipath or has data in its first packet"
-    ways = ["reading files", some if landlock_rules.keeps_tcp() else "TCP", *open_ways]
+    has_tcp = landlock_rules.keeps_tcp()
+    ways = [
+        because("sandbox.of_files"),
+        because("sandbox.of_some_tcp" if has_tcp else "sandbox.of_tcp"),
+        because("sandbox.of_udp"),
+        because("sandbox.of_unix_sockets"),
+        because("sandbox.of_owners"),
+    ]
     if not landlock_rules.keeps_processes():
-        ways += ["signals to processes of its user", "abstract unix sockets"]
-    return f"a wall does not keep a copy from {', '.join(ways[:-1])} and {ways[-1]}"
+        ways += [because("sandbox.of_signals"), because("sandbox.of_abstract_sockets")]
+    return because("sandbox.wall_lets_through", ways=ways)
 
 
-LIMITS_OF_OPEN = "keeps a copy from nothing but gaining rights; only where a study asks for it"
+LIMITS_OF_OPEN = because("sandbox.open_keeps_nothing")
 """What is to be known of an open seat."""

@@ -60,7 +60,7 @@ def restrict(writable: Iterable[str], binds: Iterable[int], connects: Iterable[i
     """
     known = version()
     if not known:
-        raise OSError(errno.EOPNOTSUPP, "this kernel has no Landlock", "give up rights")
+        raise OSError(errno.EOPNOTSUPP, "this kernel has no Landlock", "give_up_rights")
     writes = sum(bits for since, bits in _WRITES.items() if known >= since)
     tcp = (_BIND | _CONNECT) if known >= _TCP_FROM else 0
     scopes = _SCOPES if known >= _SCOPES_FROM else 0
@@ -97,7 +97,7 @@ def _add_path(rules: int, path: str, writes: int) -> None:
 def _checked(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), "give up rights")
+        raise OSError(number, os.strerror(number), "give_up_rights")
     return result
 
 

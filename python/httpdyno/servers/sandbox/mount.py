@@ -38,6 +38,10 @@ _KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"
 _KERNEL_SECRETS = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug")
 """What tells of the whole machine's memory, keys and processes."""
 
+Step = tuple[str] | tuple[str, str]
+"""What is done, in words that `_` joins, and to what."""
+SHOW_OWNERS = "show_owners"
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -47,12 +51,12 @@ def unshare(kinds: int) -> None:
     Raises:
         OSError: They cannot be had.
     """
-    checked(_libc.unshare(kinds), "make namespaces")
+    checked(_libc.unshare(kinds), "make_namespaces")
 
 
 def keep_private() -> None:
     """Let no mount made from now on be seen outside, nor the other way round."""
-    _mount(("none", "/"), _REC | _PRIVATE, "make its mounts private")
+    _mount(("none", "/"), _REC | _PRIVATE, ("make_its_mounts_private",))
 
 
 def bind(source: str, target: str, *, is_read_only: bool) -> None:
@@ -61,7 +65,7 @@ def bind(source: str, target: str, *, is_read_only: bool) -> None:
     Raises:
         OSError: It cannot be mounted.
     """
-    what = f"bind {target}"
+    what = ("bind", target)
     _mount((source, target), _BIND, what)
     if is_read_only:
         _set(target, _RDONLY, what)
@@ -86,45 +90,37 @@ def overlay(target: str, lowers: Sequence[str], upper: str, work: str, *, option
     # The rights of what it covers stay: a file system without devices gets none.
     flags = os.statvfs(target).f_flag & (_NOSUID | _NODEV | _NOEXEC)
     flags |= 0 if upper else _RDONLY
-    what = f"mount an overlay on {target}"
+    what = ("mount_an_overlay_on", target)
     _mount(("overlay", target), flags, what, kind="overlay", data=",".join(data))
 
 
-def freeze(kept: Sequence[str]) -> list[str]:
-    """Make all mounts read-only but these and the kernel's own; return those that refuse."""
-    refused = []
+def freeze(kept: Sequence[str]) -> None:
+    """Make all mounts read-only but these and the kernel's own, as far as they let that be done."""
     for point in mount_points():
         if point in kept or any(_is_in(point, top) for top in _LIVING):
             continue
         try:
-            _set(point, _RDONLY, f"make {point} read-only")
-        except FileNotFoundError:  # something is mounted over the way there
+            _set(point, _RDONLY, ("freeze", point))
+        except OSError:  # something is mounted over the way there, or it refuses
             continue
-        except OSError as error:
-            refused.append(f"{point} ({error.strerror})")
-    return refused
 
 
-def freeze_kernel() -> list[str]:
-    """Make the kernel's settings read-only; return those that refuse.
+def freeze_kernel() -> None:
+    """Make the kernel's settings read-only, as far as they let that be done.
 
     Those of the network are the cell's own, and have to be set before.
     """
-    refused = []
     for path in (*_KERNEL_SETTINGS, *(p for p in mount_points() if _is_in(p, "/sys"))):
         try:
             if path.startswith("/proc"):
                 bind(path, path, is_read_only=True)
             else:
-                _set(path, _RDONLY, f"make {path} read-only")
-        except FileNotFoundError:
+                _set(path, _RDONLY, ("freeze", path))
+        except OSError:
             continue
-        except OSError as error:
-            refused.append(f"{path} ({error.strerror})")
     for path in _KERNEL_SECRETS:
         if os.path.exists(path):  # noqa: PTH110
             bind("/dev/null", path, is_read_only=True)
-    return refused
 
 
 def mount_points() -> list[str]:
@@ -149,7 +145,7 @@ def file_system(kind: str, target: str, flags: int, data: str) -> None:
     Raises:
         OSError: It cannot be mounted.
     """
-    _mount((kind, target), flags, f"mount {kind}", kind=kind, data=data)
+    _mount((kind, target), flags, ("mount", kind), kind=kind, data=data)
 
 
 def unescaped(field: bytes) -> str:
@@ -163,7 +159,7 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _set(target: str, flags: int, what: str) -> None:
+def _set(target: str, flags: int, what: Step) -> None:
     """Set whether a mount can be written, and leave all else of it as it is."""
     found = os.statvfs(target).f_flag
     flags |= (found & _SAME) | (_RELATIME if found & _STAT_RELATIME else 0)
@@ -171,21 +167,25 @@ def _set(target: str, flags: int, what: str) -> None:
 
 
 def _mount(
-    paths: tuple[str, str], flags: int, what: str, *, kind: str = "", data: str = ""
+    paths: tuple[str, str], flags: int, what: Step, *, kind: str = "", data: str = ""
 ) -> None:
     source, target, kind_, data_ = (os.fsencode(text) for text in (*paths, kind, data))
-    checked(_libc.mount(source, target, kind_, ctypes.c_ulong(flags), data_), what)
+    checked(_libc.mount(source, target, kind_, ctypes.c_ulong(flags), data_), *what)
 
 
-def checked(result: int, what: str) -> None:
+def checked(result: int, step: str, at: str | None = None) -> None:
     """Raise what the last call of the C library failed with, where it did.
 
     Raises:
-        OSError: It did; its file name is what could not be done.
+        OSError: It did; its file names are the step that failed, and what it was for.
     """
     if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), what)
+        raise failed(ctypes.get_errno(), step, at)
+
+
+def failed(number: int, step: str, at: str | None = None) -> OSError:
+    """Return the error of a step that the kernel refused."""
+    return OSError(number, os.strerror(number), step, None, at)
 
 
 _MOST_IDS = NOBODY - 1
@@ -233,7 +233,7 @@ def owners() -> int:
         said = os.read(is_in, 1)
         if said != b"y":
             number = said[0] if said else errno.EAGAIN
-            raise OSError(number, os.strerror(number), "make a user namespace")
+            raise failed(number, "make_a_user_namespace")
         for name in ("uid_map", "gid_map"):
             with open(f"/proc/{pid}/{name}", "wb", buffering=0) as file:  # noqa: PTH123
                 file.write(b"0 %d 1\n1 1 %d\n" % (NOBODY, _MOST_IDS))
@@ -268,12 +268,11 @@ def owners_of_root() -> int:
     except OSError as error:
         os.close(users)
         kind = mounted().get("/", "this file system")
-        what = f"show owners of {kind} at / as others"
-        raise OSError(error.errno, error.strerror, what) from error
+        raise failed(error.errno or 0, SHOW_OWNERS, kind) from error
     return users
 
 
-def move_into_clone(at: str, users: int | None, *, as_one: bool = False) -> list[str]:
+def move_into_clone(at: str, users: int | None, *, as_one: bool = False) -> None:
     """Make a clone of what this process sees its root, and let go of all else.
 
     This process is the first of its namespace of processes, and has one of mounts to itself.
@@ -284,14 +283,10 @@ def move_into_clone(at: str, users: int | None, *, as_one: bool = False) -> list
         as_one: Whether all mounts are cloned together, file systems of the kernel's too: who made
             his namespaces without being root may not take them apart.
 
-    Returns:
-        In words, what is in the clone otherwise than it was to be.
-
     Raises:
         OSError: It cannot be made.
     """
-    notices: list[str] = []
-    trees = _whole_tree() if as_one else _trees(users, notices)
+    trees = _whole_tree() if as_one else _trees(users)
     devices = {
         name: _cloned(f"{_DEV}/{name}")
         for name in _DEVICES
@@ -303,7 +298,7 @@ def move_into_clone(at: str, users: int | None, *, as_one: bool = False) -> list
         try:
             _moved(tree, at if point == "/" else f"{at}{point}")
         except FileNotFoundError:
-            notices.append(f"without {point}")
+            continue
     _make_devices(f"{at}{_DEV}", devices)
     if memory is not None:
         trees[_SHARED_MEMORY] = memory
@@ -312,7 +307,6 @@ def move_into_clone(at: str, users: int | None, *, as_one: bool = False) -> list
     for handle in (*trees.values(), *devices.values()):
         os.close(handle)
     _pivot(at, own)
-    return notices
 
 
 def become_nobody() -> None:
@@ -327,10 +321,10 @@ def become_nobody() -> None:
     os.setresuid(NOBODY, NOBODY, NOBODY)
     head = struct.pack("=Ii", _CAPABILITIES_3, 0)
     rights = ctypes.create_string_buffer(24)
-    checked(_libc.capget(head, rights), "read its rights")
+    checked(_libc.capget(head, rights), "read_its_rights")
     _, low, _, _, high, _ = struct.unpack("=6I", rights.raw)
     wanted = struct.pack("=6I", low, low, 0, high, high, 0)
-    checked(_libc.capset(head, wanted), "keep its rights")
+    checked(_libc.capset(head, wanted), "keep_its_rights")
 
 
 def _whole_tree() -> dict[str, int]:
@@ -339,8 +333,12 @@ def _whole_tree() -> dict[str, int]:
     return {"/": tree}
 
 
-def _trees(users: int | None, notices: list[str]) -> dict[str, int]:
-    """Clone each mount that a copy may see; return them by their points, outer ones first."""
+def _trees(users: int | None) -> dict[str, int]:
+    """Clone each mount that a copy may see, and that lets itself be cloned.
+
+    Returns:
+        By their points, outer ones first.
+    """
     trees: dict[str, int] = {}
     for point, kind in sorted({**mounted(), "/": ""}.items()):
         is_kernels = kind in _LEFT_OUT or _is_in(point, _DEV) or _is_in(point, _PROC)
@@ -348,20 +346,15 @@ def _trees(users: int | None, notices: list[str]) -> dict[str, int]:
             continue
         try:
             trees[point] = _cloned(point)
-        except FileNotFoundError:  # something is mounted over the way there
-            continue
-        except OSError as error:
-            notices.append(f"without {point} ({error.strerror})")
+        except OSError:  # something is mounted over the way there, or it refuses
             continue
         flags = _NO_SETUID | _NO_DEVICES
         try:
             _set_mount(trees[point], flags | (0 if users is None else _MAPPED), users)
-        except OSError as error:
+        except OSError:
             if users is None or point == "/":
                 raise
             _set_mount(trees[point], flags, None)
-            if not _is_in(point, "/sys"):
-                notices.append(f"{point} with owners as they are ({error.strerror})")
     return trees
 
 
@@ -392,28 +385,28 @@ def _pivot(at: str, own: int) -> None:
     """Make a mount the root of this namespace, and let the old one go."""
     root = os.open(at, os.O_PATH | os.O_CLOEXEC)
     # Who is in a chroot is not at the namespace's root, which alone can be given up.
-    checked(_libc.setns(own, CLONE_NEWNS), "go to the root of its mounts")
+    checked(_libc.setns(own, CLONE_NEWNS), "go_to_the_root_of_its_mounts")
     os.close(own)
     os.fchdir(root)
     os.close(root)
-    checked(_libc.pivot_root(b".", b"."), "change its root")
-    checked(_libc.umount2(b".", DETACH), "let the old root go")
+    checked(_libc.pivot_root(b".", b"."), "change_its_root")
+    checked(_libc.umount2(b".", DETACH), "let_the_old_root_go")
     os.chdir("/")
 
 
 def _cloned(path: str, more: int = 0) -> int:
     flags = _CLONE | _CLONE_CLOEXEC | more
     tree = int(_libc.syscall(_OPEN_TREE, _HERE, os.fsencode(path), flags))
-    checked(min(tree, 0), f"clone {path}")
+    checked(min(tree, 0), "clone", path)
     return tree
 
 
 def _set_mount(tree: int, flags: int, users: int | None, more: int = 0) -> None:
     wanted = struct.pack("=QQQQ", flags, 0, 0, users or 0)
     done = _libc.syscall(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | more, wanted, len(wanted))
-    checked(done, "keep devices and rights out of its mounts")
+    checked(done, "keep_devices_and_rights_out_of_its_mounts")
 
 
 def _moved(tree: int, to: str) -> None:
     done = _libc.syscall(_MOVE_MOUNT, tree, b"", _HERE, os.fsencode(to), _FROM_EMPTY_PATH)
-    checked(done, f"mount {to}")
+    checked(done, "mount", to)

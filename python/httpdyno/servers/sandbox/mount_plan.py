@@ -10,6 +10,7 @@ from httpdyno.host.foreign_files import read_regular, real_paths
 from httpdyno.host.own_files import is_own_folder
 from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Door
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.sandbox.holder import Step
 from httpdyno.servers.sandbox.layer import Layers, is_small
@@ -33,7 +34,11 @@ _UNIX = "unix:"
 
 
 class CannotError(Exception):
-    """What is asked of a cell cannot be; says what, as in `cannot …`."""
+    """What is asked of a cell cannot be."""
+
+    def __init__(self, why: Reason) -> None:
+        super().__init__(str(why))
+        self.why = why
 
 
 def real_parent(path: str) -> str:
@@ -49,7 +54,7 @@ def address(text: str) -> str:
         CannotError: It is no unix socket's.
     """
     if not text.startswith(f"{_UNIX}/"):
-        raise CannotError(f"open a door to {text}: only `unix:/path` is possible")
+        raise CannotError(because("sandbox.no_such_door", to=text))
     return real_parent(text.removeprefix(_UNIX))
 
 
@@ -63,9 +68,10 @@ def leads_to(door: Door) -> str:
     try:
         is_socket = stat.S_ISSOCK(os.stat(source).st_mode)  # noqa: PTH116
     except OSError as error:
-        raise CannotError(f"open a door through {source}: {error.strerror}") from error
+        why = because("sandbox.door_not_there", source=source, error=error.strerror)
+        raise CannotError(why) from error
     if not is_socket:
-        raise CannotError(f"open a door through {source}: it is no socket")
+        raise CannotError(because("sandbox.door_is_no_socket", source=source))
     return source
 
 
@@ -89,8 +95,6 @@ class Plan:
     """Files of theirs that are empty at first."""
     hidden: set[str] = field(default_factory=set)
     """Files of theirs that are as if they were not there."""
-    notices: list[str] = field(default_factory=list)
-    """What of the host is not in the cell, though it was to be."""
 
 
 def planned(place: Place, wish: CellWish) -> Plan:
@@ -199,10 +203,6 @@ class _Planner:
             if found.owner(real + "/.") and not is_needed and is_safe(real):
                 found.over.discard(real)
                 found.shown.add(real)
-        self._plan.notices += [f"not seen: {path} ({why})" for path, why in found.unseen.items()]
-        self._plan.notices += [
-            f"what appears in {path} is seen" for path in closed.keys() & found.crowded
-        ]
         return found
 
     def _is_hidden(self, folder: str) -> bool:
@@ -223,7 +223,7 @@ class _Planner:
         """
         if owner := self._found.owner(path):
             return owner
-        raise CannotError(f"show a file of its own at {path}: no layer can be put there")
+        raise CannotError(because("sandbox.no_layer_there", path=path))
 
     def _owners(self, files: Iterable[str]) -> dict[str, str]:
         """Return `_owner` of each: those of a folder have one, but for what is covered itself."""
@@ -373,10 +373,6 @@ class _Planner:
         if target not in self._layers:
             folder = self._layers_in(target) / FOLDER / f"{len(self._layers):03}"
             is_filled = self._is_filled(target)
-            is_asked = target in self._asked
-            if is_asked and not (self._is_root or is_filled or is_own_folder(Path(target))):
-                words = f"{target} belongs to others: written as far as this user may"
-                self._plan.notices.append(words)
             self._layers[target] = Layers(
                 target=target,
                 folder=folder,

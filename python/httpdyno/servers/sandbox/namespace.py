@@ -4,7 +4,7 @@ import os
 import select
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import folders_below
 from httpdyno.host.rights import is_root_of_the_machine, outside_ids
 from httpdyno.host.runnable import account
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import make_copy_folders
 from httpdyno.servers.sandbox import holder
 from httpdyno.servers.sandbox.holder import APART, BY_USER, OWN_USERS, USERS, packed
+from httpdyno.servers.sandbox.mount import SHOW_OWNERS
 from httpdyno.servers.sandbox.mount_plan import FOLDER, CannotError, Plan, planned
 from httpdyno.servers.sandbox.sandbox import (
     Bounds,
@@ -51,8 +52,6 @@ class Held:
     """Whether processes and a root of its own are among them."""
     has_own_users: bool
     """Whether root in them is nobody outside."""
-    notices: tuple[str, ...]
-    """What of the host is not in them, or otherwise than it was to be."""
 
     def entry(self) -> Entry:
         """Return what goes in has to know: all of the way, and nothing of whom it becomes."""
@@ -67,8 +66,8 @@ class Held:
 
 def made(
     place: Place, folder: Path, meanwhile: Callable[[], object], *, is_apart: bool = False
-) -> Held | str:
-    """Return who holds new namespaces; in words why there are none.
+) -> Held | Reason:
+    """Return who holds new namespaces, or why there are none.
 
     Args:
         place: Where it runs.
@@ -98,11 +97,24 @@ def made(
             process=process,
             is_apart=is_apart,
             has_own_users=said[1] == OWN_USERS,
-            notices=tuple(said[2:]),
         )
     words = process.last_words().strip()
     process.stop()
-    return said[1] if said[1:] else f"cannot be made: {words or 'its holder does not answer'}"
+    if said[1:]:
+        return step_failed(said[1:])
+    if not words:
+        return because("sandbox.holder_is_silent")
+    return because("sandbox.cannot_be_made", words=words)
+
+
+def step_failed(said: Sequence[str]) -> Reason:
+    """Return why no namespaces are made, of what `holder.written` says."""
+    step, at, error = said
+    if step == SHOW_OWNERS:
+        return because("sandbox.cannot_show_owners", kind=at, error=error)
+    if at:
+        return because("sandbox.cannot_at", step=step, at=at, error=error)
+    return because("sandbox.cannot", step=step, error=error)
 
 
 def namespaces_of(pid: int) -> tuple[str, ...]:
@@ -132,7 +144,7 @@ def _spawned(
 
 
 def _answer(handle: int, process: ServerProcess) -> list[str]:
-    """Wait for what the holder says: `made` and notices, or `no` and why."""
+    """Wait for what the holder says: `made`, or `no` and why."""
     poller = select.poll()
     poller.register(handle, select.POLLIN)
     deadline_s = time.monotonic() + MADE_S
@@ -152,13 +164,9 @@ SOURCE = str(Path(httpdyno.__file__).parent.parent)
 class CellSeat(OpenSandbox):
     """A sandbox of namespaces: paths and ports in it are theirs."""
 
-    def __init__(
-        self, place: Place, plan: Plan, held: Held, notices: tuple[str, ...], bounds: Bounds
-    ) -> None:
+    def __init__(self, place: Place, plan: Plan, held: Held, bounds: Bounds) -> None:
         super().__init__(place, "cell", (REACH,))
         self.network = network_held(held.process.pid)
-        self.notices = notices
-        """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
         self._outputs = place.folder / FOLDER
         self._plan = plan
         self._held = held
@@ -226,18 +234,21 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
             is_apart=True,
         )
     except CannotError as error:
-        return NotRunning(status="refused", detail=because("servers.cell_cannot", why=str(error)))
+        return _refused(error.why)
     except OSError as error:
-        why = because("servers.cell_cannot", why=_no_layers(error))
-        return NotRunning(status="refused", detail=why)
-    if isinstance(held, str):
-        return NotRunning(status="refused", detail=because("servers.cell_refused", why=held))
+        return _refused(_no_layers(error))
+    if isinstance(held, Reason):
+        return _refused(held)
     (plan,) = plans
     bounds = Bounds(
         doors=tuple(door.to for door in wish.doors),
         folders=(str(place.copy_folder), str(place.copy_memory_folder)),
     )
-    return CellSeat(place, plan, held, (*plan.notices, *held.notices), bounds)
+    return CellSeat(place, plan, held, bounds)
+
+
+def _refused(why: Reason) -> NotRunning:
+    return NotRunning(status="refused", detail=because("sandbox.refused", kind="cell", why=why))
 
 
 def _written(place: Place, wish: CellWish) -> Plan:
@@ -254,8 +265,8 @@ def _written(place: Place, wish: CellWish) -> Plan:
     return plan
 
 
-def _no_layers(error: OSError) -> str:
-    return f"make its layers: {error.strerror} ({error.filename})"
+def _no_layers(error: OSError) -> Reason:
+    return because("sandbox.no_layers", error=error.strerror, path=error.filename)
 
 
 def _files(layer: Path) -> list[Path]:

@@ -268,7 +268,7 @@ class Covers:
     """What is seen as it is, read-only."""
     doubtful: set[str] = field(default_factory=set)
     """Folders that are covered if the kernel lets us, and else are not seen."""
-    unseen: dict[str, str] = field(default_factory=dict)
+    unseen: set[str] = field(default_factory=set)
     """Mounts that are not seen → why."""
 
     def owner(self, path: str) -> str:
@@ -409,7 +409,7 @@ class _Coverer:
         self.found.over.add(folder)
         points = (each.point for each in mounts_below(folder, self.mounted))
         for path in sorted({*self.closed, *self.asked, *self.runs, *points}):
-            seen_to = self.found.unseen.keys() | self.found.anew.keys() | self.found.over
+            seen_to = self.found.unseen | self.found.anew.keys() | self.found.over
             is_done = any(is_below(path, each) for each in seen_to if is_below(each, folder))
             if is_below(path, folder) and path not in seen_to and not is_done:
                 self.cover(path)
@@ -421,9 +421,9 @@ class _Coverer:
             if _is_harmless(point):
                 found.shown.add(point)
             else:
-                found.unseen[point] = "no regular file"
+                found.unseen.add(point)
         elif mount.kind in _OF_THE_KERNEL:
-            found.unseen[point] = mount.kind
+            found.unseen.add(point)
         elif mount.kind in _WITHOUT_SOCKETS:
             found.shown.add(point)
         else:

@@ -133,12 +133,6 @@ _TABLES = {
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 
 
-def complaint() -> str:
-    """Return why calls cannot be refused here; empty where they can."""
-    machine = os.uname().machine
-    return "" if machine in _TABLES else f"the calls of {machine} are not known"
-
-
 def program(machine: str, *, but_told: bool = False, gives_none: bool = False) -> list[Instruction]:
     """Return the filter for a kind of machine, as `uname -m` calls it. Pure.
 
@@ -247,7 +241,7 @@ def put_on(*, but_told: bool = False, gives_none: bool = False) -> None:
     """
     machine = os.uname().machine
     if machine not in _TABLES:
-        raise OSError(errno.EOPNOTSUPP, complaint())
+        raise OSError(errno.EOPNOTSUPP, f"the calls of {machine} are not known")
     put_program_on(_SECCOMP[machine], program(machine, but_told=but_told, gives_none=gives_none))
 
 
@@ -261,7 +255,7 @@ def put_program_on(system: int, made: Sequence[Instruction]) -> None:
     kept = ctypes.create_string_buffer(content, len(content))
     head = struct.pack("@HP", len(made), ctypes.addressof(kept))
     if ctypes.CDLL(None, use_errno=True).syscall(system, _SET_FILTER, 0, head) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "refuse calls")
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "refuse_calls")
 
 
 REACH, REACH_FILE, WRITE = "reach", "reach-file", "write"

@@ -23,12 +23,12 @@ def cell() -> int:
     try:
         if os.geteuid() != 0:
             become_root_of_namespace()
-        users, notice = holder.own_users() if is_root else (None, "")
+        users, no_users = holder.own_users() if is_root else (None, None)
         mount.unshare(holder.NAMESPACES | mount.CLONE_NEWPID)
         mount.keep_private()
         first = os.fork()
     except OSError as error:
-        sys.stdout.write(f"cannot {holder.why(error)}")
+        sys.stdout.write(holder.written(error))
         return 1
     if first:
         return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
@@ -41,10 +41,10 @@ def cell() -> int:
         confinement.gain_nothing()
         confinement.refuse_calls(but_told=False)
     except OSError as error:
-        sys.stdout.write(f"cannot {holder.why(error)}")
+        sys.stdout.write(holder.written(error))
         sys.stdout.flush()
         os._exit(1)
-    sys.stdout.write(notice)
+    sys.stdout.write(holder.written(no_users) if no_users else "")
     sys.stdout.flush()
     os._exit(0)
 
@@ -54,6 +54,6 @@ def wall() -> int:
     try:
         landlock_rules.restrict(["/"], [], [])
     except OSError as error:
-        sys.stdout.write(f"cannot {error.filename}: {error.strerror}")
+        sys.stdout.write(holder.written(error))
         return 1
     return 0

@@ -26,7 +26,8 @@ from httpdyno.model import (
     ServerSpec,
     Site,
 )
-from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.reason import Reason
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running, shown_as
 from httpdyno.servers.limits.limit_group import limit_values
 from httpdyno.servers.render import Variables, rendered_prepare
 from httpdyno.servers.run.folder import remove_place
@@ -72,7 +73,7 @@ class CopyStack(Stack):
         site: Site,
         snapshot: Snapshot,
         adapters: Mapping[str, ServerAdapter],
-        make_seat: SeatMaker | str,
+        make_seat: SeatMaker | Reason,
     ) -> None:
         """Take what a site is made of.
 
@@ -80,7 +81,7 @@ class CopyStack(Stack):
             site: As its study says.
             snapshot: Their files, and what was found in force.
             adapters: By the members' kinds.
-            make_seat: Isolates copies; words where none can be made, and why.
+            make_seat: Isolates copies; why none can be made where that is so.
         """
         self._site = site
         self._snapshot = snapshot
@@ -142,7 +143,8 @@ class CopyStack(Stack):
                 texts[self._snapshot.real_path(path)] = kept_text(files[path])
             texts |= each.changes.added
             if each.found.member.command:
-                texts[f"command line of {name}, an argument to a line"] = _arguments(each)
+                head = shown_as(label=f"command line of {name}, an argument to a line")
+                texts[head] = _arguments(each)
             if each.changes.sysctls:
                 lines = [
                     f"{key} = {value}\n" for key, value in sorted(each.changes.sysctls.items())
@@ -248,8 +250,8 @@ class CopyStack(Stack):
         return SharedSide(Beside(spec, site, seat, place, variables), seat)
 
     def _maker(self) -> SeatMaker:
-        if isinstance(self._make_seat, str):
-            raise AdapterError(self._make_seat)
+        if isinstance(self._make_seat, Reason):
+            raise AdapterError(why=[self._make_seat])
         return self._make_seat
 
     @cached_property

@@ -286,7 +286,7 @@ class RunningCopy(RunningStack):
             patience = Patience(timeout_s)
         return self._await_answer(patience) or self._effective()
 
-    def tried(self) -> tuple[str, ...]:
+    def tried(self) -> tuple[str | Reason, ...]:
         """Return what the copy tried to reach outside; while it runs."""
         return self._refusals.told() if self._refusals else ()
 

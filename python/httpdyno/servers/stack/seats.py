@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 from httpdyno.errors import AdapterError
 from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Isolation
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.run.folder import make_copy_folders
 from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
@@ -123,24 +124,22 @@ def enter_for(isolation: Isolation) -> None:
     Raises:
         AdapterError: It cannot be run anew.
     """
-    if isolation in {"auto", "cell"} and not cell_complaint():
+    if isolation in {"auto", "cell"} and cell_complaint() is None:
         run_anew_in_user_namespace()
 
 
-def seat_maker(isolation: Isolation) -> SeatMaker | str:
+def seat_maker(isolation: Isolation) -> SeatMaker | Reason:
     """Return what makes seats of this isolation, or why it cannot be had here.
 
     `auto` is a cell, else a wall; nothing weaker.
     """
     if isolation == "open":
         return WallMaker("open")
-    complaints: list[str] = []
-    if isolation in {"auto", "cell"}:
-        if not (complaint := cell_complaint()):
-            return CellMaker()
-        complaints.append(complaint)
-    if isolation in {"auto", "wall"}:
-        if not (complaint := wall_complaint()):
-            return WallMaker("wall")
-        complaints.append(complaint)
-    return f"no private copy can be kept apart here: {', and '.join(complaints)}"
+    cell = cell_complaint() if isolation in {"auto", "cell"} else None
+    if isolation in {"auto", "cell"} and cell is None:
+        return CellMaker()
+    wall = wall_complaint() if isolation in {"auto", "wall"} else None
+    if isolation in {"auto", "wall"} and wall is None:
+        return WallMaker("wall")
+    why = because("sandbox.neither", cell=cell, wall=wall) if cell and wall else cell or wall
+    return because("sandbox.no_copy", why=why)

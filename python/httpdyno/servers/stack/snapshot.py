@@ -150,8 +150,11 @@ class TheirFiles:
             if is_kernels(real):
                 raise OSError(errno.EINVAL, "it is the kernel's, no file of a configuration", path)
             if not self._is_plain(path, found.real):
-                words = f"a `..` in it follows a link; name the file itself, `{real}`"
-                raise OSError(errno.EINVAL, words, path)
+                raise OSError(
+                    errno.EINVAL,
+                    f"a `..` in it follows a link; name the file itself, `{real}`",
+                    path,
+                )
             self._n_bytes += len(found.content)
             if self._n_bytes > _MOST_BYTES or len(self.texts) >= _MOST_FILES:
                 raise AdapterError(

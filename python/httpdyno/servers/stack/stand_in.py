@@ -17,12 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import read_regular
 from httpdyno.host.runnable import PATH, NotOursError, own_program, said_by
+from httpdyno.reason import Reason, because
 from httpdyno.servers.stack.adapter import FileUse, KeyPair, MemberFiles
 from httpdyno.servers.stack.snapshot import Found
 
@@ -200,18 +202,14 @@ _TICKET_BYTES = (48, 80)
 _TRY_LATER = bytes((0x30, 0x03, 0x0A, 0x01, 0x03))
 """The shortest answer of an OCSP responder: it says nothing of a certificate."""
 _MOST_NAMED = 3
-_KEY = "the copy's TLS key is a stand-in"
-_ALL = "the copy's TLS key and certificate are stand-ins"
-_SEVERAL = {
-    _KEY: "the copy's TLS keys are stand-ins",
-    _ALL: "the copy's TLS keys and certificates are stand-ins",
+_What = Literal["key", "pair", "authorities", "groups", "tickets", "staple"]
+_TOLD: Mapping[FileUse, _What] = {
+    "authorities": "authorities",
+    "groups": "groups",
+    "tickets": "tickets",
+    "staple": "staple",
 }
-_WORDS: Mapping[FileUse, tuple[str, str]] = {
-    "authorities": ("the certificates that the copy trusts or adds are stand-ins", ""),
-    "groups": ("the copy's Diffie-Hellman parameters are stand-ins", "ffdhe2048"),
-    "tickets": ("the copy's keys of session tickets are stand-ins", ""),
-    "staple": ("the copy's OCSP answer is a stand-in", ""),
-}
+_OWN_GROUPS = "ffdhe2048"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,8 +218,8 @@ class StandIns:
 
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """Path of theirs → what a copy sees there."""
-    caveats: tuple[str, ...] = ()
-    """What is not theirs, and why, in words."""
+    caveats: tuple[Reason, ...] = ()
+    """What is not theirs, and why."""
 
     def put_into(self, found: Found) -> Found:
         """Return a member with those of its own."""
@@ -243,7 +241,7 @@ def stand_ins(named: Iterable[MemberFiles]) -> StandIns:
     pairs = list(dict.fromkeys(pair for each in tls for pair in each.pairs))
     others = {path: use for each in tls for path, use in each.others.items()}
     contents: dict[str, bytes] = {}
-    said: dict[tuple[str, str], list[list[str]]] = {}
+    said: dict[tuple[_What, str], list[list[str]]] = {}
     program = OpenSsl()
     for group in _groups(pairs):
         if not (unread := _unread(group)):
@@ -251,12 +249,13 @@ def stand_ins(named: Iterable[MemberFiles]) -> StandIns:
         made, kind = _key_and_certificates(group, program, unread[0])
         contents |= made
         is_all = any(_is_closed(pair.certificate) for pair in group)
-        said.setdefault((_ALL if is_all else _KEY, kind), []).append(unread)
+        said.setdefault(("pair" if is_all else "key", kind), []).append(unread)
     for path, use in others.items():
         if _is_closed(path) and path not in contents:
             contents[path] = _other(path, use, program)
-            if use in _WORDS:
-                said.setdefault(_WORDS[use], []).append([path])
+            if what := _TOLD.get(use):
+                kind = _OWN_GROUPS if what == "groups" else ""
+                said.setdefault((what, kind), []).append([path])
     return StandIns(contents=contents, caveats=tuple(_caveats(said)))
 
 
@@ -320,15 +319,32 @@ def _ticket_bytes(path: str) -> int:
     return _TICKET_BYTES[0]
 
 
-def _caveats(said: Mapping[tuple[str, str], Sequence[Sequence[str]]]) -> Iterator[str]:
-    for (one, kind), groups in said.items():
-        what = _SEVERAL.get(one, one) if len(groups) > 1 else one
+def _caveats(said: Mapping[tuple[_What, str], Sequence[Sequence[str]]]) -> Iterator[Reason]:
+    for (what, kind), groups in said.items():
         each = list(dict.fromkeys(path for paths in groups for path in paths))
         shown = each if len(each) <= _MOST_NAMED + 1 else each[:_MOST_NAMED]
-        rest = len(each) - len(shown)
-        names = [*shown, f"{rest} more"] if rest else shown
-        listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-        yield f"{what}{f' ({kind})' if kind else ''}: {listed} cannot be read by this user"
+        n_more = len(each) - len(shown)
+        stands = _stands_in(what, is_one=len(groups) == 1)
+        if kind:
+            stands = because("stack.stand_in_of_kind", what=stands, kind=kind)
+        names = [*shown, because("stack.more", n=n_more)] if n_more else shown
+        yield because("stack.cannot_be_read", what=stands, names=names)
+
+
+def _stands_in(what: _What, *, is_one: bool) -> Reason:
+    match what:
+        case "key":
+            return because("stack.key_stands_in" if is_one else "stack.keys_stand_in")
+        case "pair":
+            return because("stack.pair_stands_in" if is_one else "stack.pairs_stand_in")
+        case "authorities":
+            return because("stack.authorities_stand_in")
+        case "groups":
+            return because("stack.groups_stand_in")
+        case "tickets":
+            return because("stack.tickets_stand_in")
+        case "staple":
+            return because("stack.staple_stands_in")
 
 
 def _is_closed(path: str) -> bool:

@@ -19,7 +19,7 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.model import Companion, Configuration, KnobInfo, Peer, ServerSpec, level_text
 from httpdyno.reason import because
-from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running, shown_as
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import (
@@ -48,8 +48,7 @@ from httpdyno.servers.staging import act, environment, finish, hand_over, stage,
 
 _READY_S = 20.0
 """As long as any server may take to come up."""
-_WHO_IS_LOADED = "which server is loaded"
-"""What is called so among the files of a rendered configuration."""
+_WHO_IS_LOADED = shown_as(label="which server is loaded")
 _ALONE: Mapping[str, ServerAdapter] = {}
 
 
