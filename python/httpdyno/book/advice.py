@@ -18,7 +18,7 @@ from httpdyno.host.foreign_files import is_there
 from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Outcome, Record, Step, Study, Verdict
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import joined, text
+from httpdyno.report.shared.message import joined, text, texts
 from httpdyno.report.study.verdict import decider, deciding, evidence_text, verdict_badge
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.store import Store
@@ -171,7 +171,7 @@ def _here(each: Advice, store: Store | None) -> AdviceHere:
 
 def _reason_not(study: Study) -> str:
     """Return why a study cannot be run; empty where it can."""
-    missing = list(load_target(study).missing(study.server))
+    missing = list(texts(load_target(study).missing(study.server)))
     if complaint := limits_complaint(limits for _, limits in study.limits):
         missing.append(text(complaint))
     return "; ".join(missing)

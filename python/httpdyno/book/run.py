@@ -38,7 +38,7 @@ from httpdyno.errors import AdapterError, HttpdynoError, UsageError
 from httpdyno.host.runnable import said_by
 from httpdyno.model import MachineCard
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import error_text
+from httpdyno.report.shared.message import error_text, texts
 from httpdyno.servers.staging import clean_environment
 from httpdyno.study.complaint import nearest
 from httpdyno.telemetry.host import host_facts
@@ -231,7 +231,7 @@ def reason_not(each: Experiment) -> str:
             pass
     if one.way.study:
         study = open_study(one.way.study)
-        missing += load_target(study).missing(study.server)
+        missing += texts(load_target(study).missing(study.server))
     missing += [_missing(p) for p in programs if p != "httpdyno" and not shutil.which(p)]
     return "; ".join(missing)
 

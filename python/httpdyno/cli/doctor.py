@@ -19,7 +19,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.reason import Reason
 from httpdyno.registry import adapter_names, load_adapter, load_target
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.limits.limit_group import limited_by, limits_complaint
 from httpdyno.servers.run.leftovers import doubtful_folders
 from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell, wall_complaint
@@ -59,7 +59,7 @@ def command(json: JsonOption = None, force: ForceOption = False) -> int:
         noise = measure_noise()
     host = host_facts()
     studies = [open_study(name) for name in bundled_studies()]
-    missing = {each.name: load_target(each).missing(each.server) for each in studies}
+    missing = {each.name: texts(load_target(each).missing(each.server)) for each in studies}
     remarks = [*host_remarks(host, noise), *leftover_remarks()]
     if outputs.json is not None:
         outputs.write_json(_document(host, noise, missing, remarks))

@@ -30,7 +30,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.model import HostFacts, Outcome, Plan, Study
 from httpdyno.reason import Reason, because
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.servers.stack.seats import enter_for
@@ -70,7 +70,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
     """
     study = plan.study
     adapter = load_target(study)
-    missing = adapter.missing(study.server)
+    missing = texts(adapter.missing(study.server))
     if missing:
         raise AdapterError(
             f"study {study.name} cannot run here: {'; '.join(missing)}",

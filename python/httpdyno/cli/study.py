@@ -53,7 +53,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import error_text, text
+from httpdyno.report.shared.message import error_text, text, texts
 from httpdyno.report.shared.reference import study_reference
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
@@ -125,7 +125,7 @@ def new(  # noqa: PLR0913 - one parameter for each option
     _write(target, made.files)
     study = open_study(str(target))
     stack = load_target(study)
-    trouble = stack.missing(study.server)
+    trouble = texts(stack.missing(study.server))
     if not trouble:
         try:
             stack.check(study.server, target, study.start_configuration())
@@ -197,7 +197,7 @@ def serve(
     configuration = parse_configuration(at, opened) if at else opened.start_configuration()
     enter_namespace_for(opened)
     adapter = load_target(opened)
-    if missing := adapter.missing(opened.server):
+    if missing := texts(adapter.missing(opened.server)):
         raise AdapterError(
             f"study {opened.name} cannot run here: {'; '.join(missing)}",
             hint="`httpdyno doctor` says what each bundled study needs",
@@ -415,7 +415,7 @@ def _missing(study: Study) -> tuple[str, ...]:
     """Return what a study needs and is not here, as far as files tell."""
     try:
         with only_reading():
-            return load_target(study).missing(study.server)
+            return texts(load_target(study).missing(study.server))
     except NotRunError:
         return ()
 

@@ -75,7 +75,7 @@ def check(
     enter_namespace_for(opened)
     adapter = load_target(opened)
     plan = make_plan(opened, seed=seed_or_new(None))
-    missing = adapter.missing(opened.server)
+    missing = texts(adapter.missing(opened.server))
     if missing:
         raise AdapterError(f"study {opened.name} cannot run here: {'; '.join(missing)}")
     if cannot := limits_complaint(limits for _, limits in opened.limits):

@@ -163,7 +163,7 @@ class WithNetwork(Stack):
         """Return what the server reads of its settings."""
         return self._adapter.settings()
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
         """Return what is not installed, and why no such network can be had."""
         why = namespaces_complaint()
         own = (because("servers.no_own_network", why=why),) if why else ()

@@ -101,10 +101,10 @@ class CopyStack(Stack):
             for name, info in self._adapters[found.member.kind].knobs(found.survey).items()
         }
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
         """Return what keeps copies from being made here."""
         del spec
-        return (self._make_seat,) if isinstance(self._make_seat, str) else ()
+        return (self._make_seat,) if isinstance(self._make_seat, Reason) else ()
 
     def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:
         """Look whether the start's values can be set.

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.model import Configuration, KnobInfo, ServerSpec
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.run_data import DataFolder, Side
 
@@ -26,7 +27,7 @@ class Stack(ABC):
         return {}
 
     @abstractmethod
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
         """Return what keeps it from running here, a sentence each; empty where nothing does."""
 
     @abstractmethod

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Companion, Configuration, KnobInfo, Peer, ServerSpec, level_text
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running, shown_as
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.servers.process import ServerProcess
@@ -188,7 +188,7 @@ class TemplateStack(Stack):
         """Return what the server reads of its settings."""
         return self._adapter.settings()
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
         """Return what is not installed for any of them."""
         of_all = [self._adapter.missing(spec)]
         of_all += [self._companions[each.name].missing(each) for each in spec.companions]
