@@ -76,6 +76,7 @@ def test_a_reason_is_read_back_from_json():
 
 
 WORDLESS = (
+    "adopt/",
     "advice/bottleneck/",
     "advice/curve",
     "advice/knob/",
@@ -98,6 +99,16 @@ WORDLESS = (
     "study/workload.py",
     "catalog.py",
     "secret.py",
+    "servers/adapter.py",
+    "servers/discover/",
+    "servers/limits/control_group.py",
+    "servers/network/",
+    "servers/own_network/",
+    "servers/ready.py",
+    "servers/run/",
+    "servers/sandbox/",
+    "servers/stack/",
+    "servers/template.py",
     "registry.py",
     "telemetry",
     "stats",
@@ -138,14 +149,18 @@ _SENTENCE = 3
 
 _DECLARED = {"doc", "description", "expected", "help", "hint", "label", "short", "summary"}
 """Arguments that hold what is declared, and what an error names as right."""
+_OF_OTHERS = ("_CONFIGURATION", "_NO_NEWLINE", "_PROGRAM", "_SERVICES")
+"""Ends of names that hold what other programs run, and read."""
+_OF_ERRORS = ("_HINT", "_EXPECTED")
+"""… and what errors have in common."""
 
 
 def _may_have_words(node: ast.AST) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
-    if isinstance(node, ast.Assign):  # what another interpreter runs; what errors have in common
+    if isinstance(node, ast.Assign):
         names = [getattr(each, "id", "") for each in node.targets]
-        return any(each.endswith(("_PROGRAM", "_HINT", "_EXPECTED")) for each in names)
+        return any(each.endswith((*_OF_OTHERS, *_OF_ERRORS)) for each in names)
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         # A pattern is of what others say; a setting is declared with its help.

@@ -96,7 +96,7 @@ class Found:
     def __str__(self) -> str:
         what = self.member.main or " ".join(self.member.command) or self.member.kind
         if self.root is None:
-            return f"{self.member.kind} ({what}), which does not run"
+            return f"{self.member.kind} ({what}), not running"
         return f"pid:{self.root.pid} ({what})"
 
 

@@ -15,6 +15,8 @@ _PROGRAM = (
     "from httpdyno.servers.sandbox import trial; sys.exit(trial.{}())"
 )
 _PATIENCE_S = 10.0
+_N_PARTS = 3
+"""Of what `holder.written` says."""
 _RESTRICTIONS = {
     "kernel.apparmor_restrict_unprivileged_userns": "1",
     "kernel.unprivileged_userns_clone": "0",
@@ -72,7 +74,8 @@ def _tried(kind: str) -> tuple[Reason | None, Reason | None]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return because("sandbox.cannot_be_tried", error=str(error)), None
-    said = step_failed(done.stdout.split("\0")) if done.stdout else None
+    parts = done.stdout.split("\0")
+    said = step_failed(parts) if len(parts) == _N_PARTS else None
     if done.returncode == 0:
         return None, said
     words = done.stderr.strip()[-200:]

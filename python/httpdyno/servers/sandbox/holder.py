@@ -355,4 +355,4 @@ def written(error: OSError) -> str:
     step, at = error.filename or "be_made", error.filename2 or ""
     if step.startswith("/"):
         step, at = "reach", step
-    return "\0".join((step, at, error.strerror))
+    return "\0".join((step, at, error.strerror or ""))

@@ -267,7 +267,7 @@ def owners_of_root() -> int:
             os.close(tree)
     except OSError as error:
         os.close(users)
-        kind = mounted().get("/", "this file system")
+        kind = mounted().get("/")
         raise failed(error.errno or 0, SHOW_OWNERS, kind) from error
     return users
 

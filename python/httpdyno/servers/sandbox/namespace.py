@@ -111,7 +111,11 @@ def step_failed(said: Sequence[str]) -> Reason:
     """Return why no namespaces are made, of what `holder.written` says."""
     step, at, error = said
     if step == SHOW_OWNERS:
-        return because("sandbox.cannot_show_owners", kind=at, error=error)
+        return because(
+            "sandbox.cannot_show_owners" if at else "sandbox.cannot_show_its_owners",
+            kind=at,
+            error=error,
+        )
     if at:
         return because("sandbox.cannot_at", step=step, at=at, error=error)
     return because("sandbox.cannot", step=step, error=error)

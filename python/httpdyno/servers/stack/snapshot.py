@@ -82,6 +82,9 @@ def edited_files(texts: Mapping[str, bytes], edits: Iterable[Edit]) -> dict[str,
     return {file: edited(texts[file], of_file) for file, of_file in by_file.items()}
 
 
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
 def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
     """Return what differs, as `patch -p0` takes it; files are named by their own paths.
 
@@ -91,7 +94,7 @@ def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str
     for path in sorted({*before, *after}):
         old, new = (_lines(side.get(path, b"")) for side in (before, after))
         for line in difflib.unified_diff(old, new, _name(path, before), _name(path, after)):
-            lines += [line] if line.endswith("\n") else [line, "\n\\ No newline at end of file\n"]
+            lines += [line] if line.endswith("\n") else [line, _NO_NEWLINE]
     return "".join(lines)
 
 
