@@ -52,7 +52,7 @@ def test_what_is_missing_for_which_study_is_said(capsys):
 def test_a_study_that_cannot_run_is_1(capsys, monkeypatch):
     class Absent:
         def missing(self, spec):
-            return ("`apache2` is not installed: `apt-get install apache2`",)
+            return (because("apache.not_installed"),)
 
         def knobs(self):
             return {}
@@ -75,7 +75,8 @@ def test_studies_that_can_run_are_counted_and_only_the_others_named(capsys, monk
             self.name = study.name
 
         def missing(self, spec):
-            lacks = {"soak": ("no disk",), "burst": ("no disk", "no `squid`")}
+            disk, squid = (because("experiment.said", words=f"no {n}") for n in ("disk", "`squid`"))
+            lacks = {"soak": (disk,), "burst": (disk, squid)}
             return lacks.get(self.name, ())
 
     monkeypatch.setattr(doctor, "load_target", Lacking)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.model import Effective, KnobInfo, Level, ServerSpec, Survey, level_text
-from httpdyno.reason import Reason
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.address import unix_address
 from httpdyno.servers.process import ServerProcess
@@ -34,12 +34,8 @@ class ScriptServer(ServerAdapter):
         del survey
         return {_KNOB.name: _KNOB}
 
-    def settings(self) -> Mapping[str, str]:
-        return {
-            "script": "a file of the study, required",
-            "listen": "`port`, `socket` or both",
-            "token": "a word more for its command line",
-        }
+    def settings(self) -> frozenset[str]:
+        return frozenset({"script", "listen", "token"})
 
     def server_user(self) -> str:
         return ""
@@ -81,7 +77,7 @@ class _Insight(Insight):
 
     def effective(self) -> Effective | NotRunning:
         level = {_KNOB.name: self._level}
-        return Effective(values=level, asked=level, source="the command line")
+        return Effective(values=level, asked=level, sources=(because("command.source"),))
 
 
 def _level(levels: Mapping[str, Level]) -> str:

@@ -20,6 +20,7 @@ from httpdyno.servers.gunicorn.statsd import (
     place_to_hear,
 )
 
+ANOTHER = because("gunicorn.statsd_taken", peer="127.0.0.1:9125")
 ANSWER = (
     b"gunicorn.request.duration:20.5|ms",
     b"gunicorn.requests:1|c|@1.0",
@@ -73,7 +74,7 @@ def looked(statsd, *packets, sender):
 
 
 def test_what_it_sends_is_added_up(sender):
-    with closing(OwnStatsd(places=(kept(sender),), untold=("another place",))) as statsd:
+    with closing(OwnStatsd(places=(kept(sender),), untold=(ANOTHER,))) as statsd:
         look = looked(
             statsd, *ANSWER, ANSWER[1], b"gunicorn.request.duration:10.5|ms", sender=sender
         )
@@ -82,7 +83,7 @@ def test_what_it_sends_is_added_up(sender):
     assert account.answer_s == pytest.approx(0.0155)
     assert account.requests_per_s is not None
     assert account.requests_per_s > 0
-    assert look.hidden == (*SEEN.hidden, "another place")
+    assert look.hidden == (*SEEN.hidden, ANOTHER)
 
 
 def test_what_came_before_is_of_windows_and_what_others_send_is_theirs(sender):

@@ -15,7 +15,8 @@ from httpdyno.errors import TargetError
 from httpdyno.inspection import under_load
 from httpdyno.inspection.server import LoadAsked
 from httpdyno.inspection.under_load import _table, looked_under_load
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
+from httpdyno.report.shared.message import text
 from httpdyno.servers.network.probe import Answer
 from httpdyno.telemetry.observed import UnderLoad, WorkerReading
 from httpdyno.telemetry.pool import MemoryBound
@@ -29,7 +30,7 @@ def shown_by(_what, _duration_s):
 
 def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(monkeypatch):
     asked: list[str] = []
-    lines: list[str] = []
+    told: list[Reason] = []
 
     def ask(_address, path, *_, **__):
         asked.append(path)
@@ -39,9 +40,9 @@ def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(mon
     monkeypatch.setattr(under_load, "ask", ask)
     urls = ["http://127.0.0.1:1/first", "http://127.0.0.1:1/second"]
     with pytest.raises(KeyboardInterrupt):
-        looked_under_load(LoadAsked(urls=urls), os.getpid(), shown_by, tell=lines.append)
+        looked_under_load(LoadAsked(urls=urls), os.getpid(), shown_by, tell=told.append)
     assert asked == ["/first"]
-    assert lines[0].startswith("asking for http://127.0.0.1:1/first alone")
+    assert text(told[0]).startswith("asking for http://127.0.0.1:1/first alone")
 
 
 class Missing(BaseHTTPRequestHandler):

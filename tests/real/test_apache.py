@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, Template
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import joined, text, texts
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.made import server_user
@@ -169,7 +169,7 @@ def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it
 def test_interpreters_that_are_loaded_are_named_as_the_running_server_names_them(case):
     spec = replace(case.spec, settings={"modules": "dir mime perl"})
     if missing := case.stack.missing(spec):
-        pytest.skip(missing[0])
+        pytest.skip(joined(missing))
     version = case.stack.version(spec, case.study_folder)
     assert " mod_perl/" in version
     with new_run_root() as root:
@@ -190,7 +190,7 @@ def test_interpreters_that_are_loaded_are_named_as_the_running_server_names_them
 
 def test_a_module_that_is_not_there_is_missing_in_words(case):
     spec = replace(case.spec, settings={"modules": "perl nowhere", "perl_modules": "No::Such"})
-    sentences = case.stack.missing(spec)
+    sentences = texts(case.stack.missing(spec))
     assert "Apache's mod_nowhere is not installed: `apt-get install apache2-bin`" in sentences
     assert "the Perl module No::Such is not installed: `apt-get install libno-such-perl`" in (
         sentences

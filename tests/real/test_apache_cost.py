@@ -18,6 +18,7 @@ from tests.real.sites.apache import ApacheTree, debian_tree
 from tests.real.test_apache_site import SITE, answer, put, running, seat_in, surveyed
 
 from httpdyno.model import Effective, Level, level_text
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.apache.copy import DUMP, SiteInsight, knob_values, said_values, worker_pids
 from httpdyno.servers.network.probe import Patience
 from httpdyno.servers.process import ServerProcess
@@ -230,7 +231,7 @@ def test_limits_stay_at_a_graceful_restart(tree):
     with running(tree, {}, survey) as (process, insight):
         server = Running(tree, process, insight)
         changes = SITE.change_set(survey, SITE.read(tree.member), asked)
-        assert all("takes a restart" in note for note in changes.notes if "Limit" in note)
+        assert all("takes a restart" in note for note in texts(changes.notes) if "Limit" in note)
         put(tree, changes)
         values = server.values(survey, server.reload(), asked)
         # 64 threads are its ThreadLimit, of which 16 processes have 600 and not 1024.

@@ -13,7 +13,7 @@ from tests.isolation import no_cell, no_wall
 from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.network.address import within
@@ -183,7 +183,7 @@ def test_it_runs_as_asked_and_says_so(tree):
         effective = insight.effective()
         assert isinstance(effective, Effective), effective
         assert {name: effective.values.get(name) for name in VALUES} == effective.asked
-        assert "listening sockets" in effective.source
+        assert "listening sockets" in texts(effective.sources)
         assert answer(tree.ports[0], "shop.example")[0] == 200
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, FileEntry, ServerSpec, SideCommand, Template
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.run.folder import new_run_root
@@ -189,7 +189,7 @@ def test_what_cannot_work_is_known_before(spec, tmp_path, change, complaint):
 
 def test_a_program_that_is_not_there_is_missing(spec, tmp_path):
     missing = Command().missing(replace(spec, command=("nowhere-to-be-found", "{port}")))
-    assert missing == (
+    assert texts(missing) == (
         "`nowhere-to-be-found` is not a program that is installed here, or not in PATH",
     )
 

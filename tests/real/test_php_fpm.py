@@ -10,6 +10,7 @@ from tests.servers.php_fpm.seat import copy_of, seated
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Level, Member
+from httpdyno.report.shared import message
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm import PhpFpm
@@ -164,7 +165,7 @@ def test_where_no_script_of_ours_may_run_it_is_what_php_reads_that_counts(php):
         effective = insight.effective()
         assert effective.values["opcache.memory_consumption"] == "64"
         assert effective.values["realpath_cache_ttl"] == "9"
-        assert "php-fpm -i" in effective.source
+        assert "php-fpm -i" in message.texts(effective.sources)
 
 
 def test_all_that_the_kernel_allows_is_what_minus_one_asks_for(php):

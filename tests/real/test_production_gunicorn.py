@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.conformance.adapter import READY_S, AdapterCase, AdapterConformance, complaint_of
 
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn import Gunicorn
 from httpdyno.servers.run.folder import new_run_root
@@ -143,8 +143,9 @@ def test_it_is_their_interpreter_in_their_folder_that_answers(case, theirs, monk
     body, effective = started(case, {"workers": 1}, use=ask)
     assert f"{theirs}/venv {theirs}/shop theirs" in body
     assert effective.values["timeout"] == "17"
-    assert f"{theirs}/venv/bin/python" in effective.source
-    assert "gunicorn" in effective.source
+    [source] = texts(effective.sources)
+    assert f"{theirs}/venv/bin/python" in source
+    assert "gunicorn" in source
 
 
 def test_the_version_is_of_their_interpreter(case, theirs):

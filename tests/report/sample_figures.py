@@ -27,6 +27,7 @@ from httpdyno.model import (
     Verdict,
     Workload,
 )
+from httpdyno.reason import because
 from httpdyno.stats.histogram import can_show, mean_s, quantile_s
 
 HOST = HostFacts(
@@ -218,12 +219,15 @@ def study_of(name: str, title: str, knobs: tuple[Knob, ...], method: Method, **m
     )
 
 
+SERVER = because("experiment.said", words="the running server")
+
+
 def told(arm: ArmSummary, **more: str) -> ArmSummary:
     """Return the arm with what its server said of itself, and who was the limit."""
     asked = {name: str(value) for name, value in arm.configuration.values.items()}
     return structs.replace(
         arm,
-        effective=Effective(values={**more, **asked}, asked=asked, source="the running server"),
+        effective=Effective(values={**more, **asked}, asked=asked, sources=(SERVER,)),
         limited_by={"server": 23, "client_cpu": 1},
     )
 

@@ -315,7 +315,7 @@ def own_site() -> Outcome:
     effective = Effective(
         values={"front:workers": "5", "front:asp_debug": "0"},
         evidence={"front:workers": "seen", "front:asp_debug": "read"},
-        source="sockets, processes",
+        sources=tuple(because("experiment.said", words=each) for each in ("sockets", "processes")),
     )
     final = structs.replace(
         whole.final,

@@ -8,7 +8,7 @@ from tests.rows import each_row
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, FileEntry, Fragments, ServerSpec
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import joined, text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch, FragmentTarget, Program
 from httpdyno.servers.fragments.program import said_cpu_ns
@@ -164,5 +164,5 @@ def test_there_is_no_server_to_be_loaded(tmp_path):
 
 def test_what_is_missing_is_said():
     spec = ServerSpec(adapter="fragments", command=("no-such-program-here",))
-    assert "no-such-program-here" in " ".join(TARGET.missing(spec))
+    assert "no-such-program-here" in joined(TARGET.missing(spec))
     assert TARGET.missing(ServerSpec(adapter="fragments", command=(sys.executable,))) == ()

@@ -16,7 +16,7 @@ from httpdyno.experiment.design.plan import make_plan
 from httpdyno.experiment.design.smoke_test import one_start, start_of_two
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import joined, text
 from httpdyno.servers.limits.limit_group import limits_complaint
 from httpdyno.study.file import load_study
 
@@ -163,7 +163,7 @@ def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
 def test_every_body_of_code_can_be_called(name, capsys):
     study = study_of(name)
     if missing := load_target(study).missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     assert run(["study", "check", name, "--json", "-"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert {each["status"] for each in said["bodies"]} == {"complete"}
@@ -212,7 +212,7 @@ def test_what_its_phases_run_can_be_run_and_costs_no_answer(name):
     study = study_of(name)
     adapter, method = load_target(study), study.method
     if missing := adapter.missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     # What comes under load comes before the load is over.
     short = [
         replace(p, window_s=0.3 + (p.at_s or 0.0), pause_s=min(p.pause_s, 1.0))
@@ -236,7 +236,7 @@ def started(study):
     """Return what one start showed; skip where something of the study is not installed."""
     adapter = load_target(study)
     if missing := adapter.missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     return one_start(adapter, study)
 
 

@@ -7,6 +7,7 @@ from tests.studies.test_bundled import study_of
 
 from httpdyno.experiment.design.smoke_test import start_of_arms
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import joined
 
 pytestmark = pytest.mark.usefixtures("no_looks")
 
@@ -54,7 +55,7 @@ def words_beside_the_start(name, levels, begin=None):
     study = study_of(name)
     adapter = load_target(study)
     if missing := adapter.missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     # What is counted comes after the windows, however long these are.
     study = replace(study, method=replace(study.method, window_s=0.3, blocks_per_start=1))
     first = study.start_configuration().with_values(begin or {})

@@ -8,6 +8,7 @@ from tests.studies.test_bundled import study_of
 
 from httpdyno.experiment.design.smoke_test import one_server
 from httpdyno.registry import load_target
+from httpdyno.report.shared.message import joined
 
 HEAD_BYTES, PAGE_BYTES = 1000, 4000
 
@@ -18,7 +19,7 @@ def test_only_a_head_that_is_flushed_is_a_chunk_of_its_own(is_flushed):
     study = study_of("flush-head")
     adapter = load_target(study)
     if missing := adapter.missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     asked = study.start_configuration().with_values({"flush_head": is_flushed})
     with (
         one_server(adapter, study, asked) as up,

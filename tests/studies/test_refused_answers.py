@@ -17,7 +17,7 @@ def test_a_cache_that_hands_one_visitors_page_to_the_other_is_refused():
     study = study_of("cache-phases")
     adapter = load_target(study)
     if missing := adapter.missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     short = tuple(replace(phase, window_s=0.5) for phase in study.method.phases)
     study = replace(study, method=replace(study.method, phases=short, blocks_per_start=1))
     [candidate] = study.candidates

@@ -62,7 +62,7 @@ def beside_the_start(name, levels):
     study = study_of(name)
     adapter = load_target(study)
     if missing := adapter.missing(study.server):
-        pytest.skip(SKIPPED + "; ".join(missing))
+        pytest.skip(SKIPPED + joined(missing))
     short = tuple(replace(phase, window_s=0.5) for phase in study.method.phases)
     study = replace(study, method=replace(study.method, phases=short, blocks_per_start=1))
     begin = study.start_configuration()

@@ -12,7 +12,7 @@ from httpdyno.catalog import open_study
 from httpdyno.host.interruption import cleaning
 from httpdyno.model import Study
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import joined, text
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.run.folder import RunRoot
 from httpdyno.servers.run.live_process import children_of
@@ -76,7 +76,7 @@ class ServerKind:
         self.study: Study = open_study(str(Path(__file__).parent / STUDIES[name]))
         self._adapter = load_target(self.study)
         if missing := self._adapter.missing(self.study.server):
-            raise BenchError("; ".join(missing))
+            raise BenchError(joined(missing))
         self._root = root
 
     @property

@@ -13,7 +13,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment.design.smoke_test import Up, one_server
 from httpdyno.model import HostFacts, Level, Outcome, Plan, RatioInterval, Study, level_text
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import texts
+from httpdyno.report.shared.message import joined, texts
 from httpdyno.units import format_number
 
 CONFIDENCE = 0.95
@@ -68,7 +68,7 @@ def study_here(name: str) -> Study:
     missing = texts(load_target(study).missing(study.server))
     if missing:
         raise AdapterError(
-            f"study {name} cannot run here: {'; '.join(missing)}",
+            f"study {name} cannot run here: {joined(missing)}",
             hint="`httpdyno doctor` says what each bundled study needs",
         )
     return study

@@ -74,8 +74,8 @@ def _noticed(gathered: Gathered) -> Iterator[str]:
     yield from texts(gathered.notes)
     for found in gathered.members:
         for notice in found.survey.notices:
-            at = notice.origin
-            yield f"{notice.words} ({at.file}:{at.line})" if at else notice.words
+            at, words = notice.origin, text(notice.why)
+            yield f"{words} ({at.file}:{at.line})" if at else words
 
 
 def show_plan(gathered: Gathered, site: Site, folder: Path) -> None:

@@ -42,7 +42,7 @@ from httpdyno.cli.option import (
 from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.outcome_output import show_turns
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.standard_streams import say, tell
+from httpdyno.cli.standard_streams import say, tell_why
 from httpdyno.cli.trusted_study import open_to_run
 from httpdyno.errors import UsageError
 from httpdyno.experiment.decide.turns_claim import FEWEST_PERIODS
@@ -218,8 +218,8 @@ def compare_urls(
         bench = RunningBench(plan, fewest_blocks=FEWEST_PERIODS, asked_to_end=asked_to_end)
         with _Progress(messages(), plan.duration_s, asked) as progress:
             outcome = run_turns(plan, bench, progress.show, asked_to_end)
-        outcome = with_looks(outcome, asked_to_end, lambda why: tell(text_of(why)))
-        outcome = turns_with_behind(outcome, lambda: this_machine(site_adapters()), tell)
+        outcome = with_looks(outcome, asked_to_end, tell_why)
+        outcome = turns_with_behind(outcome, lambda: this_machine(site_adapters()), tell_why)
         try:
             show_turns(outcome, outputs)
         finally:

@@ -10,11 +10,13 @@ from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, nam
 from httpdyno.cli.option import ForceOption, JsonOption
 from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.standard_streams import say, tell
+from httpdyno.cli.standard_streams import say, tell_why
 from httpdyno.inspection.server import LoadAsked, listening_at, page_of, with_status
+from httpdyno.reason import Reason
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.report.shared.message import text
 from httpdyno.report.shared.reference import rule_reference
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.telemetry.syscalls.strace import N_REQUESTS
@@ -138,11 +140,11 @@ def command(  # noqa: PLR0913 - an option each
     meant = named_source(source or [], pid=pid, server=server, config=config)
     if census is not None:
         meant = listening_at(census, meant)
-    page = page_of(meant, _machine(), tell, census=census, n_requests=census_requests)
+    page = page_of(meant, _machine(), tell_why, census=census, n_requests=census_requests)
     if loading.urls:
         from httpdyno.inspection.under_load import loaded  # noqa: PLC0415 - arrays, not for a look
 
-        page = loaded(page, _machine, loading, _progress, tell=tell, is_named=meant is not None)
+        page = loaded(page, _machine, loading, _progress, tell=tell_why, is_named=meant is not None)
     elif status is not None:
         page = with_status(page, status, is_named=meant is not None)
     if outputs.json is not None:
@@ -152,10 +154,10 @@ def command(  # noqa: PLR0913 - an option each
     return 0
 
 
-def _progress(what: str, duration_s: float) -> "AbstractContextManager[Shown]":
+def _progress(what: Reason, duration_s: float) -> "AbstractContextManager[Shown]":
     from httpdyno.cli.load.progress import LoadProgress  # noqa: PLC0415 - arrays, not for a look
 
-    return LoadProgress(messages(), what, duration_s)
+    return LoadProgress(messages(), text(what), duration_s)
 
 
 def _machine() -> Machine:

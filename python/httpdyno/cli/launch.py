@@ -30,7 +30,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.model import HostFacts, Outcome, Plan, Study
 from httpdyno.reason import Reason, because
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import text, texts
+from httpdyno.report.shared.message import joined, text, texts
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.limits.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.servers.stack.seats import enter_for
@@ -73,7 +73,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
     missing = texts(adapter.missing(study.server))
     if missing:
         raise AdapterError(
-            f"study {study.name} cannot run here: {'; '.join(missing)}",
+            f"study {study.name} cannot run here: {joined(missing)}",
             hint="`httpdyno doctor` says what each bundled study needs"
             if study.site is None
             else "`httpdyno doctor` says what this machine allows",

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from httpdyno.errors import OutputError
 from httpdyno.host.foreign_text import reason, visible
+from httpdyno.reason import Reason
 
 EXIT_NOT_BORNE_OUT = 1
 """Done, and the answer is no: what the steps kept was taken back at the end."""
@@ -52,6 +53,13 @@ def tell(*lines: str) -> None:
     """Print lines on stderr."""
     for line in lines:
         print(visible(line), file=sys.stderr)
+
+
+def tell_why(why: Reason) -> None:
+    """Print the sentence of a reason on stderr."""
+    from httpdyno.report.shared.message import text  # noqa: PLC0415 - most say nothing so
+
+    tell(text(why))
 
 
 def tell_error(text: str) -> None:

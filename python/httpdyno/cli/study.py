@@ -53,7 +53,7 @@ from httpdyno.host.only_read import only_reading
 from httpdyno.host.rights import is_root_of_the_machine
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import error_text, text, texts
+from httpdyno.report.shared.message import error_text, joined, text, texts
 from httpdyno.report.shared.reference import study_reference
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
@@ -199,7 +199,7 @@ def serve(
     adapter = load_target(opened)
     if missing := texts(adapter.missing(opened.server)):
         raise AdapterError(
-            f"study {opened.name} cannot run here: {'; '.join(missing)}",
+            f"study {opened.name} cannot run here: {joined(missing)}",
             hint="`httpdyno doctor` says what each bundled study needs",
         )
     if cannot := limits_complaint(limits for _, limits in opened.limits):

@@ -35,7 +35,7 @@ from httpdyno.experiment.trial.budget import budget_for
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
 from httpdyno.registry import load_target
-from httpdyno.report.shared.message import error_text, text, texts
+from httpdyno.report.shared.message import error_text, joined, text, texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.arms import arms_table, calls_grid
 from httpdyno.report.study.verdict import detail_text
@@ -77,7 +77,7 @@ def check(
     plan = make_plan(opened, seed=seed_or_new(None))
     missing = texts(adapter.missing(opened.server))
     if missing:
-        raise AdapterError(f"study {opened.name} cannot run here: {'; '.join(missing)}")
+        raise AdapterError(f"study {opened.name} cannot run here: {joined(missing)}")
     if cannot := limits_complaint(limits for _, limits in opened.limits):
         raise AdapterError(
             f"study {opened.name} cannot run here", why=[cannot], hints=[LIMITS_HINT]

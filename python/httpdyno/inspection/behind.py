@@ -10,8 +10,7 @@ from httpdyno.errors import HttpdynoError, UsageError
 from httpdyno.experiment.trial.look import MoreLoad, doubt_of, seen_under
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Behind, LoadOutcome, TurnsOutcome
-from httpdyno.reason import because
-from httpdyno.report.shared.message import text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.discover.find import Found, find
 from httpdyno.servers.discover.inspection import answering, behind, looked_at
 from httpdyno.servers.discover.machine import Machine
@@ -24,7 +23,7 @@ MachineNow = Callable[[], Machine]
 def behind_now(
     pids: Sequence[int],
     machine: MachineNow,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
     asked: Collection[str] = (),
 ) -> tuple[Behind, ...]:
     """Return whom the requests of one server go on to; empty where it is gone, or none is known.
@@ -40,12 +39,12 @@ def behind_now(
     try:
         return _behind(pids, asked, machine())
     except Exception as error:  # what was not seen loses no measurement, and is told
-        tell(f"who is behind the server was not seen: {error!r}")
+        tell(because("inspection.behind_not_seen", error=repr(error)))
         return ()
 
 
 def turns_with_behind(
-    outcome: TurnsOutcome, machine: MachineNow, tell: Callable[[str], None]
+    outcome: TurnsOutcome, machine: MachineNow, tell: Callable[[Reason], None]
 ) -> TurnsOutcome:
     """Return the outcome with whom each server's requests go on to, where its process is known."""
     instances = []
@@ -76,7 +75,7 @@ def with_look(  # noqa: PLR0913 - a test, and all that a look takes
     is_over: Callable[[], bool],
     *,
     machine: MachineNow,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
 ) -> LoadOutcome:
     """Return a test's outcome with a look at the server that it loaded, where that runs here.
 

@@ -81,7 +81,7 @@ class LoadAsked:
 def page_of(
     source: Source | None,
     machine: Machine,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
     *,
     census: str | None = None,
     n_requests: int = 0,
@@ -227,7 +227,7 @@ def listening_at(url: str, source: Source | None) -> Source:
     return source or parse_source([f":{target.port}"], Path.cwd())
 
 
-def _traced(url: str, n: int, found: Sequence[Found], tell: Callable[[str], None]) -> Asked:
+def _traced(url: str, n: int, found: Sequence[Found], tell: Callable[[Reason], None]) -> Asked:
     """Ask the server for a URL some times, one request after the other, and count its calls.
 
     Args:
@@ -250,7 +250,7 @@ def _traced(url: str, n: int, found: Sequence[Found], tell: Callable[[str], None
     [(kind, pid)] = roots
     one_by_one = OneByOne(target)
     one_by_one.ask()
-    tell(f"strace traces {kind} {pid} for some seconds, and slows it down meanwhile")
+    tell(because("inspection.traces", kind=kind, pid=pid))
     census = census_of([pid], one_by_one.ask, n)
     return Asked(url=target.url, census=census, answers=tuple(sorted(one_by_one.answers.items())))
 

@@ -32,11 +32,11 @@ from httpdyno.load.plan import LoadPlan, load_plan, suited_threads
 from httpdyno.load.requests import RequestWords, requests_from
 from httpdyno.load.target import parse_url
 from httpdyno.model import Closed, HistogramData, LiveLoad, Respawn, Sweep, TlsSpec, Workload
+from httpdyno.reason import Reason, because
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.page import Page
 from httpdyno.report.load.verdict import verdict_line
 from httpdyno.report.shared import message
-from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.discover.error_log import error_logs
 from httpdyno.servers.discover.source import run_named
 from httpdyno.servers.network.probe import Patience, ask
@@ -55,7 +55,7 @@ from httpdyno.telemetry.observed import (
 from httpdyno.telemetry.pool import MemoryBound, pool
 from httpdyno.telemetry.profile.profiler import Profiler
 from httpdyno.telemetry.worker import WorkerSampler
-from httpdyno.units import duration_s, format_duration
+from httpdyno.units import duration_s
 
 _PATIENCE_S = 10.0
 _STATUS_EVERY_S = 1.0
@@ -74,7 +74,7 @@ class Shown(Protocol):
     def show(self, snapshot: LiveLoad | None) -> None: ...  # noqa: D102
 
 
-ShownBy = Callable[[str, float], AbstractContextManager[Shown]]
+ShownBy = Callable[[Reason, float], AbstractContextManager[Shown]]
 
 
 def loaded(  # noqa: PLR0913 - a page, a load, and who is told of both
@@ -83,7 +83,7 @@ def loaded(  # noqa: PLR0913 - a page, a load, and who is told of both
     asked: LoadAsked,
     shown_by: ShownBy,
     *,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
     is_named: bool,
 ) -> Page:
     """Return the page with the one server that was meant as it is under load, and after it."""
@@ -108,7 +108,7 @@ def looked_under_load(  # noqa: PLR0913 - a load, a server, and who is told of b
     root_pid: int,
     shown_by: ShownBy,
     *,
-    tell: Callable[[str], None],
+    tell: Callable[[Reason], None],
     configured: Sequence[ConfiguredLife] = (),
     logs: Sequence[Path] = (),
 ) -> tuple[Loaded, Observed | None]:
@@ -135,10 +135,7 @@ def looked_under_load(  # noqa: PLR0913 - a load, a server, and who is told of b
     steps = _alone(plan, asked.urls, root_pid, tell) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
     onlooker = WindowLooks([Profiler([root_pid])], [plan.window])
-    what = (
-        f"loading {oxford(asked.urls)} for {format_duration(plan.window.measure_s)} and looking at "
-        "the processes meanwhile; without `--load` inspect sends nothing"
-    )
+    what = because("inspection.loads", urls=asked.urls, measure_s=plan.window.measure_s)
     with interruptions() as asked_to_end, shown_by(what, plan.window.measure_s) as progress:
         looks.look(0, told() if told else None)
         handle = start_load(
@@ -251,13 +248,13 @@ def _look_on(
 
 
 def _alone(
-    plan: LoadPlan, urls: Sequence[str], root_pid: int, tell: Callable[[str], None]
+    plan: LoadPlan, urls: Sequence[str], root_pid: int, tell: Callable[[Reason], None]
 ) -> tuple[HighWater, ...]:
     """Ask for one URL after the other, and return what each left in the workers."""
     found, before = [], _own_bytes(root_pid)
     for url, request in zip(urls, plan.workload.requests, strict=True):
         n = _N_ALONE * max(1, before[0])
-        tell(f"asking for {url} alone, {n:,} times, one after the other")
+        tell(because("inspection.asks_alone", url=url, n=n))
         for _ in range(n):
             answer = ask(
                 plan.address,
@@ -358,25 +355,28 @@ def respawn_cost(words: Sequence[str]) -> Respawn | None:
 
 
 def _stored(run_id: str) -> Respawn:
-    hint = (
-        "name a run that swept how many requests a worker serves, such as one of `httpdyno study "
-        "run respawn`, or give rates: `--respawn 20=8.9,5000=28`"
-    )
     with Store.open() as store:
         # A load or a pair of turns has no outcome of a study.
         is_of_study = store.command(run_id) not in {"load", "turns"}
         outcome = store.outcome(run_id) if is_of_study else None
     if outcome is None or outcome.sweep is None:
-        raise UsageError(f"run {run_id} is no sweep with a result", hint=hint)
-    return _of(outcome.sweep, run_id, hint)
+        raise _no_cost_of(f"run {run_id} is no sweep with a result")
+    return _of(outcome.sweep, run_id)
 
 
-def _of(sweep: Sweep, run_id: str, hint: str) -> Respawn:
+def _no_cost_of(run: str) -> UsageError:
+    return UsageError(
+        run,
+        hint="name a run that swept how many requests a worker serves, such as one of `httpdyno "
+        "study run respawn`, or give rates: `--respawn 20=8.9,5000=28`",
+    )
+
+
+def _of(sweep: Sweep, run_id: str) -> Respawn:
     pool = sweep.pool
     if pool is not None and pool.births is not None:
         return pool.births
     why = f": {message.text(pool.reason)}" if pool is not None and pool.reason else ""
-    raise UsageError(
-        f"run {run_id} swept `{sweep.knob}`, which shows no cost of replacing workers{why}",
-        hint=hint,
+    raise _no_cost_of(
+        f"run {run_id} swept `{sweep.knob}`, which shows no cost of replacing workers{why}"
     )

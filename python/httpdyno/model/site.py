@@ -7,6 +7,7 @@ import msgspec
 from httpdyno.model.base import Record
 from httpdyno.model.server import ServerLimits, SiteCommand
 from httpdyno.model.written import Duration
+from httpdyno.reason import Reason
 
 ValueEvidence = Literal["said", "seen", "read"]
 """How a value in force is known: the running server says it, it is seen from outside (sockets,
@@ -160,7 +161,7 @@ class LogPlace(Record, frozen=True):
 class Notice(Record, frozen=True):
     """Something about a configuration that its owner should know."""
 
-    words: str
+    why: Reason
     origin: Origin | None = None
 
 
@@ -226,5 +227,5 @@ class ChangeSet(Record, frozen=True):
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     sysctls: dict[str, str] = msgspec.field(default_factory=dict)
     """Kernel settings of the copy's own network namespace: name with dots → text."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     """What was added besides what was asked, and why."""

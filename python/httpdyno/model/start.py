@@ -25,7 +25,8 @@ class Effective(Record, frozen=True):
     values: dict[str, str] = msgspec.field(default_factory=dict)
     asked: dict[str, str] = msgspec.field(default_factory=dict)
     """What was asked of the same names, as the server would write it."""
-    source: str = ""
+    sources: tuple[Reason, ...] = ()
+    """What says so."""
     evidence: dict[str, ValueEvidence] = msgspec.field(default_factory=dict)
     """How each value is known, where that is told apart: said by the server, seen from outside, or
     read from what it was started with."""

@@ -162,7 +162,7 @@ def nginx() -> Server:
         unreadable=("/etc/ssl/private/shop.key",),
         notices=(
             Notice(
-                words="`server_name` shop.example stands twice",
+                why=because("apache.said", words="`server_name` shop.example stands twice"),
                 origin=Origin(file=SITE, line=3, start=0, end=1),
             ),
         ),

@@ -149,7 +149,7 @@ _SENTENCE = 3
 
 _DECLARED = {"doc", "description", "expected", "help", "hint", "label", "short", "summary"}
 """Arguments that hold what is declared, and what an error names as right."""
-_OF_OTHERS = ("_CONFIGURATION", "_NO_NEWLINE", "_PROGRAM", "_SERVICES")
+_OF_OTHERS = ("_CONFIGURATION", "_FORM", "_NO_NEWLINE", "PROGRAM", "_SERVICES")
 """Ends of names that hold what other programs run, and read."""
 _OF_ERRORS = ("_HINT", "_EXPECTED")
 """… and what errors have in common."""
@@ -163,6 +163,7 @@ def _may_have_words(node: ast.AST) -> bool:
         return any(each.endswith((*_OF_OTHERS, *_OF_ERRORS)) for each in names)
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        # A pattern is of what others say; a setting is declared with its help.
-        return name.endswith("Error") or name in {"compile", "setting"}
+        # A pattern is of what others say; a setting is declared with its help, and a field may have
+        # the name that they have for it.
+        return name.endswith("Error") or name in {"compile", "field", "setting"}
     return isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg in _DECLARED)

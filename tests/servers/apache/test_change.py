@@ -16,6 +16,7 @@ from tests.servers.apache.sample import (
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import Offered, Shape, chosen
 from httpdyno.errors import AdapterError
+from httpdyno.report.shared import message
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.stack.snapshot import edited_files
 
@@ -147,7 +148,7 @@ Use wait 9
     survey = surveyed(files(text))
     assert text_of(survey, "KeepAliveTimeout") == "9"
     assert "KeepAliveTimeout" not in Apache().knobs(survey)
-    assert any("cannot be changed" in notice.words for notice in survey.notices)
+    assert any("cannot be changed" in message.text(notice.why) for notice in survey.notices)
 
 
 @given(
@@ -190,7 +191,7 @@ def test_files_that_override_are_written_after_the_section_that_lets_them():
 def test_where_inlined_files_could_come_in_another_order_they_are_not_offered(also):
     survey = surveyed(files(OVERRIDING + also, HTACCESS))
     assert "htaccess" not in Apache().knobs(survey)
-    assert any("2 `.htaccess` files" in notice.words for notice in survey.notices)
+    assert any("2 `.htaccess` files" in message.text(notice.why) for notice in survey.notices)
 
 
 def test_inlining_is_only_listed_until_somebody_allows_it():

@@ -4,6 +4,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.apache import Apache, made, server
 from httpdyno.servers.apache.made import (
     Installation,
@@ -25,7 +26,7 @@ def test_modules_are_there_when_built_in_or_in_the_folder(tmp_path):
 
 
 def test_each_missing_module_is_a_sentence_with_its_package(tmp_path):
-    assert missing_modules(installed(tmp_path), ("perl", "dir")) == (
+    assert texts(missing_modules(installed(tmp_path), ("perl", "dir"))) == (
         "Apache's mod_perl is not installed: `apt-get install libapache2-mod-perl2`",
         "Apache's mod_dir is not installed: `apt-get install apache2-bin`",
     )
@@ -34,7 +35,7 @@ def test_each_missing_module_is_a_sentence_with_its_package(tmp_path):
 def test_each_missing_perl_module_is_a_sentence_with_its_package(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(made, "output_of", lambda command: "\n".join(command[3:]))
-    assert missing_perl_modules(("Apache::ASP", "CGI", "DBD::SQLite")) == (
+    assert texts(missing_perl_modules(("Apache::ASP", "CGI", "DBD::SQLite"))) == (
         "the Perl module Apache::ASP is not installed: `apt-get install libapache-asp-perl`",
         "the Perl module CGI is not installed: `apt-get install libcgi-pm-perl`",
         "the Perl module DBD::SQLite is not installed: `apt-get install libdbd-sqlite3-perl`",
@@ -43,7 +44,7 @@ def test_each_missing_perl_module_is_a_sentence_with_its_package(monkeypatch):
 
 def test_without_perl_no_perl_module_is_looked_for(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
-    assert missing_perl_modules(("Apache::ASP",)) == (
+    assert texts(missing_perl_modules(("Apache::ASP",))) == (
         "Perl is not installed: `apt-get install perl`",
     )
     assert missing_perl_modules(()) == ()
@@ -55,7 +56,7 @@ def test_without_apache_it_says_what_to_install(monkeypatch):
     with pytest.raises(AdapterError, match="Apache is not installed") as raised:
         found()
     assert "apt-get install apache2" in raised.value.hint
-    assert Apache().missing(ServerSpec(adapter="apache")) == (
+    assert texts(Apache().missing(ServerSpec(adapter="apache"))) == (
         "Apache is not installed: `apt-get install apache2`",
     )
 

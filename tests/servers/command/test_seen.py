@@ -18,7 +18,7 @@ def process(*arguments, **environment):
 def test_what_all_processes_have_is_seen_and_the_rest_is_not_known():
     both = [process("node", "--threads=4", WEB_CONCURRENCY="2")] * 2
     values = {"threads": "4", "workers": "2"}
-    assert seen(REACHES, LEVELS, both) == Effective(values=values, asked=values, source=SOURCE)
+    assert seen(REACHES, LEVELS, both) == Effective(values=values, asked=values, sources=SOURCE)
 
 
 def test_what_one_of_them_has_not_is_not_known():

@@ -6,6 +6,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec
+from httpdyno.report.shared.message import text
 from httpdyno.servers.command import Command
 
 
@@ -20,13 +21,13 @@ def spec_of(programs, **environment):
 
 def test_programs_that_a_command_runs_are_missed_by_name():
     [missing] = Command().missing(spec_of("sh nowhere-to-be-found"))
-    assert missing.startswith("`nowhere-to-be-found` is not a program that is installed here")
+    assert text(missing).startswith("`nowhere-to-be-found` is not a program that is installed here")
 
 
 def test_what_a_bundled_study_lacks_is_named_with_its_package():
     *_, missing = Command().missing(spec_of("htcacheclean", PATH="/nowhere"))
-    assert missing.startswith("`htcacheclean` is not a program")
-    assert missing.endswith(" (Debian: apache2-utils)")
+    assert text(missing).startswith("`htcacheclean` is not a program")
+    assert text(missing).endswith(" (Debian: apache2-utils)")
 
 
 def test_the_version_is_that_of_the_programs_and_not_of_the_shell(tmp_path):

@@ -2,6 +2,7 @@ import pytest
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Member
+from httpdyno.report.shared.message import text
 from httpdyno.servers.gunicorn import Gunicorn
 
 CONFIG = """
@@ -79,7 +80,7 @@ def test_a_switch_that_no_flag_turns_off_is_said(folder):
     assert changes.arguments == ("--no-sendfile",)
     assert changes.removed_arguments == ("--preload", "--reuse-port")
     assert len(changes.notes) == 2
-    assert "`preload_app = False`" in changes.notes[0]
+    assert "`preload_app = False`" in text(changes.notes[0])
 
 
 def test_nonsense_is_refused(folder):

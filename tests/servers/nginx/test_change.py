@@ -23,6 +23,7 @@ from tests.servers.nginx.levels import LEVELS, levels_of
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
+from httpdyno.report.shared.message import texts
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.text import level_of
 from httpdyno.servers.stack.adapter import MemberFiles
@@ -262,6 +263,6 @@ def test_without_lines_a_directive_is_put_between_the_others():
 
 def test_a_line_that_several_servers_include_says_so():
     changes, _ = studied(SSL_SNIPPET).with_values({"ssl_buffer_size": 4096})
-    assert changes.notes == (
+    assert texts(changes.notes) == (
         "`ssl_buffer_size` changes in all 2 places that include `/etc/nginx/snippets/ssl.conf`",
     )

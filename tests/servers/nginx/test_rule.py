@@ -6,6 +6,7 @@ from tests.servers.nginx.layouts import DEBIAN, H5BP, NO_LISTEN, PROXY, Layout
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member, Reading, Survey
+from httpdyno.report.shared import message
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.stack.adapter import MemberFiles
 from httpdyno.servers.stack.snapshot import edited_files
@@ -60,7 +61,7 @@ def test_connections_take_their_open_files_with_them():
         b"include /etc/nginx/modules-enabled/*.conf;\nworker_rlimit_nofile 8256;\n"
         in (texts[DEBIAN.main])
     )
-    assert found.notes == (
+    assert message.texts(found.notes) == (
         "`worker_rlimit_nofile 8256`: each connection takes up to two open files",
     )
     found, texts = changes(H5BP, {"worker_connections": 16_384})
@@ -96,7 +97,7 @@ def test_an_asked_limit_below_the_connections_is_refused():
 def test_a_backlog_beyond_the_kernels_limit_takes_that_with_it(backlog, somaxconn, sysctls):
     found, _ = changes(DEBIAN, {"listen_backlog": backlog}, somaxconn)
     assert found.sysctls == sysctls
-    assert any("net.core.somaxconn" in note for note in found.notes) is bool(sysctls)
+    assert any("net.core.somaxconn" in note for note in message.texts(found.notes)) is bool(sysctls)
 
 
 def test_a_shared_zone_has_one_size_wherever_it_is_named():
@@ -105,7 +106,7 @@ def test_a_shared_zone_has_one_size_wherever_it_is_named():
     assert text.count("shared:SSL:20m") == 2
     assert "builtin shared:SSL:20m" in text
     assert "shared:other:1m" in text
-    assert "a shared zone has the same size wherever it is named" in found.notes
+    assert "a shared zone has the same size wherever it is named" in message.texts(found.notes)
 
 
 ONE_OF_TWO = Layout(

@@ -19,6 +19,7 @@ from tests.servers.nginx.layouts import (
 from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.model import Member, Survey
+from httpdyno.report.shared import message
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import Nginx, server
@@ -88,7 +89,7 @@ def test_a_server_without_listen_is_at_the_port_of_its_user(is_root, port):
 def test_what_is_not_http_is_named_and_not_a_listener():
     found = survey(STREAM)
     assert [x.address for x in found.listeners] == ["0.0.0.0:80"]
-    assert any("`stream` is not HTTP" in notice.words for notice in found.notices)
+    assert any("`stream` is not HTTP" in message.text(notice.why) for notice in found.notices)
 
 
 def test_backends_are_found_through_upstreams_each_once():
@@ -110,7 +111,9 @@ def test_a_backend_that_a_variable_names_is_a_notice(to):
     text = f"http {{ server {{ location / {{ proxy_pass {to}; }} }} }}".encode()
     found = survey_of(conf_of({"/n.conf": text}, DEBIAN_12))
     assert found.backends == ()
-    assert [n.words for n in found.notices] == [f"`proxy_pass {to}` is decided at run time"]
+    assert [message.text(n.why) for n in found.notices] == [
+        f"`proxy_pass {to}` is decided at run time"
+    ]
 
 
 def test_logs_have_their_formats_as_they_are_spelled():
@@ -131,7 +134,9 @@ def test_logs_have_their_formats_as_they_are_spelled():
 def test_a_log_that_is_no_file_is_told_of_once():
     text = b"""http { access_log /dev/stdout; access_log /dev/null; access_log /srv/a.log;
         server { access_log syslog:server=unix:/dev/log; access_log /dev/stdout; } }"""
-    notices = [each.words for each in survey_of(conf_of({"/n.conf": text}, DEBIAN_12)).notices]
+    notices = [
+        message.text(each.why) for each in survey_of(conf_of({"/n.conf": text}, DEBIAN_12)).notices
+    ]
     assert [each for each in notices if "access log" in each] == [
         "an access log goes to /dev/stdout, which no load can be learned from",
         "an access log goes to syslog, which no load can be learned from",
@@ -266,7 +271,7 @@ def test_knobs_have_what_was_found_as_their_default_and_say_their_cost(layout):
 
 def test_a_byte_order_mark_is_told():
     found = survey_of(conf_of({"/n.conf": b"\xef\xbb\xbfhttp { }"}, DEBIAN_12))
-    assert "byte order mark" in found.notices[0].words
+    assert "byte order mark" in message.text(found.notices[0].why)
 
 
 def test_keys_that_may_not_be_read_are_told(own_folders, monkeypatch):

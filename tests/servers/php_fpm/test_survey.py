@@ -15,6 +15,7 @@ from tests.servers.php_fpm.sample import (
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
+from httpdyno.report.shared.message import text
 from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.survey import listen_address, pool_names, survey_of_files
 
@@ -103,7 +104,7 @@ def test_a_pools_value_for_opcaches_memory_is_said_to_change_nothing():
     survey = surveyed(files({POOL: pool}))
     assert text_of(survey, "opcache.memory_consumption") == "128"
     [notice] = survey.notices
-    assert "changes nothing" in notice.words
+    assert "changes nothing" in text(notice.why)
     assert notice.origin
     assert notice.origin.line == 13
 
@@ -118,7 +119,7 @@ def test_a_pool_may_do_without_opcache(pool_says, is_on):
 def test_without_opcache_its_knobs_are_not_there_and_it_is_said():
     survey = surveyed(files({OPCACHE: ""}))
     assert not [name for name in PhpFpm().knobs(survey) if name.startswith("opcache.")]
-    assert [n.words for n in survey.notices] == [
+    assert [text(n.why) for n in survey.notices] == [
         "OPcache is not loaded: every request compiles its scripts anew"
     ]
 
@@ -169,7 +170,7 @@ def test_what_cannot_be_read_is_named(changed, words):
 
 def test_a_pattern_that_nothing_matches_is_a_notice():
     survey = surveyed(files({MAIN: f"include=/nowhere/*.conf\n{MAIN_TEXT}"}))
-    assert survey.notices[0].words == "nothing matches `include = /nowhere/*.conf`"
+    assert text(survey.notices[0].why) == "nothing matches `include = /nowhere/*.conf`"
 
 
 @each_row(

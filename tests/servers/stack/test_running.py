@@ -42,7 +42,7 @@ class Insight(adapter.Insight):
         return None
 
     def effective(self) -> Effective | NotRunning:
-        return Effective(values={"workers": "2"}, asked={"workers": "2"}, source="itself")
+        return Effective(values={"workers": "2"}, asked={"workers": "2"})
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ class ToyInsight(Insight):
         return None
 
     def effective(self) -> Effective | NotRunning:
-        return Effective(values=dict(self.asked), asked=dict(self.asked), source="its file")
+        return Effective(values=dict(self.asked), asked=dict(self.asked))
 
 
 @dataclass(frozen=True, kw_only=True)

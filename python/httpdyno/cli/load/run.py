@@ -23,7 +23,7 @@ from httpdyno.cli.load.options import (
 )
 from httpdyno.cli.load.progress import LoadProgress, watch
 from httpdyno.cli.option_group import takes
-from httpdyno.cli.standard_streams import tell, tell_hint
+from httpdyno.cli.standard_streams import tell, tell_hint, tell_why
 from httpdyno.cli.waiting import put
 from httpdyno.host.foreign_files import is_there
 from httpdyno.host.interruption import interruptions
@@ -191,7 +191,7 @@ def _looked_at(
         stretches,
         lambda: bool(asked_to_end),
         machine=lambda: this_machine(site_adapters()),
-        tell=tell,
+        tell=tell_why,
     )
 
 

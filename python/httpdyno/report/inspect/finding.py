@@ -143,7 +143,7 @@ def _of_files(seen: Inspected) -> Iterator[Finding]:
         yield Finding(
             name="configuration",
             severity="warning",
-            what=notice.words,
+            what=message.text(notice.why),
             evidence=f"{origin.file}:{origin.line}" if origin else "",
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from httpdyno.metrics import named, sources
 from httpdyno.model import ArmSummary, Comparison, Effective, Objective, Outcome
+from httpdyno.report.shared import message
 from httpdyno.report.shared.interval import ratio_text
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING, plural
@@ -34,7 +35,9 @@ def effective_table(outcome: Outcome) -> Grid | None:
     n_different = sum(_is_different(name, told) for name in names)
     differ = f", {n_different} of them different" if len(arms) > 1 else ""
     unverified = ", ".join(dict.fromkeys(name for each in told for name in each.unverified))
-    sources = ", ".join(dict.fromkeys(each.source for each in told if each.source))
+    sources = ", ".join(
+        dict.fromkeys(", ".join(message.texts(each.sources)) for each in told if each.sources)
+    )
     notes = [f"{plural(len(names), 'setting')}{differ}"]
     if sources:
         notes.append(f"source: {sources}")

@@ -21,6 +21,7 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Edit, KnobInfo, Level, Listener, Reading, Survey
+from httpdyno.reason import Reason
 from httpdyno.servers.apache.knob import (
     COMPANIONS,
     FOUND,
@@ -52,6 +53,9 @@ _NO_FILE = ("|", "syslog")
 _TO_FILE = "macro-{}-{}.log"
 
 
+_MACRO = re.compile(r"macro '(.*?)' \(defined on line (\d+) of \"(.*?)\"\) used on ")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MacroLine:
     """A line of a macro that is used."""
@@ -73,11 +77,10 @@ class MacroLine:
 
 def macro_lines(file: str, lines: Sequence[Line], survey: Survey) -> Iterator[MacroLine]:
     """Yield the lines of a file's macros that are used, each with what comes of it."""
-    by_macro: dict[str, list[Reading]] = {}
+    by_macro: dict[tuple[str, int, str], list[Reading]] = {}
     for reading in survey.readings:
-        if reading.origin is not None and reading.origin.file.startswith("macro '"):
-            where = reading.origin.file.partition(" used on ")[0]
-            by_macro.setdefault(where, []).append(reading)
+        if reading.origin is not None and (used := _MACRO.match(reading.origin.file)):
+            by_macro.setdefault((used[1], int(used[2]), used[3]), []).append(reading)
     opening: Line | None = None
     for line in lines:
         name = line.name.lower()
@@ -87,11 +90,11 @@ def macro_lines(file: str, lines: Sequence[Line], survey: Survey) -> Iterator[Ma
             opening = None
         elif opening is not None:
             macro = (words(opening.arguments) or [""])[0]
-            where = f"macro '{macro.lower()}' (defined on line {opening.number} of \"{file}\")"
-            if where in by_macro:
+            definition = (macro.lower(), opening.number, file)
+            if definition in by_macro:
                 of_line = [
                     reading.text
-                    for reading in by_macro[where]
+                    for reading in by_macro[definition]
                     if reading.origin is not None
                     and reading.origin.line == line.nth - opening.nth
                     and reading.name.lower() == name
@@ -164,7 +167,7 @@ def changes(survey: Survey, files: MemberFiles, values: Mapping[str, Level]) -> 
     is_inlined = wanted.pop(HTACCESS, FOUND) != FOUND
     is_followed = wanted.pop(LINK_CHECKS, FOUND) != FOUND
     added: dict[str, int] = {}
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     if spare or not RULED.isdisjoint(wanted):
         added, notes = companions(survey, {**asked, **spare})
     directives = {name: argument_text(level) for name, level in wanted.items()}
@@ -180,9 +183,11 @@ def changes(survey: Survey, files: MemberFiles, values: Mapping[str, Level]) -> 
 def _check(name: str, level: Level, known: Mapping[str, KnobInfo]) -> None:
     info = known.get(name)
     if info is None:
-        bare = split_name(name)[0]
-        reason = "is no knob of Apache" if bare not in OWN_KNOBS else "cannot be set in this server"
-        raise AdapterError(f"`{name}` {reason}", hint="`httpdyno inspect` lists what can be set.")
+        is_known = split_name(name)[0] in OWN_KNOBS
+        raise AdapterError(
+            f"`{name}` {'cannot be set in this server' if is_known else 'is no knob of Apache'}",
+            hint="`httpdyno inspect` lists what can be set.",
+        )
     try:
         info.check(level)
     except ValueError as error:
@@ -209,9 +214,9 @@ def _edits(survey: Survey, files: MemberFiles, directives: Mapping[str, str]) ->
 def _replaced(reading: Reading, files: MemberFiles, text: str) -> Edit | None:
     origin = reading.origin
     if origin is None or origin.file not in files.texts or origin.start == origin.end:
-        where = "its command line" if origin is None else origin.file
         raise AdapterError(
-            f"`{reading.name}` is set by {where}, which cannot be changed",
+            f"`{reading.name}` is set by {'its command line' if origin is None else origin.file}, "
+            "which cannot be changed",
             hint="Set it in a file of the configuration.",
         )
     if text == reading.text:

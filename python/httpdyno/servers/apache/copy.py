@@ -187,9 +187,6 @@ def with_backlog(values: Mapping[str, str], seen: list[int]) -> dict[str, str]:
 DUMP = "apache-dump.txt"
 _DUMP_BYTES = 1 << 25
 _LOG_LINES = "40"
-_IN_USE = "Address already in use"
-_SOURCE = "the running Apache's -D DUMP_CONFIG and its warnings"
-_SOCKETS = "listening sockets"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -222,7 +219,7 @@ class SiteInsight(Insight):
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it exited because it refused its configuration, as against crashed."""
-        return exit_code == 1 and _IN_USE not in words and bool(study.REFUSED.search(words))
+        return study.is_refusal(exit_code, words)
 
     def lacking(self) -> Reason | None:
         """Return how many of its processes are up; None when all are."""
@@ -245,7 +242,7 @@ class SiteInsight(Insight):
         return Effective(
             values=with_backlog(values, seen),
             asked={name: level_text(level) for name, level in started.asked.items()},
-            source=f"{_SOURCE}, {_SOCKETS}" if seen else _SOURCE,
+            sources=(study.SOURCE, because("apache.source_sockets")) if seen else (study.SOURCE,),
         )
 
     def status_pages(self) -> tuple[StatusPage, ...]:

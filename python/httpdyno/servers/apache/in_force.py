@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from httpdyno.model import Effective
+from httpdyno.reason import because
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.network.probe import FOR_PROGRAMS
 
@@ -22,8 +23,10 @@ _ADJUSTED = re.compile(
     r"(?:WARNING|AH\d{5}): (\w+) of (-?\d+) .*?"
     r"(?:decreasing|increasing)(?: \w+)? to (?:nearest multiple )?(-?\d+)"
 )
-REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
+_REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
 """Words of a server that does not take its configuration."""
+_IN_USE = re.compile("Address already in use")
+SOURCE = because("apache.source")
 QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
 """Lines of its log that say of no trouble."""
 _MPM_SAYS = re.compile(r"\[mpm_(\w+):")
@@ -85,6 +88,11 @@ def status_paths(dump: str) -> tuple[str, ...]:
     )
 
 
+def is_refusal(exit_code: int | None, words: str) -> bool:
+    """Whether Apache exited because it refused its configuration, as against crashed."""
+    return exit_code == 1 and not _IN_USE.search(words) and bool(_REFUSED.search(words))
+
+
 def adjustments(words: str) -> dict[str, int]:
     """Return what Apache says that it changed: directive → value in force."""
     return {match[1]: int(match[3]) for match in _ADJUSTED.finditer(words)}
@@ -130,7 +138,7 @@ def effective(dump: str, words: str, asked: Mapping[str, str], *, mpm: str = PRE
     return Effective(
         values=values,
         asked=dict(asked),
-        source="the running Apache's -D DUMP_CONFIG and its warnings",
+        sources=(SOURCE,),
     )
 
 

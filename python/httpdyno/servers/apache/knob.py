@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from httpdyno.errors import AdapterError
 from httpdyno.model import KnobInfo, Level, Reading, Survey, level_text
 from httpdyno.model.rows import rows
+from httpdyno.reason import Reason, because
 
 _DOCS = "httpd.apache.org/docs/2.4/"
 
@@ -54,14 +55,7 @@ ROWS = {
     for name, row in rows("httpdyno.servers.apache", "settings.toml", ApacheKnob).items()
 }
 
-MPM = KnobInfo(
-    name="mpm",
-    summary="the multi-processing module: processes (prefork), or threads in processes",
-    kind="choice",
-    default="prefork",
-    choices=("prefork", "worker", "event"),
-    source="httpd.apache.org/docs/2.4/mpm.html",
-)
+MPM = ROWS.pop("mpm").info
 """No directive: which module is loaded. Where it is no knob, it is a setting of the study."""
 
 KNOBS = {name: row.info for name, row in ROWS.items() if row.of != "own"}
@@ -272,7 +266,9 @@ RULED = frozenset({_WORKERS, _THREADS, "ListenBacklog"})
 """Knobs that go with others or not."""
 
 
-def companions(survey: Survey, asked: Mapping[str, int]) -> tuple[dict[str, int], tuple[str, ...]]:
+def companions(
+    survey: Survey, asked: Mapping[str, int]
+) -> tuple[dict[str, int], tuple[Reason, ...]]:
     """Return what has to be set besides what is asked, and why.
 
     Args:
@@ -290,12 +286,13 @@ def companions(survey: Survey, asked: Mapping[str, int]) -> tuple[dict[str, int]
     limit = numbers[_LIMIT]
     servers = -(-numbers[_WORKERS] // numbers.threads)
     if servers > limit:
-        numbers.add(
-            _LIMIT, servers, f"{_WORKERS} {numbers[_WORKERS]} takes ServerLimit {servers}; a "
-            "ServerLimit takes a restart"
-        )  # fmt: skip
+        numbers.add(_LIMIT, servers, _takes(_WORKERS, numbers[_WORKERS], _LIMIT, servers))
     _complete_spare(numbers)
     return numbers.added, tuple(numbers.notes)
+
+
+def _takes(name: str, value: int, limit: str, needed: int) -> Reason:
+    return because("apache.takes_limit", name=name, value=value, limit=limit, needed=needed)
 
 
 class _Numbers:
@@ -305,17 +302,18 @@ class _Numbers:
         self.survey = survey
         self.asked = asked
         self.added: dict[str, int] = {}
-        self.notes: list[str] = []
+        self.notes: list[Reason] = []
 
     def __getitem__(self, name: str) -> int:
         known = {**self.asked, **self.added}
         return known[name] if name in known else number_of(self.survey, name)
 
-    def add(self, name: str, value: int, why: str) -> None:
+    def add(self, name: str, value: int, why: Reason) -> None:
         if name in self.asked:
             raise AdapterError(
-                f"{name} {self.asked[name]} does not go with the rest: {why}",
+                f"{name} {self.asked[name]} does not go with the rest",
                 hint=f"Take {name} out of the study, or have levels of it that go together.",
+                why=[why],
             )
         self.added[name] = value
         self.notes.append(why)
@@ -342,7 +340,7 @@ def _complete_threads(numbers: _Numbers) -> None:
         numbers.add(
             _THREAD_LIMIT,
             threads,
-            f"{_THREADS} {threads} takes ThreadLimit {threads}; a ThreadLimit takes a restart",
+            _takes(_THREADS, threads, _THREAD_LIMIT, threads),
         )
     workers = numbers[_WORKERS]
     if workers % threads == 0:
@@ -354,7 +352,8 @@ def _complete_threads(numbers: _Numbers) -> None:
             f"{_WORKERS} {workers} is no multiple of {_THREADS} {threads}; Apache would lower it",
             hint=f"Have {down} or {up}.",
         )
-    numbers.add(_WORKERS, up, f"{_WORKERS} has to be a multiple of {_THREADS} {threads}: {up}")
+    why = because("apache.a_multiple", name=_WORKERS, of=_THREADS, threads=threads, n=up)
+    numbers.add(_WORKERS, up, why)
 
 
 def _complete_spare(numbers: _Numbers) -> None:
@@ -363,6 +362,7 @@ def _complete_spare(numbers: _Numbers) -> None:
     needed = least + numbers.threads
     touches = {least_name, most_name, _THREADS} & {*numbers.asked, *numbers.added}
     if most < needed and touches:
-        numbers.add(
-            most_name, needed, f"{most_name} cannot be below {needed}: {least_name} is {least}"
+        why = because(
+            "apache.not_below", name=most_name, needed=needed, least_name=least_name, least=least
         )
+        numbers.add(most_name, needed, why)

@@ -25,6 +25,7 @@ from httpdyno.errors import AdapterError, NotRunError
 from httpdyno.host.foreign_files import is_there, read_regular
 from httpdyno.host.runnable import NotOursError, own_program, said_by
 from httpdyno.model import Level, ServerSpec, level_text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.apache.in_force import PREFORK
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.command.program import version_of
@@ -98,34 +99,35 @@ def server_user() -> str:
     return next((name for name in _USERS if name in names), "nobody")
 
 
-def missing_modules(installation: Installation, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a sentence for each module that is not there."""
+def missing_modules(installation: Installation, names: tuple[str, ...]) -> tuple[Reason, ...]:
+    """Return each module that is not there."""
     return tuple(
-        f"Apache's mod_{name} is not installed: "
-        f"`apt-get install {_DEBIAN_PACKAGES.get(name, 'apache2-bin')}`"
+        because("apache.no_module", name=name, package=_DEBIAN_PACKAGES.get(name, "apache2-bin"))
         for name in names
         if not installation.has_module(name)
     )
 
 
-def missing_perl_modules(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a sentence for each Perl module that Perl would not find."""
+_ABSENT_PROGRAM = (
+    "for my $name (@ARGV) { (my $file = qq($name.pm)) =~ s{::}{/}g; "
+    "print qq($name\\n) unless grep { -e qq($_/$file) } @INC }"
+)
+"""Prints the modules that Perl does not find."""
+
+
+def missing_perl_modules(names: tuple[str, ...]) -> tuple[Reason, ...]:
+    """Return each Perl module that Perl would not find."""
     perl = shutil.which("perl")
     if not names:
         return ()
     if perl is None:
-        return ("Perl is not installed: `apt-get install perl`",)
-    looks = (
-        "for my $name (@ARGV) { (my $file = qq($name.pm)) =~ s{::}{/}g; "
-        "print qq($name\\n) unless grep { -e qq($_/$file) } @INC }"
-    )
+        return (because("apache.no_perl"),)
     try:
-        absent = output_of([perl, "-e", looks, *names]).split()
+        absent = output_of([perl, "-e", _ABSENT_PROGRAM, *names]).split()
     except NotOursError as error:
-        return (str(error),)
+        return (because("apache.not_run", error=str(error)),)
     return tuple(
-        f"the Perl module {name} is not installed: `apt-get install {_debian_perl(name)}`"
-        for name in absent
+        because("apache.no_perl_module", name=name, package=_debian_perl(name)) for name in absent
     )
 
 
@@ -193,8 +195,8 @@ def installation() -> Installation:
         )
 
 
-def absent_perl_modules(names: Sequence[str]) -> tuple[str, ...]:
-    """Return a sentence for each Perl module that is not there; Perl is asked for unusual ones.
+def absent_perl_modules(names: Sequence[str]) -> tuple[Reason, ...]:
+    """Return each Perl module that is not there; Perl is asked for unusual ones.
 
     Raises:
         AdapterError: Perl cannot be asked.
@@ -333,7 +335,7 @@ _MOD_PERL_WRITES = re.compile(rb"mod_perl/\d[\w.-]*")
 _PHP_WRITES = re.compile(rb"PHP/\d[\w.+~-]*")
 """What the modules have Apache add to its name; it stands in their files as it is."""
 _PERL_SAYS = re.compile(r"^Perl/v[\d.]+$", re.MULTILINE)
-_ASK = "Perl syswrite STDOUT, sprintf(qq(Perl/v%vd\\n), $^V)"
+_VERSION_PROGRAM = "Perl syswrite STDOUT, sprintf(qq(Perl/v%vd\\n), $^V)"
 
 
 def interpreters(
@@ -385,7 +387,9 @@ def _perl(spec: ServerSpec, module: Path, installation: Installation) -> list[st
     lines = load_lines((f"mpm_{multi_processing(spec)}",), installation)
     if _PERL not in installation.built_in:
         lines.append(f"LoadModule {_PERL}_module {module}")
-    said = _PERL_SAYS.search(_said(installation.binary, (*lines, "ServerName 127.0.0.1", _ASK)))
+    said = _PERL_SAYS.search(
+        _said(installation.binary, (*lines, "ServerName 127.0.0.1", _VERSION_PROGRAM))
+    )
     return [said[0]] if said else []
 
 

@@ -39,6 +39,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import folders_below, opened_regular
 from httpdyno.host.foreign_text import reason
 from httpdyno.model import Edit, Member, Origin, Reading, Survey
+from httpdyno.reason import Reason, because
 from httpdyno.servers.apache.knob import reading_of
 from httpdyno.servers.apache.text import (
     Directive,
@@ -457,17 +458,14 @@ def override_files(survey: Survey, files: MemberFiles) -> list[str]:
     return sorted(path for path in files.texts if posixpath.basename(path) in names)
 
 
-def why_not(survey: Survey, files: MemberFiles) -> str:
-    """Return why the files cannot be written into the configuration; empty where they can."""
-    found = _files_by_rule(survey, files)
-    return found if isinstance(found, str) else ""
+def inlinable(survey: Survey, files: MemberFiles) -> dict[str, int] | Reason:
+    """Return the scopes that can do without files: scope → how many there are now.
 
-
-def inlinable(survey: Survey, files: MemberFiles) -> dict[str, int]:
-    """Return the scopes that can do without files: scope → how many there are now."""
+    Or why the files cannot be written into the configuration.
+    """
     found = _files_by_rule(survey, files)
-    if isinstance(found, str):
-        return {}
+    if isinstance(found, Reason):
+        return found
     return {rule.scope: len(paths) for rule, paths in found.items()}
 
 
@@ -478,8 +476,8 @@ def inlining(survey: Survey, files: MemberFiles) -> tuple[Edit, ...]:
         AdapterError: It would not be the same configuration; says why.
     """
     found = _files_by_rule(survey, files)
-    if isinstance(found, str):
-        raise AdapterError(f"the `.htaccess` files cannot be inlined: {found}")
+    if isinstance(found, Reason):
+        raise AdapterError("the `.htaccess` files cannot be inlined", why=[found])
     edits: list[Edit] = []
     for rule, paths in found.items():
         origin = rule.origin
@@ -499,17 +497,17 @@ def _block(path: str, text: bytes, indentation: str) -> str:
     return f"\n{opening}\n{body}\n{indentation}</Directory>"
 
 
-def _files_by_rule(survey: Survey, files: MemberFiles) -> dict[_Rule, list[str]] | str:
+def _files_by_rule(survey: Survey, files: MemberFiles) -> dict[_Rule, list[str]] | Reason:
     """Return the files by the rule that allows them, the outermost first; or why that is unsure."""
     paths = override_files(survey, files)
     if not paths:
-        return "there are none"
+        return because("apache.no_overrides")
     rules = _rules(survey)
     by_rule: dict[_Rule, list[str]] = {}
     for path in paths:
-        rule = _rule_of(posixpath.dirname(path), rules)
-        if isinstance(rule, str):
-            return f"{rule} for `{path}`"
+        rule = _rule_of(path, rules)
+        if isinstance(rule, Reason):
+            return rule
         by_rule.setdefault(rule, []).append(path)
     complaints = (_complaint(rule, by_rule[rule], survey, files) for rule in by_rule)
     return next((complaint for complaint in complaints if complaint), by_rule)
@@ -527,35 +525,36 @@ def _rules(survey: Survey) -> list[_Rule]:
     return found
 
 
-def _rule_of(folder: str, rules: list[_Rule]) -> _Rule | str:
+def _rule_of(file: str, rules: list[_Rule]) -> _Rule | Reason:
+    folder = posixpath.dirname(file)
     above = [rule for rule in rules if is_below(folder, rule.path)]
     longest = max((len(rule.path) for rule in above), default=0)
     deciding = [rule for rule in above if len(rule.path) == longest]
     if len(deciding) != 1:
-        return "several sections decide" if deciding else "no section decides"
+        return because("apache.several_decide" if deciding else "apache.none_decides", file=file)
     if deciding[0].is_none:
-        return "files there are not read"
+        return because("apache.override_not_read", file=file)
     return deciding[0]
 
 
-def _complaint(rule: _Rule, paths: list[str], survey: Survey, files: MemberFiles) -> str:
-    text = files.texts.get(rule.origin.file)
-    if text is None or rule.origin.start == rule.origin.end:
-        return f"line {rule.origin.line} of {rule.origin.file} is in no file of its own"
+def _complaint(rule: _Rule, paths: list[str], survey: Survey, files: MemberFiles) -> Reason | None:
+    text, origin = files.texts.get(rule.origin.file), rule.origin
+    if text is None or origin.start == origin.end:
+        return because("apache.in_no_file", line=origin.line, file=origin.file)
     if hidden := [path for path in files.unreadable if is_below(path, rule.path)]:
-        return f"`{hidden[0]}` was not read"
+        return because("apache.override_unreadable", file=hidden[0])
     folders = {posixpath.dirname(path): path for path in paths}
     for reading in survey.readings:
         _, slash, path = reading.scope.partition("/")
         is_there = reading.origin is not None and f"/{path}".rstrip("/") in folders
         if slash and is_there and not _is_in_rule(reading, rule, text):
-            return f"another section says something of `/{path}`"
+            return because("apache.override_elsewhere", path=path)
     for path in paths:
         try:
             files.texts[path].decode()
         except UnicodeDecodeError:
-            return f"`{path}` is no UTF-8"
-    return ""
+            return because("apache.override_not_utf_8", file=path)
+    return None
 
 
 def _is_in_rule(reading: Reading, rule: _Rule, text: bytes) -> bool:

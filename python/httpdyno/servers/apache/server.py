@@ -69,7 +69,6 @@ _KIND = "apache"
 _DUMP = "dump.txt"
 _DUMP_BYTES = 1 << 24
 _KNOBS: Mapping[str, KnobInfo] = {**KNOBS, MPM.name: MPM}
-_IN_USE = "Address already in use"
 
 
 class Apache(ServerAdapter):
@@ -78,23 +77,19 @@ class Apache(ServerAdapter):
     name = _KIND
     is_made = True
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what it reads of a study's settings."""
-        return {
-            "modules": "names of modules to load, separated by spaces",
-            "mpm": "the multi-processing module",
-            "perl_modules": "Perl modules that the application needs",
-        }
+    def settings(self) -> frozenset[str]:
+        """Return the names that it reads of a study's settings."""
+        return frozenset({"modules", "mpm", "perl_modules"})
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return what is not installed and how to install it."""
         perl = absent_perl_modules(str(spec.settings.get("perl_modules", "")).split())
         if find_binary() is None:
-            return ("Apache is not installed: `apt-get install apache2`", *perl)
+            return (because("apache.not_installed"), *perl)
         try:
             return (*missing_modules(installation(), wanted_modules(spec)), *perl)
         except NotOursError as error:
-            return (str(error), *perl)
+            return (because("apache.not_run", error=str(error)), *perl)
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return Apache's own version, and those of the interpreters that a study's loads.
@@ -264,7 +259,7 @@ class _Insight(Insight):
         return last_lines("\n".join(line for line in lines if not in_force.QUIET.search(line)))
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
-        return exit_code == 1 and _IN_USE not in words and bool(in_force.REFUSED.search(words))
+        return in_force.is_refusal(exit_code, words)
 
     def lacking(self) -> Reason | None:
         said = self._said()

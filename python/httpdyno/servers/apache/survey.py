@@ -41,7 +41,7 @@ from httpdyno.model import (
     Reading,
     Survey,
 )
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.apache.in_force import adjustments
 from httpdyno.servers.apache.knob import (
@@ -71,7 +71,6 @@ from httpdyno.servers.apache.reading import (
     override_files,
     server_root,
     walk_of,
-    why_not,
 )
 from httpdyno.servers.apache.text import (
     STATIC_MODULES,
@@ -464,17 +463,13 @@ SERVER_ROOT = "ServerRoot"
 _LOAD = "LoadModule"
 _NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
 """What acts while it is read, and so is in no dump."""
-_FROM_TEXT = "what is in force was taken from the text of the files"
-_NOT_RUN = f"{_FROM_TEXT}; nothing was run"
 _NAME = "Apache httpd"
-_NOT_FOLLOWED = "an include was not followed"
-"""So begins the notice of what else may be set somewhere."""
-_NO_INFO = f"`mod_info` is not there, so {_FROM_TEXT}"
+_NOT_FOLLOWED = "apache.include_not_followed"
 
 
 def is_whole(survey: Survey) -> bool:
     """Whether all that a configuration includes was read."""
-    return not any(each.words.startswith(_NOT_FOLLOWED) for each in survey.notices)
+    return not any(each.why.code == _NOT_FOLLOWED for each in survey.notices)
 
 
 def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
@@ -486,12 +481,13 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     walk = walk_of(member, dict(files.texts))
     info = info_file(walk)
     if seat is None:
-        return _with_info(_survey(walk, files, _written(walk, _NAME, _NOT_RUN)), info)
+        why = because("apache.read_alone")
+        return _with_info(_survey(walk, files, _written(walk, _NAME, why)), info)
     call = invocation(member, seat, info=info)
     asked = seat.run([call.program, "-v"], environment=call.environment, user=member.user)
     version = asked.output.partition("\n")[0].removeprefix("Server version:").strip()
     if not call.can_dump:
-        return _survey(walk, files, _written(walk, version, _NO_INFO))
+        return _survey(walk, files, _written(walk, version, because("apache.no_info")))
     said = seat.run(
         call.dumping(),
         environment=call.environment,
@@ -527,7 +523,7 @@ def _adjusted(survey: Survey, words: str) -> Survey:
     return structs.replace(survey, readings=tuple(readings))
 
 
-def _written(walk: Walked, version: str, why: str) -> "_Said":
+def _written(walk: Walked, version: str, why: Reason) -> "_Said":
     modules = dict.fromkeys([*STATIC_MODULES, *walk.modules])
     return _Said(walk.directives, list(modules), version, (why,))
 
@@ -537,7 +533,8 @@ def _dumped(said: Said, walk: Walked, version: str) -> "_Said":
     acting = [d for d in walk.directives if d.name.lower() in _NOT_SAID]
     words = [line for line in said.errors.splitlines() if line.strip() not in {"", "Syntax OK"}]
     modules = [name for name in dump.modules if name != INFO or INFO in walk.modules]
-    return _Said([*acting, *dump.directives], modules, version, tuple(words))
+    notices = tuple(because("apache.said", words=line) for line in words)
+    return _Said([*acting, *dump.directives], modules, version, notices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +542,7 @@ class _Said:
     directives: list[Directive]
     modules: list[str]
     version: str = ""
-    words: tuple[str, ...] = ()
+    notices: tuple[Reason, ...] = ()
 
 
 def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
@@ -555,8 +552,10 @@ def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
     root = Reading(name=SERVER_ROOT, scope="", text=walk.server_root, origin=main)
     somaxconn = Reading(name=SOMAXCONN, scope="", text=_somaxconn(), evidence="seen")
     found = [r for r in readings(directives, places, scopes) if r.name.lower() != "serverroot"]
-    notices = [Notice(words=words) for words in said.words]
-    notices += [Notice(words=f"{_NOT_FOLLOWED}: {where}") for where in walk.unknown]
+    notices = [Notice(why=why) for why in said.notices]
+    notices += [
+        Notice(why=because("apache.include_not_followed", where=where)) for where in walk.unknown
+    ]
     survey = Survey(
         version=said.version,
         readings=(root, somaxconn, *_last_of_each(found)),
@@ -582,13 +581,11 @@ def _with_overrides(survey: Survey, files: MemberFiles) -> Survey:
     n_files = len(override_files(survey, files))
     if n_files == 0:
         return survey
-    if why := why_not(survey, files):
-        words = f"{n_files} `.htaccess` files are read at requests; not to be inlined: {why}"
-        return structs.replace(survey, notices=(*survey.notices, Notice(words=words)))
-    own = [
-        Reading(name=HTACCESS, scope=scope, text=f"{n} files")
-        for scope, n in inlinable(survey, files).items()
-    ]
+    found = inlinable(survey, files)
+    if isinstance(found, Reason):
+        why = because("apache.not_inlined", n=n_files, why=found)
+        return structs.replace(survey, notices=(*survey.notices, Notice(why=why)))
+    own = [Reading(name=HTACCESS, scope=scope, text=f"{n} files") for scope, n in found.items()]
     return structs.replace(survey, readings=(*survey.readings, *own))
 
 
@@ -622,7 +619,7 @@ def _uneditable(survey: Survey, files: MemberFiles) -> list[Notice]:
         for reading in survey.readings
         if reading.origin is not None and reading.origin.file not in files.texts
     )
-    return [Notice(words=f"settings of {file} cannot be changed") for file in elsewhere]
+    return [Notice(why=because("apache.not_changed", file=file)) for file in elsewhere]
 
 
 _PASSING = frozenset(

@@ -443,9 +443,16 @@ class Walked:
 class _Macro:
     parameters: tuple[str, ...]
     lines: tuple[Line, ...]
-    where: str
+    where: tuple[str, int]
+    """File and line of its definition."""
     nth: int
     """Of its opening line, among those that are not empty."""
+
+
+_MACRO_FORM = (
+    'macro \'{name}\' (defined on line {line} of "{file}") used on line {user_line} of "{user}"'
+)
+"""What Apache calls the place of a line that a macro makes."""
 
 
 @dataclass(slots=True)
@@ -517,9 +524,9 @@ class _Walk:
             return self._files.content(path)
         except OSError as error:
             by = f", which {named_by[-1]} includes," if named_by else ""
-            hint = "Run it again with `sudo`." if isinstance(error, PermissionError) else ""
             raise AdapterError(
-                f"`{path}`{by} cannot be read: {reason(error)}", hint=hint
+                f"`{path}`{by} cannot be read: {reason(error)}",
+                hint="Run it again with `sudo`." if isinstance(error, PermissionError) else "",
             ) from error
 
     def _lines(self, lines: Sequence[Line], file: str, named_by: tuple[str, ...]) -> None:
@@ -652,7 +659,7 @@ class _Walk:
     def _define_macro(self, opening: Line, lines: list[Line], file: str) -> None:
         name, *parameters = words(opening.arguments) or [""]
         if self._counts:
-            where = f'(defined on line {opening.number} of "{file}")'
+            where = (file, opening.number)
             self._macros[name.lower()] = _Macro(tuple(parameters), tuple(lines), where, opening.nth)
 
     def _use(
@@ -685,7 +692,10 @@ class _Walk:
             )
             for line in macro.lines
         ]
-        file = f"macro '{name.lower()}' {macro.where} used on line {at[1]} of \"{at[0]}\""
+        defined, line = macro.where
+        file = _MACRO_FORM.format(
+            name=name.lower(), file=defined, line=line, user=at[0], user_line=at[1]
+        )
         self._lines(expanded, file, (*named_by, file))
 
 

@@ -49,6 +49,8 @@ class Variable(KnobInfo, frozen=True, kw_only=True):
 
 VARIABLES = rows("httpdyno.servers.command", "settings.toml", Variable)
 """Variables that a program's own code need not know of."""
+_ROWS = rows("httpdyno.servers.command", "found.toml", KnobInfo)
+"""What an option and a variable are that nobody declared."""
 
 _OF_COPIES = frozenset({*INHERITED, "HOME"})
 
@@ -145,22 +147,14 @@ def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
     for reading in readings:
         if reading.scope == VARIABLE:
             name = variable_knob(reading.name)
-            found[name] = _named(name, reading)
+            found[name] = _found("variable", name, reading, reading.text)
         if reading.scope:
             continue
         if variable := VARIABLES.get(reading.name):
             level = _level(variable, reading.text)
             found[reading.name] = structs.replace(variable.bare(), default=level)
             continue
-        found[reading.name] = KnobInfo(
-            name=reading.name,
-            summary=f"the program's own option --{reading.name}",
-            kind="integer",
-            default=int(reading.text),
-            source="its command line",
-            cost="restart",
-            evidence="seen",
-        )
+        found[reading.name] = _found("option", reading.name, reading, int(reading.text))
     return found
 
 
@@ -173,16 +167,10 @@ def _level(info: KnobInfo, text: str) -> Level | None:
     return level if level is not None and info.takes(level) else None
 
 
-def _named(name: str, reading: Reading) -> KnobInfo:
-    return KnobInfo(
-        name=name,
-        summary=f"the variable {reading.name} of its environment; empty where it is not set",
-        kind="text",
-        default=reading.text,
-        source="its environment",
-        cost="restart",
-        evidence="seen",
-    )
+def _found(kind: str, name: str, reading: Reading, start: Level) -> KnobInfo:
+    row = _ROWS[kind]
+    summary = row.summary.format(name=reading.name)
+    return structs.replace(row, name=name, summary=summary, default=start)
 
 
 def changes_of(readings: Sequence[Reading], values: Mapping[str, Level]) -> ChangeSet:

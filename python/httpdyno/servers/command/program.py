@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import opened_regular
 from httpdyno.host.runnable import NotOursError, said_by
+from httpdyno.reason import Reason, because
 from httpdyno.servers.command.knob import GLIBC, GO, NODE, PHP
 
 _HEAD_BYTES = 256
@@ -38,11 +39,14 @@ _GO, _LIBC, _JEMALLOC = b"\xff Go buildinf:", b"libc.so.6", b"libjemalloc"
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(\S+))?")
 
 
-def lacking(name: str) -> str:
-    """Return in words that there is no such program, with Debian's package where that is known."""
-    words = f"`{name}` is not a program that is installed here, or not in PATH"
+def lacking(name: str) -> Reason:
+    """Return that there is no such program, with Debian's package where that is known."""
     package = next((each for form, each in _PACKAGES.items() if re.fullmatch(form, name)), "")
-    return f"{words} (Debian: {package})" if package else words
+    return because(
+        "command.no_program_of_package" if package else "command.no_program",
+        name=name,
+        package=package,
+    )
 
 
 def found_program(name: str, folder: Path | None, path: str) -> Path | None:

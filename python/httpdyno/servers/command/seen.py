@@ -24,7 +24,7 @@ from httpdyno.servers.stack.adapter import Insight
 from httpdyno.servers.stack.names import variable_of
 from httpdyno.servers.staging import last_lines
 
-SOURCE = "seen in its command line and environment"
+SOURCE = (because("command.source"),)
 WAY_OUT = "write `{port}` or `{address}` in the command, or have a cell: `--isolation cell`"
 """For a program that is told nowhere where to listen, outside of a cell."""
 _CELL, _WALL = "cell", "wall"
@@ -115,7 +115,7 @@ def seen(
                 return NotRunning(status="refused", detail=wrong)
         if processes and not reach.is_nowhere and all(_has(reach, each) for each in processes):
             values[name] = level_text(levels[name])
-    return Effective(values=values, asked=dict(values), source=SOURCE if values else "")
+    return Effective(values=values, asked=dict(values), sources=SOURCE if values else ())
 
 
 def _contradiction(name: str, reach: Reach, process: ProcessTexts) -> Reason | None:
@@ -248,7 +248,7 @@ class CopyInsight(Insight):
             if variable or said == {wanted}:
                 values[name] = wanted if said == {wanted} else ", ".join(sorted(said))
                 asked[name] = wanted
-        return Effective(values=values, asked=asked, source=SOURCE if asked else "")
+        return Effective(values=values, asked=asked, sources=SOURCE if asked else ())
 
     def _listening(self) -> list[Listening]:
         # Programs have unix sockets for purposes of their own, too.

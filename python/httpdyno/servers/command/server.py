@@ -32,6 +32,7 @@ from httpdyno.model import (
     ServerSpec,
     Survey,
 )
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.knob import (
     NODE,
@@ -70,6 +71,7 @@ from httpdyno.servers.staging import clean_environment
 
 _ANY = "any command"
 _PROGRAMS = "programs"
+"""The setting that names those that the command itself runs, separated by spaces."""
 PORT = "8080"
 """What `{port}` is in a cell, where all ports are free."""
 _WHERE = ("--listen", "--bind", "--address", "-b")
@@ -86,11 +88,11 @@ class Command(ServerAdapter):
     name = "command"
     is_made = True
 
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> frozenset[str]:
         """Return what it reads of a study's settings; others are for the study's own templates."""
-        return {_PROGRAMS: "programs that the command itself runs, separated by spaces"}
+        return frozenset({_PROGRAMS})
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return which programs are not there, where that can be known without the study."""
         return tuple(
             lacking(name)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Fragments, KnobInfo, ServerSpec
+from httpdyno.reason import Reason
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.apache.made import absent_perl_modules
 from httpdyno.servers.command import Command
@@ -45,11 +46,11 @@ class FragmentTarget(Stack):
         """Return nothing: bodies are the study's own."""
         return {}
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what is read of them."""
-        return {"perl_modules": "Perl modules that the bodies need"}
+    def settings(self) -> frozenset[str]:
+        """Return what is read of them: Perl modules that the bodies need."""
+        return frozenset({"perl_modules"})
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return that the program is not there, or what of it is not."""
         perl = absent_perl_modules(str(spec.settings.get("perl_modules", "")).split())
         return (*self._command.missing(spec), *perl)

@@ -25,7 +25,7 @@ EFFECTIVE = "effective.json"
 BOOTED = "booted"
 """Where each worker that has loaded the application leaves a sign."""
 
-_HOOKS = """
+_HOOKS_PROGRAM = """
 _when_ready_before = globals().get("when_ready")
 _post_worker_init_before = globals().get("post_worker_init")
 
@@ -57,14 +57,14 @@ def post_worker_init(worker):
         _post_worker_init_before(worker)
 """
 
-_THEIRS = """\
+_THEIR_PROGRAM = """\
 # {name}, as it is
 __file__ = THEIRS
 with open(THEIRS, "rb") as _file:
     exec(compile(_file.read(), THEIRS, "exec"))
 
 """
-_OWN_PLACES = """\
+_PLACES_PROGRAM = """\
 # httpdyno's overlay: nothing of theirs is written to or listened at
 daemon = False
 control_socket_disable = True
@@ -83,7 +83,7 @@ def hooks(run: str) -> str:
     Args:
         run: The run folder.
     """
-    text = _HOOKS
+    text = _HOOKS_PROGRAM
     for name, file in (("EFFECTIVE", EFFECTIVE), ("BOOTED", BOOTED)):
         text = text.replace(name, repr(f"{run}/{file}"))
     return text
@@ -97,8 +97,8 @@ def overlay(config: str, run: str, levels: Mapping[str, Level]) -> str:
         run: The run folder.
         levels: Those of gunicorn's own settings.
     """
-    theirs = _THEIRS.format(name=config).replace("THEIRS", repr(config)) if config else ""
-    places = _OWN_PLACES.replace("RUN", repr(run))
+    theirs = _THEIR_PROGRAM.format(name=config).replace("THEIRS", repr(config)) if config else ""
+    places = _PLACES_PROGRAM.replace("RUN", repr(run))
     switches = "".join(
         f"{name} = {value!r}\n"
         for name, value in levels.items()
@@ -146,7 +146,13 @@ class GunicornInsight(Insight):
                 name: _text(value)
                 for name, value in as_understood(self._asked, said.get("threads", 1)).items()
             },
-            source=f"settings of the running arbiter, {said['program']} at {said['executable']}",
+            sources=(
+                because(
+                    "gunicorn.source",
+                    program=str(said["program"]),
+                    executable=str(said["executable"]),
+                ),
+            ),
         )
 
     def _said(self) -> dict[str, Any]:

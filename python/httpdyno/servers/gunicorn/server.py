@@ -63,7 +63,7 @@ _CONFIG = "gunicorn.conf.py"
 """Also what gunicorn reads of the folder that it runs in, without being told."""
 _OVERLAY = "overlay.conf.py"
 _TMP_DIR = "worker_tmp_dir"
-_ASK = (
+_PROGRAM = (
     "import sys, gunicorn; "
     "print('gunicorn', gunicorn.__version__ + ', Python', sys.version.split()[0])"
 )
@@ -86,20 +86,15 @@ class Gunicorn(ServerAdapter):
     name = _KIND
     is_made = True
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what it reads of a study's settings."""
-        return {
-            "application": "`module:callable`, required",
-            "config": "a configuration file of yours, executed first, never edited",
-            "directory": "where the application is in the run folder",
-            "python": "the interpreter of your own virtual environment, which has gunicorn",
-        }
+    def settings(self) -> frozenset[str]:
+        """Return the names that it reads of a study's settings."""
+        return frozenset({"application", "config", "directory", "python"})
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return what is not installed and how to install it."""
         del spec
         if importlib.util.find_spec("gunicorn") is None:
-            return ("gunicorn is not installed: `pip install gunicorn`",)
+            return (because("gunicorn.not_installed"),)
         return ()
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
@@ -235,7 +230,7 @@ class Gunicorn(ServerAdapter):
         known = self.knobs(survey)
         changed: dict[str, Level] = {}
         removed: list[str] = []
-        notes: list[str] = []
+        notes: list[Reason] = []
         for name, value in values.items():
             info = known.get(name) or KNOBS.get(name)
             text = f"gunicorn: {name} = {level_text(value)}"
@@ -250,9 +245,7 @@ class Gunicorn(ServerAdapter):
             changed[name] = value
             if name not in FLAGS and (name, value) not in SWITCHES:
                 removed += [SWITCHES[name, not value]]
-                notes.append(
-                    f"no flag says `{name} = {value!r}`: it has to stand in the configuration file"
-                )
+                notes.append(because("gunicorn.no_flag", name=name, value=repr(value)))
         return ChangeSet(
             arguments=tuple(flags(changed)), removed_arguments=tuple(removed), notes=tuple(notes)
         )
@@ -541,12 +534,13 @@ def _check_theirs(spec: ServerSpec, study_folder: Path) -> None:
     if config and not Path(config).is_file():
         raise AdapterError(f"server.settings.config names `{config}`, which is not there")
     if not _version_there(python):
-        install = f"`{python} -m pip install gunicorn`"
-        raise AdapterError(f"gunicorn is not installed for `{python}`: {install}")
+        raise AdapterError(
+            f"gunicorn is not installed for `{python}`: `{python} -m pip install gunicorn`"
+        )
     if spec.base:
         raise AdapterError("server.base is for httpdyno's own gunicorn; theirs has `config`")
 
 
 @lru_cache(maxsize=32)
 def _version_there(python: str) -> str:
-    return first_line([python, "-c", _ASK], python_environment(python))
+    return first_line([python, "-c", _PROGRAM], python_environment(python))

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.host.foreign_text import reason
+from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import Running
 from httpdyno.servers.network.address import network_of, within
 from httpdyno.servers.network.listening import address_text, socket_inodes
@@ -180,7 +181,7 @@ class OwnStatsd:
     """What is known of the statsd that a study's server sends."""
 
     places: tuple[KeptPlace, ...] = ()
-    untold: tuple[str, ...] = ()
+    untold: tuple[Reason, ...] = ()
     """What cannot be heard, and why."""
 
     def close(self) -> None:
@@ -202,19 +203,18 @@ def own_statsd(running: Running) -> OwnStatsd:
     others = running.companions().values()
     beside = {pid for each in others for pid in each.root_pids}
     places: list[KeptPlace] = []
-    untold: list[str] = []
+    untold: list[Reason] = []
     for pid in running.root_pids:
         if pid in beside or not _is_gunicorn(pid):
             continue
         for peer, senders in _peers(pid).items():
-            what = f"what it sends by statsd to {peer}"
             if not (network_of(pid) or peer.rpartition(":")[2] in ports):
-                untold.append(f"{what}: that place is the machine's, not the study's")
+                untold.append(because("gunicorn.statsd_elsewhere", peer=peer))
                 continue
             try:
                 place = place_to_hear(pid, peer)
             except TargetError:
-                untold.append(f"{what}: somebody else is there")
+                untold.append(because("gunicorn.statsd_taken", peer=peer))
                 continue
             place.setblocking(False)
             places.append(KeptPlace(peer=peer, ports=frozenset(senders), place=place))

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, KnobInfo, Level, LogPlace, Reading, Survey
+from httpdyno.reason import Reason, because
 from httpdyno.servers.nginx.conf import Conf, Scope, changed, line, put, removed, written
 from httpdyno.servers.nginx.endpoint import (
     Pool,
@@ -219,17 +220,18 @@ class UpstreamKeepalive:
         found = pools(conf)
         pool = found.get(scope) if scope else next(iter(found.values()), None)
         if pool is None or (not scope and len(found) != 1):
-            known = ", ".join(f"`{_KNOB}@{name}`" for name in found) or "there is none"
-            raise AdapterError(f"`{_KNOB}` is of one upstream: {known}")
+            known = ", ".join(f"`{_KNOB}@{name}`" for name in found)
+            raise AdapterError(f"`{_KNOB}` is of one upstream: {known or 'there is none'}")
         if _text(conf, pool) == str(level):
             return Change()
-        if level != 0 and (obstacle := _obstacle(pool)):
+        if level != 0 and (sends := _obstacle(pool)):
             raise AdapterError(
-                f"`{_KNOB}` needs an empty `Connection` header: {obstacle}",
+                f"`{_KNOB}` needs an empty `Connection` header: `{sends.label}` sends "
+                f"`{sends.connection}`",
                 hint="Give WebSockets a location of their own, or empty it when none is upgraded.",
             )
         edits = _kept(conf, pool, level)
-        notes: list[str] = []
+        notes: list[Reason] = []
         for user, directive in pool.users if level != 0 else ():
             more, why = _reused(conf, user, directive)
             edits += more
@@ -265,45 +267,54 @@ def _kept(conf: Conf, pool: Pool, level: Level) -> list[Edit]:
     return list(changed(own[-1], (str(level),)))
 
 
-def _obstacle(pool: Pool) -> str:
-    """Return in words what keeps connections from being used again; empty when nothing does."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Obstacle:
+    """A location that keeps connections from being used again."""
+
+    label: str
+    connection: str
+    """The header that it sends."""
+
+
+def _obstacle(pool: Pool) -> _Obstacle | None:
+    """Return what keeps connections from being used again; None when nothing does."""
     for user, directive in pool.users:
         if directive.name == "proxy_pass":
             connection = _header(user, "connection")
             if connection is not None and connection.texts[1:] != ("",):
-                return f"`{user.label}` sends `{' '.join(connection.texts[1:])}`"
-    return ""
+                return _Obstacle(label=user.label, connection=" ".join(connection.texts[1:]))
+    return None
 
 
-def _reused(conf: Conf, user: Scope, passes: Directive) -> tuple[list[Edit], list[str]]:
+def _reused(conf: Conf, user: Scope, passes: Directive) -> tuple[list[Edit], list[Reason]]:
     """Return what lets the connections of a location be used again."""
     if passes.name == "fastcgi_pass":
         if user.arguments("fastcgi_keep_conn") == ("on",):
             return [], []
         edits = put(conf.texts, user, "fastcgi_keep_conn", ("on",))
-        return list(edits), ["`fastcgi_keep_conn on` lets connections be used again"]
+        return list(edits), [because("nginx.lets_reuse", what="fastcgi_keep_conn on")]
     if passes.name != "proxy_pass" or conf.build.version >= _KEEPS_BY_ITSELF:
         return [], []
     found: list[Edit] = []
-    notes: list[str] = []
+    notes: list[Reason] = []
     if user.arguments(_VERSION) != ("1.1",):
         found += put(conf.texts, user, _VERSION, ("1.1",))
-        notes.append("`proxy_http_version 1.1` lets connections be used again")
+        notes.append(because("nginx.lets_reuse", what="proxy_http_version 1.1"))
     if _header(user, "connection") is None:
         found.append(line(conf.texts, _place_of_headers(user), f'{_HEADER} Connection "";'))
-        notes.append('`proxy_set_header Connection ""` lets connections be used again')
+        notes.append(because("nginx.lets_reuse", what='proxy_set_header Connection ""'))
     return found, notes
 
 
 def _through_an_upstream(
     conf: Conf, user: Scope, passes: Directive
-) -> tuple[list[Edit], list[str]]:
+) -> tuple[list[Edit], list[Reason]]:
     """Return what passes to the upstream that is made for an address, to the same effect."""
     to = target_of(passes.texts[0])
     name = name_for(to.host)
     scheme = f"{to.scheme}://" if to.scheme else ""
     found = list(changed(passes, (f"{scheme}{name}{to.uri}", *passes.texts[1:])))
-    notes = [f"`upstream {name}` is where connections to `{to.host}` can be kept"]
+    notes = [because("nginx.keeps_upstream", name=name, host=to.host)]
     if passes.name != "proxy_pass":
         return found, notes
     host = _header(user, "host")
@@ -311,14 +322,14 @@ def _through_an_upstream(
         # What nginx sends by default: https://nginx.org/r/proxy_set_header, `$proxy_host`.
         sent = "localhost" if to.host.startswith("unix:") else to.host.removesuffix(":80")
         found.append(line(conf.texts, _place_of_headers(user), f"{_HEADER} Host {sent};"))
-        notes.append(f"`Host {sent}` is what the backend got before")
+        notes.append(because("nginx.sent_before", host=sent))
     elif "$proxy_host" in " ".join(host.texts):
         raise AdapterError(f"`{_KNOB}` would change `$proxy_host`, which `{user.label}` sends")
     redirect = user.in_force("proxy_redirect")
     if host is None and not redirect and not to.host.startswith("unix:"):
         old, new = _redirected(user, passes)
         found.append(line(conf.texts, user, f"proxy_redirect {written(old)} {written(new)};"))
-        notes.append(f"`proxy_redirect` says what was the default for `{to.host}`")
+        notes.append(because("nginx.redirects_as_before", host=to.host))
     return found, notes
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Edit, Level, Survey
+from httpdyno.reason import Reason, because
 from httpdyno.servers.nginx.catalogue import TUNABLES, asked
 from httpdyno.servers.nginx.conf import Conf, changed, conf_of, put
 from httpdyno.servers.nginx.knob import SOMAXCONN, Change
@@ -73,7 +74,7 @@ def _enough_open_files(
         return Change()
     return Change(
         edits=put(conf.texts, conf.main, "worker_rlimit_nofile", (str(needed),)),
-        notes=(f"`worker_rlimit_nofile {needed}`: each connection takes up to two open files",),
+        notes=(because("nginx.added_open_files", needed=needed),),
     )
 
 
@@ -100,7 +101,7 @@ def _one_size_of_a_zone(
             for edit in changed(directive, words):
                 if (edit.file, edit.start) not in edited:
                     edits[edit] = None
-    notes = ("a shared zone has the same size wherever it is named",) if edits else ()
+    notes = (because("nginx.one_size_of_a_zone"),) if edits else ()
     return Change(edits=tuple(edits), notes=notes)
 
 
@@ -133,8 +134,8 @@ def _sysctls(survey: Survey, changes: list[Change]) -> dict[str, str]:
     return {SOMAXCONN: str(max(wanted))}
 
 
-def _sysctl_notes(survey: Survey, changes: list[Change]) -> tuple[str, ...]:
+def _sysctl_notes(survey: Survey, changes: list[Change]) -> tuple[Reason, ...]:
     return tuple(
-        f"`{name} = {text}`: the kernel cuts every backlog to it"
+        because("nginx.added_sysctl", name=name, value=text)
         for name, text in _sysctls(survey, changes).items()
     )

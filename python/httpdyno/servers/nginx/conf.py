@@ -301,8 +301,7 @@ def _tree(
     ) -> tuple[Directive, ...]:
         nonlocal n_directives
         n_directives += len(directives)
-        if too_much := _too_much(depth, n_directives, n_files):
-            raise AdapterError(f"`{chain[-1]}` was not understood: {too_much}")
+        _check_size(chain[-1], depth, n_directives, n_files)
         done: list[Directive] = []
         for directive in directives:
             if directive.name == "include" and len(directive.args) == 1:
@@ -318,16 +317,17 @@ def _tree(
     return of_file(main, (), None, 0)
 
 
-def _too_much(depth: int, n_directives: int, n_files: int) -> str:
-    """Return in words how it is more than anybody wrote to run; empty where it is not."""
+def _check_size(file: str, depth: int, n_directives: int, n_files: int) -> None:
+    """Refuse what is more than anybody wrote to run."""
     if depth > DEEPEST:
-        return f"blocks and files are nested more than {DEEPEST} deep"
-    if n_directives <= _MOST_DIRECTIVES and n_files <= _MOST_INCLUDES:
-        return ""
-    return (
-        f"with all that is included it is more than {_MOST_DIRECTIVES:,} directives, or "
-        f"{_MOST_INCLUDES:,} files"
-    )
+        raise AdapterError(
+            f"`{file}` was not understood: blocks and files are nested more than {DEEPEST} deep"
+        )
+    if n_directives > _MOST_DIRECTIVES or n_files > _MOST_INCLUDES:
+        raise AdapterError(
+            f"`{file}` was not understood: with all that is included it is more than "
+            f"{_MOST_DIRECTIVES:,} directives, or {_MOST_INCLUDES:,} files"
+        )
 
 
 def _listing(paths: Iterable[str]) -> Callable[[str], Iterable[str]]:
@@ -352,9 +352,11 @@ def _content(path: str, named_by: Directive | None, read: TheirFiles) -> bytes:
 
 
 def _absent(path: str, named_by: Directive | None, why: str) -> AdapterError:
-    hint = "nginx does not start without it either: make it, or take its `include` out"
     return AdapterError(
-        f"`{path}`{_by(named_by)} cannot be read: {why}", hint=hint if named_by else ""
+        f"`{path}`{_by(named_by)} cannot be read: {why}",
+        hint="nginx does not start without it either: make it, or take its `include` out"
+        if named_by
+        else "",
     )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from httpdyno.model import Backend, Listener, Notice, Origin
+from httpdyno.reason import because
 from httpdyno.servers.network.probe import HttpStatusPage
 from httpdyno.servers.nginx.conf import Conf, Scope, is_file
 from httpdyno.servers.nginx.text import Directive, flat, walk
@@ -259,8 +260,8 @@ def backends(conf: Conf) -> tuple[tuple[Backend, ...], tuple[Notice, ...]]:
                     for to in _servers(upstreams[host], protocol, port):
                         found.setdefault((to.to, protocol), to)
                 elif "$" in host:
-                    words = f"`{name} {directive.texts[0]}` is decided at run time"
-                    notices.append(Notice(words=words, origin=directive.origin))
+                    why = because("nginx.decided_late", directive=f"{name} {directive.texts[0]}")
+                    notices.append(Notice(why=why, origin=directive.origin))
                 elif host:
                     to = Backend(
                         to=with_port(host, port), protocol=protocol, origin=directive.origin

@@ -63,10 +63,9 @@ def _is_worker(pid: int) -> bool:
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")
-_IN_USE = "Address already in use"
+_IN_USE = re.compile("Address already in use")
 _OF_SOCKETS = {each.info.name: each for each in SOCKET_OPTIONS}
 _COUNTED = "worker_processes"
-_SOURCE = "the copy's workers, sockets and files"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +100,7 @@ class NginxInsight(Insight):
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it exited because it refused its configuration, as against crashed."""
-        return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
+        return exit_code == 1 and not _IN_USE.search(words) and bool(_REFUSED.search(words))
 
     def lacking(self) -> Reason | None:
         """Return how many workers are up; None when all are."""
@@ -133,7 +132,7 @@ class NginxInsight(Insight):
         return Effective(
             values=values,
             asked={name: level_text(level) for name, level in asked.items()},
-            source=_SOURCE,
+            sources=(because("nginx.source"),),
         )
 
     def status_pages(self) -> tuple[StatusPage, ...]:

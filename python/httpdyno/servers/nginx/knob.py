@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, KnobInfo, Level, Reading
 from httpdyno.model.rows import rows
+from httpdyno.reason import Reason, because
 from httpdyno.servers.nginx.conf import Conf, Scope, changed, put
 from httpdyno.servers.nginx.endpoint import Listen, by_address, listens
 from httpdyno.servers.nginx.text import level_of, size_bytes, size_text, text_of, walk
@@ -47,7 +48,7 @@ class Change:
     """What puts one value in force."""
 
     edits: tuple[Edit, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     sysctls: Mapping[str, str] | None = None
 
 
@@ -168,7 +169,7 @@ class Setting:
         )
 
 
-def shared(conf: Conf, edits: Iterable[Edit], name: str) -> tuple[str, ...]:
+def shared(conf: Conf, edits: Iterable[Edit], name: str) -> tuple[Reason, ...]:
     """Say which of the edited files are included in several places: it changes in all."""
     n_of: Counter[tuple[str, int]] = Counter((d.file, d.start) for d in walk(conf.tree))
     n_places: dict[str, int] = {}
@@ -176,7 +177,7 @@ def shared(conf: Conf, edits: Iterable[Edit], name: str) -> tuple[str, ...]:
         n_places[file] = max(count, n_places.get(file, 0))
     files = dict.fromkeys(edit.file for edit in edits)
     return tuple(
-        f"`{name}` changes in all {n_places[file]} places that include `{file}`"
+        because("nginx.changes_everywhere", name=name, n=n_places[file], file=file)
         for file in files
         if n_places.get(file, 0) > 1
     )

@@ -45,7 +45,7 @@ from httpdyno.servers.staging import last_lines
 
 KIND = "nginx"
 _PROGRAMS = frozenset({"nginx", "openresty", "angie", "freenginx"})
-_TITLE = "nginx: master process"
+_TITLE = re.compile("nginx: master process")
 _OTHER_TITLE = re.compile(r"nginx: (?:worker|cache|privileged|isolated)")
 _OWN_DIRECTIVES = frozenset({"daemon", "master_process", "pid"})
 """Of `-g`: what a copy decides for itself."""
@@ -67,7 +67,7 @@ def member_of_process(program: str, arguments: Sequence[str], folder: str) -> Me
     line = " ".join(arguments).strip("\0 ")
     if _OTHER_TITLE.match(line):
         return None
-    line = line.removeprefix(_TITLE)
+    line = line[title.end() :] if (title := _TITLE.match(line)) else line
     program = program.removesuffix(" (deleted)")
     prefix = _option(line, "p")
     if prefix:

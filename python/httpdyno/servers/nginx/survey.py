@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from httpdyno.model import Notice, Reading, Survey
+from httpdyno.reason import because
 from httpdyno.servers.nginx import catalogue
 from httpdyno.servers.nginx.catalogue import idle_readings, logs
 from httpdyno.servers.nginx.conf import Conf, unreadable, written_folders
@@ -67,15 +68,15 @@ def _loaded(conf: Conf) -> Iterator[str]:
 def _notices(conf: Conf) -> Iterator[Notice]:
     for file, text in conf.texts.items():
         if text.startswith(BOM):
-            yield Notice(words=f"`{file}` begins with a byte order mark, which nginx refuses")
+            yield Notice(why=because("nginx.byte_order_mark", file=file))
     for listen in listens(conf):
         if listen.is_datagram:
-            words = f"`{listen.address}` is HTTP/3, which cannot be loaded"
-            yield Notice(words=words, origin=listen.origin)
+            why = because("nginx.http_3", address=listen.address)
+            yield Notice(why=why, origin=listen.origin)
     for directive in conf.main.directives:
         if directive.name in {"stream", "mail"}:
-            words = f"`{directive.name}` is not HTTP: it runs in a copy, and is not loaded"
-            yield Notice(words=words, origin=directive.origin)
+            why = because("nginx.not_http", name=directive.name)
+            yield Notice(why=why, origin=directive.origin)
     yield from _of_logs(conf)
 
 
@@ -87,5 +88,5 @@ def _of_logs(conf: Conf) -> Iterator[Notice]:
             place = text.partition(":")[0]
             if text.startswith(_NO_LOG_FILES) and text != "/dev/null" and place not in told:
                 told.add(place)
-                words = f"an access log goes to {place}, which no load can be learned from"
-                yield Notice(words=words, origin=directive.origin)
+                why = because("nginx.log_elsewhere", place=place)
+                yield Notice(why=why, origin=directive.origin)

@@ -159,11 +159,11 @@ class WithNetwork(Stack):
         """Return what can be set, by name."""
         return self._adapter.knobs()
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what the server reads of its settings."""
+    def settings(self) -> frozenset[str]:
+        """Return the names that the server reads of its settings."""
         return self._adapter.settings()
 
-    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return what is not installed, and why no such network can be had."""
         why = namespaces_complaint()
         own = (because("servers.no_own_network", why=why),) if why else ()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, Edit, Level, Survey, level_text
+from httpdyno.reason import Reason, because
 from httpdyno.servers.php_fpm.configuration import (
     GLOBAL,
     INCLUDE,
@@ -31,7 +32,7 @@ from httpdyno.servers.php_fpm.knob import (
     SPARE_PARTS,
     PhpKnob,
     PoolValues,
-    complaint,
+    check,
     is_same,
     jit_parts,
     spare_companion,
@@ -90,8 +91,10 @@ def _editor(survey: Survey, files: MemberFiles) -> "_Editor":
 
 def _knob_and_scope(survey: Survey, name: str, level: Level) -> tuple[str, str]:
     bare, _, scope = name.partition("@")
-    if words := complaint(bare, level):
-        raise AdapterError(f"`{name}` {level_text(level)}: {words}")
+    try:
+        check(bare, level)
+    except ValueError as error:
+        raise AdapterError(f"`{name}` {level_text(level)}: expected {error}") from error
     pools = pool_names(survey)
     known = {"", *pools} if KNOBS[bare].place == "ini" else set(_scopes(KNOBS[bare], pools))
     if scope not in known:
@@ -120,7 +123,7 @@ class _Editor:
     ini: IniConfiguration
     edits: list[Edit] = field(default_factory=list)
     own_lines: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Reason] = field(default_factory=list)
 
     def scope(self, pool: str) -> str:
         return scope_of(pool, pool_names(self.survey))
@@ -145,9 +148,8 @@ class _Editor:
             found={n: reading.text for n, reading in found.items() if reading},
             asked={n: level_text(level) for n, level in asked.items() if n in _TOGETHER},
         )
-        text, note = spare_companion(values, pool) if values.changed else ("", "")
-        parts = spare_parts(text)
-        if parts is not None:
+        if added := spare_companion(values, pool) if values.changed else None:
+            parts, note = added
             self._put_spare(pool, parts)
             self.notes.append(note)
 
@@ -158,7 +160,9 @@ class _Editor:
             if path in self.files.texts:
                 self._append(path, self.own_lines)
             else:
-                added[path] = "\n".join(["; written by httpdyno", *self.own_lines, ""])
+                added[path] = "\n".join(
+                    [f"; written by {__name__.partition('.')[0]}", *self.own_lines, ""]
+                )
         return ChangeSet(edits=tuple(self.edits), added=added, notes=tuple(self.notes))
 
     def _pool(self, scope: str) -> str:
@@ -254,8 +258,13 @@ class _Editor:
             return
         if setting is not None:
             self.notes.append(
-                f"`{setting.file}` is a link to `{self.files.real[setting.file]}`, which others "
-                f"may read too: `{name}` is written to `{self._own_ini()}` instead"
+                because(
+                    "php_fpm.written_elsewhere",
+                    file=setting.file,
+                    real=self.files.real[setting.file],
+                    name=name,
+                    own=self._own_ini(),
+                )
             )
         self.own_lines.append(f"{name}={text}")
 

@@ -205,13 +205,19 @@ def mapped_include(pattern: str, prefix: str, seat: Seat) -> str:
     return posixpath.join(seat.path(folder), name)
 
 
-_READY = "ready to handle connections"
+_READY = re.compile("ready to handle connections")
 _REFUSED_CODE = 78
 """EX_CONFIG of sysexits.h: with it php-fpm ends where it does not take its configuration."""
-_IN_USE = ("Address already in use", "Another FPM instance seems to already listen")
+_IN_USE = re.compile("Address already in use|Another FPM instance seems to already listen")
 _ANSWER_S = 5.0
 _OK = 200
-_SOCKETS = "the kernel's list of sockets"
+_PHP = because("php_fpm.source_php")
+_STATUS_PAGE = because("php_fpm.source_status_page")
+_INI = because("php_fpm.source_ini")
+_TEST = because("php_fpm.source_test")
+_SOCKETS = because("php_fpm.source_sockets")
+_SOURCES = (_PHP, _STATUS_PAGE, _INI, _TEST, _SOCKETS)
+"""What says what is in force, as it is listed."""
 _SOMAXCONN = "/proc/sys/net/core/somaxconn"
 
 
@@ -262,11 +268,11 @@ class PhpFpmInsight(Insight):
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it exited because it refused its configuration, as against crashed."""
-        return exit_code == _REFUSED_CODE and not any(text in words for text in _IN_USE)
+        return exit_code == _REFUSED_CODE and not _IN_USE.search(words)
 
     def lacking(self) -> Reason | None:
         """Return how many of its children are up; None when all are."""
-        if _READY not in log_text(self._frame.error_log):
+        if not _READY.search(log_text(self._frame.error_log)):
             return because("servers.fpm_not_ready")
         running = self._children()
         for pool in pool_names(self._survey):
@@ -280,7 +286,7 @@ class PhpFpmInsight(Insight):
         tested = self._tested
         asked = {name: level_text(level) for name, level in self._asked.values.items()}
         values: dict[str, str] = {}
-        sources = {"php-fpm -tt"}
+        sources = {_TEST}
         found = {n: level_text(i.default) for n, i in self._known.items() if i.default is not None}
         for name, wanted in {**found, **asked}.items():
             bare, pool = self._of(name)
@@ -290,7 +296,8 @@ class PhpFpmInsight(Insight):
             if text:
                 values[name] = text
                 sources.add(source)
-        return Effective(values=values, asked=asked, source=", ".join(sorted(sources)))
+        told = tuple(each for each in _SOURCES if each in sources)
+        return Effective(values=values, asked=asked, sources=told)
 
     def status(self, pool: str) -> PoolStatus:
         """Ask a pool's status page, even while all its children are busy where PHP can that.
@@ -361,22 +368,22 @@ class PhpFpmInsight(Insight):
 
     def _in_force(
         self, name: str, pool: str, wanted: str, tested: Mapping[str, Mapping[str, str]]
-    ) -> tuple[str, str]:
+    ) -> tuple[str, Reason]:
         if KNOBS[name].place == "ini":
             says = self.php(pool)
             if says is not None:
-                return in_force.ini_text(name, says, wanted), "PHP itself"
+                return in_force.ini_text(name, says, wanted), _PHP
             # No script of ours runs there, as in a pool with `chroot` or `open_basedir`.
             read = in_force.read_at_start(self._ini, tested.get(pool, {}))
-            return in_force.ini_text(name, read, wanted), "php-fpm -i"
+            return in_force.ini_text(name, read, wanted), _INI
         if name == "listen.backlog":
             address = self._seat.port(self._survey.listeners[self._index(pool)].address)
             seen = in_force.backlog_listed(self._listing, address)
             if seen is not None:
                 return str(seen), _SOCKETS
         if name == "pm" and (manager := self._manager(pool)):
-            return manager, "its status page"
-        return in_force.read_back_text(name, tested, pool), "php-fpm -tt"
+            return manager, _STATUS_PAGE
+        return in_force.read_back_text(name, tested, pool), _TEST
 
     def _manager(self, pool: str) -> str:
         """Ask where the pool itself listens: its own place for it would start a child more."""
@@ -403,7 +410,7 @@ class PhpFpmInsight(Insight):
         extensions = self._tested.get(pool, {}).get("security.limit_extensions", ".php").split()
         script = self._frame.script(extensions[0] if extensions else ".php")
         try:
-            write_own(script, in_force.SCRIPT)
+            write_own(script, in_force.PROGRAM)
             answer = ask(
                 self._reachable(pool),
                 {"SCRIPT_FILENAME": str(script), "SCRIPT_NAME": f"/{script.name}"},
@@ -455,8 +462,8 @@ class PhpFpmInsight(Insight):
 _OPTIONS_OF_OURS = {"-y": 1, "--fpm-config": 1, "-D": 0, "--daemonize": 0, "-F": 0}
 _OPTIONS_OF_OURS |= {"--nodaemonize": 0, "-g": 1, "--pid": 1}
 """Options of theirs that a copy has its own of → how many arguments follow."""
-_LOADED = "Loaded Configuration File => "
-_PARSED = "Additional .ini files parsed => "
+_LOADED = re.compile(r"Loaded Configuration File => (.*)")
+_PARSED = re.compile(r"Additional .ini files parsed => (.*?)(?:\n\n|\Z)", re.DOTALL)
 
 
 def checked(member: Member, survey: Survey, seat: Seat) -> Survey | NotRunning:
@@ -478,8 +485,10 @@ def checked(member: Member, survey: Survey, seat: Seat) -> Survey | NotRunning:
     readings = survey.readings
     if ini_files and not known <= ini_files:
         # A change of a file that PHP does not read would change nothing.
-        words = f"PHP reads its settings from {', '.join(sorted(ini_files))}, and not from "
-        notices.append(Notice(words=words + ", ".join(sorted(known - ini_files))))
+        why = because(
+            "php_fpm.other_ini_files", read=sorted(ini_files), unread=sorted(known - ini_files)
+        )
+        notices.append(Notice(why=why))
         names = {name for name, knob in KNOBS.items() if knob.place == "ini"}
         readings = tuple(r for r in readings if r.name not in names)
     return replace(survey, readings=readings, notices=tuple(notices))
@@ -587,9 +596,10 @@ class _Start:
     def ini_files(self) -> frozenset[str]:
         """Return the ini files that the program says it reads; none where it says nothing."""
         output = self.ini()
-        main = output.partition(_LOADED)[2].partition("\n")[0]
-        others = output.partition(_PARSED)[2].partition("\n\n")[0].replace("\n", "").split(",")
-        return frozenset(p.strip() for p in (main, *others) if p.strip().startswith("/"))
+        loaded, parsed = _LOADED.search(output), _PARSED.search(output)
+        found = [loaded[1]] if loaded else []
+        found += parsed[1].replace("\n", "").split(",") if parsed else []
+        return frozenset(path for each in found if (path := each.strip()).startswith("/"))
 
     def command(self) -> list[str]:
         """Return program and options, without those that a copy has its own of."""
@@ -644,8 +654,8 @@ def _different(survey: Survey, sections: Mapping[str, Mapping[str, str]]) -> lis
             continue
         said = in_force.read_back_text(reading.name, sections, reading.scope or pools[0])
         if said and not is_same(reading.name, said, reading.text):
-            words = f"php-fpm says `{reading.name}` {said}, where its files say {reading.text}"
-            found.append(Notice(words=words, origin=reading.origin))
+            why = because("php_fpm.says_otherwise", name=reading.name, said=said, read=reading.text)
+            found.append(Notice(why=why, origin=reading.origin))
     return found
 
 

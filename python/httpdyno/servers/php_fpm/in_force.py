@@ -44,7 +44,7 @@ Source: php-src, ext/opcache/zend_accelerator_hash.c, `prime_numbers`.
 _JIT_SLACK_BYTES = 65_536
 """What PHP takes of the compiler's memory for itself, and rounds to pages, is less."""
 
-SCRIPT = f"""<?php
+PROGRAM = f"""<?php
 $names = [{", ".join(f"'{name}'" for name in (*KNOBS, JIT_BUFFER, "opcache.restrict_api"))}];
 $values = [];
 foreach ($names as $name) {{ $values[$name] = ini_get($name); }}

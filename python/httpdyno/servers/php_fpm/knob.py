@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from httpdyno.errors import AdapterError
 from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.model.rows import rows
+from httpdyno.reason import Reason, because
 from httpdyno.servers.php_fpm.configuration import truth
 
 SPARE = "pm.spare_servers"
@@ -123,9 +124,6 @@ def spare_parts(text: str) -> tuple[int, int, int] | None:
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-_RULE = "start, fewest and most idle children are at least 1, fewest ≤ start ≤ most ≤ max_children"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolValues:
     """Settings of one pool that go together, as texts: as found, and as asked for."""
@@ -143,49 +141,52 @@ class PoolValues:
         return frozenset(n for n, text in self.asked.items() if text != self.found.get(n))
 
 
-def complaint(name: str, level: Level) -> str:
-    """Return what is wrong with a knob's level alone; empty when nothing is."""
+def check(name: str, level: Level) -> None:
+    """Refuse what a knob cannot have, whatever else is set.
+
+    Raises:
+        ValueError: With what was expected: `a size, such as 4M`.
+    """
     knob = KNOBS.get(name)
     if knob is None:
-        return f"expected one of {', '.join(KNOBS)}"
-    try:
-        knob.info.check(level)
-    except ValueError as error:
-        return f"expected {error}"
+        raise ValueError(f"one of {', '.join(KNOBS)}")
+    knob.info.check(level)
     text = level_text(level)
     if name == SPARE and spare_parts(text) is None:
-        return "expected three numbers, such as 2/1/3"
+        raise ValueError("three numbers, such as 2/1/3")
     if name == JIT and jit_parts(text) is None:
-        return "expected off, or kind and memory, such as tracing/64M"
+        raise ValueError("off, or kind and memory, such as tracing/64M")
     if name == "realpath_cache_size" and size_bytes(text) is None:
-        return "expected a size, such as 4M"
-    return ""
+        raise ValueError("a size, such as 4M")
 
 
-def spare_companion(values: PoolValues, pool: str) -> tuple[str, str]:
-    """Return the idle children to write besides what was asked, and why; empty when none.
+def spare_companion(values: PoolValues, pool: str) -> tuple[tuple[int, int, int], Reason] | None:
+    """Return the idle children to write besides what was asked, and why; None when none.
 
     Raises:
         AdapterError: What was asked for contradicts itself.
     """
     most_children = values.text("pm.max_children")
     if values.text("pm") != "dynamic" or not most_children.isdecimal():
-        return "", ""
+        return None
     n_children = int(most_children)
     parts = spare_parts(values.text(SPARE))
     if parts is not None and _is_good(parts, n_children):
-        return "", ""
+        return None
     if SPARE in values.changed:
         raise AdapterError(
             f"`{SPARE}` {values.text(SPARE)} cannot be with `pm.max_children` {n_children} "
-            f"(pool `{pool}`): {_RULE}"
+            f"(pool `{pool}`): start, fewest and most idle children are at least 1, "
+            "fewest ≤ start ≤ most ≤ max_children"
         )
     new = _fitting(parts, n_children)
-    text = "/".join(map(str, new))
-    was = values.text(SPARE)
-    return text, (
-        f"`{SPARE}` of pool `{pool}` becomes {text} (was {was}), since php-fpm does not start "
-        f"with {was} and `pm.max_children` {n_children}"
+    return new, because(
+        "php_fpm.other_spare",
+        name=SPARE,
+        pool=pool,
+        new="/".join(map(str, new)),
+        was=values.text(SPARE),
+        n=n_children,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Listener, LogPlace, Member, Notice, Reading, Survey
+from httpdyno.reason import because
 from httpdyno.servers.php_fpm.configuration import (
     GLOBAL,
     IniConfiguration,
@@ -259,24 +260,21 @@ class _Reader:
 
     def notices(self) -> list[Notice]:
         found = [
-            Notice(words=f"nothing matches `include = {pattern}`", origin=origin)
+            Notice(why=because("php_fpm.nothing_included", pattern=pattern), origin=origin)
             for pattern, origin in self._pools.unmatched
         ]
         for knob in KNOBS.values():
             if knob.place == "ini":
                 found += self._untrue_values(knob)
         if "opcache" not in self.modules():
-            found.append(
-                Notice(words="OPcache is not loaded: every request compiles its scripts anew")
-            )
+            found.append(Notice(why=because("php_fpm.no_opcache")))
         return found
 
     def _untrue_values(self, knob: PhpKnob) -> list[Notice]:
         name = knob.info.name
         return [
             Notice(
-                words=f"`{setting.entry.name}[{name}]` of a pool changes nothing, although "
-                "`ini_get` tells its value: it counts in php.ini only",
+                why=because("php_fpm.untrue_value", kind=setting.entry.name, name=name),
                 origin=setting.origin,
             )
             for pool in self._pools.pools

@@ -154,12 +154,12 @@ class ServerAdapter:
 
     # Made from a study's templates.
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what `[server.settings]` may hold and this adapter reads: name → what it is."""
-        return {}
+    def settings(self) -> frozenset[str]:
+        """Return the names that `[server.settings]` may hold and this adapter reads."""
+        return frozenset()
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
-        """Return what is not installed and how to install it, a sentence each; empty is good."""
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
+        """Return what is not installed and how to install it, each; empty is good."""
         del spec
         return ()
 

@@ -101,7 +101,7 @@ class CopyStack(Stack):
             for name, info in self._adapters[found.member.kind].knobs(found.survey).items()
         }
 
-    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return what keeps copies from being made here."""
         del spec
         return (self._make_seat,) if isinstance(self._make_seat, Reason) else ()

@@ -116,7 +116,7 @@ class RunningStack(Running):
         return self._effective()
 
     def _effective(self) -> NotRunning | Effective:
-        values, asked, sources = dict(self._shape), dict(self._shape), list[str]()
+        values, asked, sources = dict(self._shape), dict(self._shape), list[Reason]()
         evidence: dict[str, ValueEvidence] = {}
         unverified: list[str] = []
         for each in self._services:
@@ -127,11 +127,11 @@ class RunningStack(Running):
             asked |= {each.whole(name): text for name, text in found.asked.items()}
             evidence |= {each.whole(name): how for name, how in found.evidence.items()}
             unverified += map(each.whole, found.unverified)
-            sources += [each.named(found.source)] if found.source else []
+            sources += each.named_sources(found.sources)
         return Effective(
             values=values,
             asked=asked,
-            source=", ".join(sources),
+            sources=tuple(sources),
             evidence=evidence,
             unverified=tuple(unverified),
         )

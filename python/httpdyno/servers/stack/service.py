@@ -94,6 +94,12 @@ class RunningService(ABC):
         """Return words of it, which say whose they are."""
         return f"{self._title}: {words}" if self._title and words else words
 
+    def named_sources(self, sources: tuple[Reason, ...]) -> tuple[Reason, ...]:
+        """Return what says what is in force, which say of whom."""
+        if not self._title or not sources:
+            return sources
+        return (because("servers.source_of", name=self._title, sources=sources),)
+
     def await_there(self, patience: Patience) -> NotRunning | None:
         """Wait until it is ready and all of its processes are up; return why it is not."""
         failed = self._awaited(patience) or self._await_processes(patience)
@@ -334,7 +340,7 @@ class MadeService(RunningService):
             effective,
             values={**effective.values, **of_limits, **effective_limits(limits.values)},
             asked={**effective.asked, **of_limits, **effective_limits(limits.values)},
-            source=f"{effective.source}, control group".removeprefix(", "),
+            sources=(*effective.sources, because("servers.source_control_group")),
         )
 
     def _with_application(self, effective: Effective) -> NotRunning | Effective:
@@ -365,7 +371,7 @@ class MadeService(RunningService):
                 # What the application itself says is worth more than what was seen from outside.
                 values={**effective.values, **told},
                 asked={**effective.asked, **own},
-                source=f"{effective.source}, GET {path}".removeprefix(", "),
+                sources=(*effective.sources, because("servers.source_application", path=path)),
             )
         if different := difference(effective.values, effective.asked):
             names = [n for n in effective.asked if effective.values.get(n) != effective.asked[n]]

@@ -22,13 +22,13 @@ class Stack(ABC):
     def knobs(self) -> Mapping[str, KnobInfo]:
         """Return what can be set in all services, by the names that a study has for it."""
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what is read of `[server.settings]`: name → what it is."""
-        return {}
+    def settings(self) -> frozenset[str]:
+        """Return the names that are read of `[server.settings]`."""
+        return frozenset()
 
     @abstractmethod
-    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
-        """Return what keeps it from running here, a sentence each; empty where nothing does."""
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
+        """Return what keeps it from running here; empty where nothing does."""
 
     @abstractmethod
     def check(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> None:

@@ -184,11 +184,11 @@ class TemplateStack(Stack):
         others = {name: each.knobs() for name, each in self._companions.items()}
         return known_knobs(self._adapter.knobs(), others)
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what the server reads of its settings."""
+    def settings(self) -> frozenset[str]:
+        """Return the names that the server reads of its settings."""
         return self._adapter.settings()
 
-    def missing(self, spec: ServerSpec) -> tuple[str | Reason, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return what is not installed for any of them."""
         of_all = [self._adapter.missing(spec)]
         of_all += [self._companions[each.name].missing(each) for each in spec.companions]

@@ -49,12 +49,12 @@ from httpdyno.servers.staging import last_lines
 from httpdyno.servers.uvicorn.knob import KNOBS, flags, of_variables, told
 
 _KIND = "uvicorn"
-_SOURCE = "its processes, the kernel and its command line"
+
 _REFUSES = frozenset({1, 2, 3})
 """An exception, a flag that click does not take, and uvicorn's own STARTUP_FAILURE."""
 _LIBRARIES = {"loop": ("uvloop", "asyncio"), "http": ("httptools", "h11")}
 """What it is where the library is mapped, and where it is not."""
-_ASK = (
+_PROGRAM = (
     "import sys, uvicorn; "
     "print('uvicorn', uvicorn.__version__ + ', Python', sys.version.split()[0])"
 )
@@ -66,18 +66,14 @@ class Uvicorn(ServerAdapter):
     name = _KIND
     is_made = True
 
-    def settings(self) -> Mapping[str, str]:
-        """Return what it reads of a study's settings."""
-        return {
-            "application": "`module:name`, required",
-            "arguments": "flags of your own, as on a command line",
-            "python": "the interpreter of your own virtual environment, which has uvicorn",
-        }
+    def settings(self) -> frozenset[str]:
+        """Return the names that it reads of a study's settings."""
+        return frozenset({"application", "arguments", "python"})
 
-    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+    def missing(self, spec: ServerSpec) -> tuple[Reason, ...]:
         """Return what is not installed and how to install it."""
         if "python" not in spec.settings and importlib.util.find_spec("uvicorn") is None:
-            return ("uvicorn is not installed: `pip install uvicorn[standard]`",)
+            return (because("uvicorn.not_installed"),)
         return ()
 
     def check(self, spec: ServerSpec, study_folder: Path, variables: Variables) -> None:
@@ -92,8 +88,9 @@ class Uvicorn(ServerAdapter):
         python = python_of(spec, study_folder)
         check_python(python)
         if not _version_there(python):
-            install = f"`{python} -m pip install uvicorn`"
-            raise AdapterError(f"uvicorn is not installed for `{python}`: {install}")
+            raise AdapterError(
+                f"uvicorn is not installed for `{python}`: `{python} -m pip install uvicorn`"
+            )
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return uvicorn's version and the interpreter's, and where that is.
@@ -265,7 +262,7 @@ class UvicornInsight(Insight):
             # library that the server does not.
             if asked.get(name) == "auto" or (asked.get(name) == without and is_mapped):
                 asked[name] = values[name]
-        return Effective(values=values, asked=asked, source=_SOURCE)
+        return Effective(values=values, asked=asked, sources=(because("uvicorn.source"),))
 
     def _told(self) -> dict[str, str]:
         root = process_texts(self._process.pid)
@@ -300,7 +297,7 @@ def _command(spec: ServerSpec, study_folder: Path, variables: Variables) -> list
 
 
 def _version_there(python: str) -> str:
-    return first_line([python, "-c", _ASK], python_environment(python))
+    return first_line([python, "-c", _PROGRAM], python_environment(python))
 
 
 def _level(info: KnobInfo, text: str) -> Level | None:
