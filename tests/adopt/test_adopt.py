@@ -73,7 +73,7 @@ def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0, before=()):
 
 def infos(site, folder):
     snapshot = load_snapshot(folder / site.snapshot, site.members)
-    return CopyStack(site, snapshot, TOY, "only looked at").knobs()
+    return CopyStack(site, snapshot, TOY, because("adopt.only_looked_at")).knobs()
 
 
 @in_cells

@@ -197,7 +197,7 @@ class AdapterConformance:
         own = set(case.configuration.values) & set(case.stack.knobs())
         assert own <= set(effective.asked)
         assert effective.asked == {name: effective.values[name] for name in effective.asked}
-        assert effective.source
+        assert effective.sources
 
     def test_nonsense_is_refused_in_the_servers_words(
         self, case: AdapterCase, starter: Starter

@@ -139,12 +139,10 @@ def test_only_places_of_a_studys_own_are_taken(sender, monkeypatch):
         sender.send(ANSWER[1])
         sender.send(ANSWER[1])
         taken = own_statsd(cast(Any, Server(sender)))
-        assert taken.untold == (f"what it sends by statsd to {peer}: somebody else is there",)
+        assert taken.untold == (because("gunicorn.statsd_taken", peer=peer),)
     machines = own_statsd(cast(Any, Server(sender, is_own=False)))
     assert machines.places == ()
-    assert machines.untold == (
-        f"what it sends by statsd to {peer}: that place is the machine's, not the study's",
-    )
+    assert machines.untold == (because("gunicorn.statsd_elsewhere", peer=peer),)
 
 
 def test_a_companion_is_not_heard(sender, monkeypatch):

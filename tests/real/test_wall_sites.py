@@ -17,6 +17,7 @@ from tests.servers.sandbox.test_ordinary_user import interpreter
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapters
+from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.network.probe import Patience, ask
@@ -348,9 +349,9 @@ def test_a_program_listens_where_its_command_line_says(folder, words):
 
 def test_a_port_that_stands_in_the_code_is_said_to_need_a_cell(folder):
     (port,) = free_ports(1)
-    text = LISTENS.replace('sys.argv[sys.argv.index("--bind") + 1]', f'"127.0.0.1:{port}"')
+    code = LISTENS.replace('sys.argv[sys.argv.index("--bind") + 1]', f'"127.0.0.1:{port}"')
     member = command(folder, "--port", "8000")
-    write(folder / "listens.py", text)
+    write(folder / "listens.py", code)
     with copy_of(member) as (_, answer):
         assert isinstance(answer, NotRunning)
         assert answer.status == "refused"

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from httpdyno.reason import because
+from httpdyno.reason import Reason, because
 from httpdyno.report.shared.message import text
 from httpdyno.servers import ready
 from httpdyno.servers.network.address import HeldPort
@@ -122,11 +122,14 @@ def test_settings_come_as_text(port):
 )
 def test_no_settings_are_a_complaint(port, status, body, complaint):
     with site(port, [(status, body)]):
-        assert complaint in text(application_settings(port.address, "/s", timeout_s=10))
+        said = application_settings(port.address, "/s", timeout_s=10)
+    assert isinstance(said, Reason)
+    assert complaint in text(said)
 
 
 def test_settings_of_nobody_are_a_complaint(port):
     said = application_settings(port.address, "/s", timeout_s=1)
+    assert isinstance(said, Reason)
     assert "no answer to GET /s" in text(said)
 
 
@@ -178,6 +181,7 @@ def test_a_body_that_trickles_in_holds_it_for_a_moment_only(port, monkeypatch):
 def test_settings_that_trickle_in_are_a_complaint(port):
     with trickle(port, HEAD, b"x", 0.05):
         said = application_settings(port.address, "/s", timeout_s=0.2)
+    assert isinstance(said, Reason)
     assert text(said) == "the answer to GET /s did not end within 0.2 s"
 
 
@@ -208,6 +212,7 @@ def test_who_hangs_up_is_not_said_to_be_late(port, is_read):
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
     assert found.kind == "silent"
+    assert found.why is not None
     assert HUNG_UP in found.why.codes()
 
 
@@ -262,6 +267,7 @@ def test_gaps_without_end_come_to_an_end_too():
 def test_settings_that_cannot_be_read_are_a_complaint(port, body):
     with site(port, [(200, body)]):
         said = application_settings(port.address, "/s", timeout_s=10)
+    assert isinstance(said, Reason)
     assert "did not bring a JSON object" in text(said)
 
 

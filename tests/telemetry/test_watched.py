@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.telemetry.forked import forked
 
-from httpdyno.reason import because
-from httpdyno.telemetry.status import status
+from httpdyno.reason import Reason, because
+from httpdyno.telemetry.status import Status, status
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
 DEADLINE_S = 10.0
@@ -68,8 +69,9 @@ def test_workers_that_outlive_their_parent_are_still_seen():
 
 
 def test_a_server_that_says_nothing_leaves_the_reason():
+    assert STATUS is not None
     late = because("servers.timed_out")
-    told = iter([late, STATUS])
+    told: Iterator[Reason | Status] = iter([late, STATUS])
     with forked(1, [1]) as (root_pid, _):
         watcher = Watcher(root_pid, (), ask=lambda: next(told))
         looks = [watcher.look(), watcher.look()]

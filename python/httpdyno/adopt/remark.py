@@ -96,7 +96,7 @@ def _of_burst(burst: Burst, readings: Sequence[Reading]) -> Iterator[Reason]:
             "adopt.queue_full_at" if burst.waiting else "adopt.queue_full",
             n=burst.overflows,
             connections=connections,
-            at=burst.waiting,
+            at=list(burst.waiting),
         )
     if burst.n_failed > max(connections, n):
         yield because(

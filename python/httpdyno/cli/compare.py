@@ -68,7 +68,6 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.registry import load_target, site_adapters
-from httpdyno.report.shared.message import text as text_of
 from httpdyno.report.turns.words import headline
 from httpdyno.servers.discover.machine import this_machine
 from httpdyno.study.file import configuration_from

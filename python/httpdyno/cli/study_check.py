@@ -34,6 +34,7 @@ from httpdyno.experiment.design.smoke_test import (
 from httpdyno.experiment.trial.budget import budget_for
 from httpdyno.host.only_read import only_reading
 from httpdyno.model import Plan, StartRecord, Study
+from httpdyno.reason import Reason
 from httpdyno.registry import load_target
 from httpdyno.report.shared.message import error_text, joined, text, texts
 from httpdyno.report.shared.phrase import plural
@@ -176,7 +177,7 @@ def _document(
         "budget_s": plan.study.budget_s,
         "uncompared": texts(record.uncompared) if record else [],
         "varied": texts(record.varied) if record else [],
-        "tried": list(_tried(found, record)),
+        "tried": list(texts(_tried(found, record))),
         "unlike_rehearsal": error_text(unlike) if unlike else "",
         "not_rehearsed": text(why) if (why := not_rehearsed(plan.study)) else "",
     }
@@ -226,7 +227,7 @@ def _sheet(
     return Group(*parts, *_unlike(record), Text(), *_costs(plan, record))
 
 
-def _tried(found: OneStart, record: StartRecord | None) -> tuple[str, ...]:
+def _tried(found: OneStart, record: StartRecord | None) -> tuple[str | Reason, ...]:
     return tuple(dict.fromkeys((*found.tried, *(record.tried if record else ()))))
 
 

@@ -101,7 +101,7 @@ def with_look(  # noqa: PLR0913 - a test, and all that a look takes
             nobody = because("load.nobody_listens", address=plan.address)
             return structs.replace(outcome, not_looked=nobody)
         roots = [each.root.pid for each in servers if each.root is not None]
-        look = seen_under(load, roots, stretches_s, is_over, lambda why: tell(text(why)))
+        look = seen_under(load, roots, stretches_s, is_over, tell)
     except HttpdynoError as error:
         return structs.replace(outcome, not_looked=because("load.said", words=str(error)))
     except Exception as error:  # what was not seen loses no test, and is told

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from httpdyno.model import Configuration, Edit, Isolation, Level, Member, Survey
+from httpdyno.reason import Reason
 from httpdyno.report.shared.message import text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.sandbox.sandbox import CellWish
@@ -34,8 +35,8 @@ def refused_in_seat(  # noqa: PLR0913 - who, how, where
     `variables` are of its environment, besides the usual ones.
     """
     maker = seat_maker(kind)
-    if isinstance(maker, str):
-        return maker
+    if isinstance(maker, Reason):
+        return text(maker)
     files = adapter.read(member)
     begun = maker.begin(place, [each.address for each in survey.listeners])
     changes = adapter.change_set(survey, files, values)

@@ -196,9 +196,12 @@ def secluded() -> Server:
     return Server(seen=Inspected(found=found, version="20.1.0"))
 
 
+BY_ROOT = because("sandbox.by_root")
 PAGES = {
-    "site": Page(servers=(nginx(), api()), now_s=NOW_S, isolation="cell", isolation_reason="root"),
-    "little": Page(servers=(secluded(),), now_s=NOW_S, isolation_reason="no Landlock here"),
+    "site": Page(servers=(nginx(), api()), now_s=NOW_S, isolation="cell", isolation_reason=BY_ROOT),
+    "little": Page(
+        servers=(secluded(),), now_s=NOW_S, isolation_reason=because("sandbox.no_landlock")
+    ),
     "pool": Page(servers=(named(),), now_s=NOW_S),
     "barred": Page(servers=(barred(),), now_s=NOW_S),
     "nothing": Page(servers=(), now_s=NOW_S),
@@ -231,7 +234,7 @@ def test_a_log_that_several_scopes_name_is_told_once():
     assert survey is not None
     again = changed(survey, logs=survey.logs * 3)
     seen = replace(site, seen=replace(site.seen, survey=again))
-    page = Page(servers=(seen, api()), now_s=NOW_S, isolation="cell", isolation_reason="root")
+    page = Page(servers=(seen, api()), now_s=NOW_S, isolation="cell", isolation_reason=BY_ROOT)
     assert plain_text(inspect_text(page)) == plain_text(inspect_text(PAGES["site"]))
 
 

@@ -327,7 +327,9 @@ def _caveats(said: Mapping[tuple[_What, str], Sequence[Sequence[str]]]) -> Itera
         stands = _stands_in(what, is_one=len(groups) == 1)
         if kind:
             stands = because("stack.stand_in_of_kind", what=stands, kind=kind)
-        names = [*shown, because("stack.more", n=n_more)] if n_more else shown
+        names: list[str | Reason] = [*shown]
+        if n_more:
+            names.append(because("stack.more", n=n_more))
         yield because("stack.cannot_be_read", what=stands, names=names)
 
 
