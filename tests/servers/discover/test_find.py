@@ -15,7 +15,7 @@ from tests.rows import each_row
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
 from httpdyno.registry import site_adapters
-from httpdyno.report.shared.message import texts
+from httpdyno.report.shared.message import hint_text, texts
 from httpdyno.servers.discover.find import Found, configured, find, sole
 from httpdyno.servers.discover.inspection import looked_at
 from httpdyno.servers.discover.machine import Machine, this_machine
@@ -414,7 +414,7 @@ def test_several_are_listed(start):
 def test_what_is_not_there_is_said(words, message, hint):
     with pytest.raises((UsageError, AdapterError), match=message) as caught:
         found(words, Shop())
-    assert hint in caught.value.hint
+    assert hint in hint_text(caught.value)
 
 
 def test_what_is_configured_at_its_usual_place_is_found_at_rest(monkeypatch):

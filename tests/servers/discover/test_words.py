@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from httpdyno.errors import UsageError
+from httpdyno.report.shared.message import hint_text
 from httpdyno.servers.discover.source import (
     AddressSource,
     CommandSource,
@@ -91,7 +92,7 @@ def test_what_words_mean(words, source):
 def test_words_that_mean_nothing_say_what_they_could_be(word, hint):
     with pytest.raises(UsageError) as caught:
         parse_source([word], HERE)
-    assert hint in caught.value.hint
+    assert hint in hint_text(caught.value)
 
 
 @given(st.lists(st.text(max_size=12), max_size=3))

@@ -101,7 +101,7 @@ def test_a_kernel_that_takes_another_limit_is_not_measured_with(kernel, monkeypa
     monkeypatch.setattr(
         limit_group, "_write", lambda g, name, _: (g.folder / name).write_text("max")
     )
-    with pytest.raises(AdapterError, match="of memory where no limit is in force"):
+    with pytest.raises(AdapterError, check=says("of memory where no limit is in force")):
         make_limit_groups("x", MEMORY)
     assert not group.exists()
 

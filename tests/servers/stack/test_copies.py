@@ -14,7 +14,7 @@ from tests.servers.stack.toy import Toy
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import kept_bytes
 from httpdyno.model import Configuration, Effective, Member, ServerLimits, ServerSpec, Site
-from httpdyno.report.shared.message import text
+from httpdyno.report.shared.message import text, texts
 from httpdyno.report.study.their_files import patch_text
 from httpdyno.servers.adapter import NotRunning, own_words
 from httpdyno.servers.difference import difference
@@ -186,7 +186,7 @@ class TestInCells:
             finally:
                 running.stop()
         assert (before, said.exit_code) == ((), 0)
-        assert tried == ("unix:/nobody/db.sock", "TCP addresses that nobody listens at")
+        assert texts(tried) == ("unix:/nobody/db.sock", "TCP addresses that nobody listens at")
 
     def test_a_file_that_an_include_would_have_later_is_in_no_copy(self, theirs):
         class Including(Toy):
