@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.experiment.code import EMPTY, EMPTY_NS, FakeProgram
 
 from httpdyno.experiment.trial.bench import StartRequest, block_order
-from httpdyno.experiment.trial.engine_loads import said
 from httpdyno.experiment.trial.fragment_bench import FragmentStart, Seat
 from httpdyno.metrics.totals import CallTotals, said_apart
 from httpdyno.model import Configuration, WindowRecord
@@ -130,7 +129,7 @@ def test_what_a_body_did_is_told_of_it_alone():
     broken = {"b": NotRunning(status="crashed", detail=own_words("out of memory"))}
     found = started(FakeProgram(costs_ns={"a": 40.0}, broken=broken))
     assert found.statuses == {1: "crashed"}
-    assert found.details == {1: said("out of memory")}
+    assert found.details == {1: (own_words("out of memory"),)}
 
 
 def test_without_the_empty_body_there_is_nothing():

@@ -45,6 +45,7 @@ from httpdyno.model import (
 from httpdyno.model.header_words import words_together
 from httpdyno.reason import because
 from httpdyno.report.shared.message import joined
+from httpdyno.servers.adapter import own_words
 from httpdyno.servers.network.address import HeldPort
 from httpdyno.store.query import from_text, to_text
 
@@ -257,7 +258,9 @@ def test_a_turn_is_taken_in_one_start_of_a_comparison(study, monkeypatch, start,
 def test_a_phase_that_fails_is_why_nothing_was_counted():
     method = Method(phases=(Phase(name="cold", run=("forget",)),), decides="cold")
     with cache() as server:
-        count = count_of(loads_of(server, OWN), method, lambda _place, _command: "it failed")
+        count = count_of(
+            loads_of(server, OWN), method, lambda _place, _command: own_words("it failed")
+        )
         words = count.counted([PLACE]).words[PLACE]
     assert joined(words.uncounted) == "phase cold: it failed"
 

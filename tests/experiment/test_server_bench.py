@@ -10,6 +10,7 @@ from msgspec import structs
 from tests.conformance.record import sample_plan, sample_window
 from tests.experiment.started import Server, Up, measured
 from tests.rows import each_row
+from tests.says import says
 
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.decide.warning import known_warnings
@@ -200,7 +201,7 @@ def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatc
     crashed = NotRunning(status="crashed", detail=own_words("No space left on device"))
     assert measured(crashed).statuses == ("crashed",)
     monkeypatch.setattr(os, "statvfs", full)
-    with pytest.raises(AdapterError, match=r"the disk of `.*` is full") as caught:
+    with pytest.raises(AdapterError, check=says(r"the disk of `.*` is full")) as caught:
         measured(crashed)
     assert caught.value.hint
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from tests.isolation import no_wall
+from tests.says import says
 from tests.servers.stack.toy import Toy
 
 from httpdyno.catalog import open_study
@@ -245,5 +246,6 @@ def test_what_a_seed_says_when_it_fails_is_told(shop, own_folders, capsys):
     assert run(["adopt", *options, "--", *COMMAND]) == 0
     study = open_study(str(own))
     broken = structs.replace(study.server, before=(SideCommand(run=("cat", "no-such-file")),))
-    with pytest.raises(AdapterError, match="refused its configuration: `cat no-such-file` ended"):
+    refused = says("refused its configuration: `cat no-such-file` ended")
+    with pytest.raises(AdapterError, check=refused):
         one_start(load_target(study), structs.replace(study, server=broken))
