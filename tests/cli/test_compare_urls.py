@@ -54,7 +54,7 @@ def test_a_slower_server_is_proven_worse(servers, capsys):
 
 def test_at_a_rate_latency_decides(servers, capsys):
     first, slow = servers[0], servers[2]
-    words = ["--url", first.url, "--url", slow.url, "--rate", "400/s", "-c", "8", "-d", "2s"]
+    words = ["--url", first.url, "--url", slow.url, "--rate", "400/s", "-c", "8", "-d", "4s"]
     found = compared(capsys, *words)
     assert found["objective"]["metric"].startswith("latency_")
     assert found["comparisons"][0]["verdict"] == "worse"
