@@ -276,7 +276,9 @@ class AdapterConformance:
             holder.kill()
             holder.wait(_DEADLINE_S)
         done = texts(reap_leftovers())
-        assert any("ended" in sentence for sentence in done), done
+        # A copy's sandbox ends with its owner, and takes them along: there may be none to end.
+        if case.spec.adapter != "site":
+            assert any("ended" in sentence for sentence in done), done
         assert any(folder.name in sentence for sentence in done), done
         assert _alive(members) == []
         assert not any(map(_accepts, held.addresses))
