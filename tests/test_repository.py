@@ -1,5 +1,6 @@
 """Rules that hold for the whole repository and that no linter knows."""
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -20,6 +21,11 @@ ROOMS = [REPOSITORY / folder for folder in (".", "python/httpdyno", "crates/load
 MADE = {"bin/httpdyno", "report/messages/ROOM.toml"}
 THEIR_FILES = {"sitecustomize.py", "gunicorn.conf.py", "settings.py"}
 """Files that people have, and that our texts name."""
+WITH_CAUSES = {
+    *("AdapterError", "HttpdynoError", "NotRunError", "RevertError", "StudyFileError"),
+    "TargetError",
+}
+"""Errors that may have causes besides their message."""
 SECTIONS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 # Written in parts, or this file would be the first to be found.
 MACHINE_PATHS = [f"/{name}/" for name in ("root", "home", "work")] + ["/opt/" + "wheels"]
@@ -177,6 +183,33 @@ MAY_START = {
     "telemetry/syscalls/strace.py": "strace, by `own_program`",
     "book/figures.py": "this Python, and what `own_program` found",
 }
+
+
+def test_no_error_loses_its_causes_in_the_words_of_another():
+    """`str` of an error is its message alone: causes are handed on by `within` or `reason`."""
+    lost = []
+    for path, text in texts().items():
+        if not path.is_relative_to("python/httpdyno") or path.suffix != ".py":
+            continue
+        for handler in ast.walk(ast.parse(text)):
+            if isinstance(handler, ast.ExceptHandler) and handler.type is not None:
+                caught = {getattr(each, "id", "") for each in ast.walk(handler.type)}
+                if caught & WITH_CAUSES:
+                    lost += [f"{path}:{each.lineno}" for each in worded(handler)]
+    assert lost == []
+
+
+def worded(handler):
+    """Yield where a caught error is put into a text."""
+    for each in ast.walk(handler):
+        if isinstance(each, ast.FormattedValue):
+            said = each.value
+        elif isinstance(each, ast.Call) and getattr(each.func, "id", "") == "str" and each.args:
+            said = each.args[0]
+        else:
+            continue
+        if getattr(said, "id", None) == handler.name:
+            yield each
 
 
 def test_no_program_is_started_but_through_the_door():

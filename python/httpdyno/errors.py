@@ -16,8 +16,18 @@ load) is the outcome of a trial, never an exception.
 """
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from httpdyno.reason import Reason, because
+
+
+class Amid(TypedDict):
+    """All arguments of an error; `str` of another one has its message only, and no cause."""
+
+    message: str
+    hint: str
+    why: tuple[Reason, ...]
+    hints: tuple[Reason, ...]
 
 
 class HttpdynoError(Exception):
@@ -52,6 +62,17 @@ class HttpdynoError(Exception):
             message=self.message,
             why=self.why,
         )
+
+    def within(self, what: str, *, hint: str = "") -> "Amid":
+        """Return what an error says that is raised in this one's place.
+
+        Args:
+            what: What this one is a part of.
+            hint: What to do about it, where this one does not say.
+        """
+        message = f"{what}: {self.message}" if self.message else what
+        known = self.hint or ("" if self.hints else hint)
+        return Amid(message=message, hint=known, why=self.why, hints=self.hints)
 
     @property
     def reason_and_hint(self) -> Reason:

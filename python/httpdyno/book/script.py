@@ -26,6 +26,7 @@ from httpdyno.book.found import (
 from httpdyno.book.rule import borders, judged
 from httpdyno.errors import TargetError
 from httpdyno.model import RatioInterval, Study
+from httpdyno.report.shared.message import error_text
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.stats.verdict import holds_border
 from httpdyno.units import format_duration, format_percent
@@ -142,7 +143,7 @@ def series_of(
             n_bad += 1
             if n_bad > _MOST_BAD:
                 raise
-            asked.host.tell(f"a run is tried again: {error}")
+            asked.host.tell(f"a run is tried again: {error_text(error)}")
             continue
         longest_s = max(longest_s, clock() - began_s)
         interval = _interval(values)

@@ -211,7 +211,7 @@ def _reap() -> None:
         lines: Sequence[str] = texts(done)
     except AdapterError as error:
         # Commands that need the folder say so themselves; the others do without it.
-        lines = [f"did not look for what a killed httpdyno left: {error}"]
+        lines = [f"did not look for what a killed httpdyno left: {_said(error)[0]}"]
     tell(*lines)
 
 

@@ -378,11 +378,12 @@ def _study_as_it_is(request: Request, plan: Plan) -> Study:
     try:
         return open_study(named or usual)
     except StudyFileError as error:
-        raise UsageError(
+        amid = error.within(
             f"run `{request.resume}` needs its study file again, for what the store does not keep "
-            f"(cookies, the environment): {error}",
-            hint=f"name the file: `httpdyno study run FILE --resume {request.resume}`",
-        ) from error
+            "(cookies, the environment)"
+        )
+        amid["hint"] = f"name the file: `httpdyno study run FILE --resume {request.resume}`"
+        raise UsageError(**amid) from error
 
 
 def _is_study(name_or_path: str, name: str) -> bool:

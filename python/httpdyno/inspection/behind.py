@@ -103,7 +103,7 @@ def with_look(  # noqa: PLR0913 - a test, and all that a look takes
         roots = [each.root.pid for each in servers if each.root is not None]
         look = seen_under(load, roots, stretches_s, is_over, tell)
     except HttpdynoError as error:
-        return structs.replace(outcome, not_looked=because("load.said", words=str(error)))
+        return structs.replace(outcome, not_looked=error.reason)
     except Exception as error:  # what was not seen loses no test, and is told
         fault = because("load.fault_of_httpdyno", words=repr(error))
         return structs.replace(outcome, not_looked=fault)

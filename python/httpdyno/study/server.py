@@ -370,10 +370,9 @@ def check_network(study: Study) -> None:
             network_texts(network, of_server.values, study.server.settings)
         except AdapterError as error:
             where = ", ".join(f"{name} = {level!r}" for name, level in change.items())
-            raise StudyFileError(
-                f"`{Path(study.folder, study.file)}`: {error}{f', with {where}' if where else ''}",
-                hint=error.hint,
-            ) from error
+            amid = error.within(f"`{Path(study.folder, study.file)}`")
+            amid["message"] += f", with {where}" if where else ""
+            raise StudyFileError(**amid) from error
 
 
 _WORD = re.compile(r"[a-z][a-z0-9_]*")

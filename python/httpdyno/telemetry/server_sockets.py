@@ -70,7 +70,7 @@ class ServerSockets:
             return Sockets(
                 overflows=overflows,
                 drops=drops,
-                hidden=(because("telemetry.queues_failed", error=str(error)),),
+                hidden=(because("telemetry.queues_failed", error=error.reason),),
             )
         return Sockets(
             queues=tuple(

@@ -138,7 +138,7 @@ def test_hostile_names_stay_text() -> None:
 
 def test_numbers_are_held_to_their_units_but_not_in_what_is_to_be_copied() -> None:
     outcome = load_outcome(
-        not_looked=because("load.said", words="it took 3 s; `--look --for 5 s` has more")
+        not_looked=because("errors.says", message="it took 3 s; `--look --for 5 s` has more")
     )
     page = load_html(outcome)
     assert "this client used 6.1\u00a0% of a core" in page

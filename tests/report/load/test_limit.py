@@ -385,7 +385,7 @@ def test_cpu_time_of_a_look_says_whose_it_is_without():
 
 
 def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying():
-    outcome = load_outcome(not_looked=because("load.said", words="it belongs to root"))
+    outcome = load_outcome(not_looked=because("errors.says", message="it belongs to root"))
     assert "the server not looked at: it belongs to root" in told(outcome)
     assert "not looked at: it belongs to root" in " ".join(shown(load_html(outcome)).split())
     assert load_json(outcome)["bottleneck"] is None

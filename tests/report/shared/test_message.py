@@ -164,6 +164,6 @@ def _may_have_words(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         # A pattern is of what others say; a setting is declared with its help, and a field may have
-        # the name that they have for it.
-        return name.endswith("Error") or name in {"compile", "field", "setting"}
+        # the name that they have for it. An error may be raised as a part of another one.
+        return name.endswith("Error") or name in {"compile", "field", "setting", "within"}
     return isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg in _DECLARED)

@@ -120,7 +120,7 @@ def _noted(what: Reason, unknown: list[Reason]) -> Iterator[None]:
     try:
         yield
     except NotRunError as error:
-        unknown.append(because("experiment.not_looked_at", what=what, words=str(error)))
+        unknown.append(because("experiment.not_looked_at", what=what, words=error.reason))
 
 
 def _check_steps(plan: Plan, rehearsal: "_Rehearsal") -> None:
@@ -291,11 +291,10 @@ class _Rehearsal:
         except NotRunError:
             raise
         except HttpdynoError as error:
-            raise StudyFileError(
-                f"study {study.name}: {error}",
-                hint=error.hint or "Compare [server] and its settings with the files.",
-                why=error.why,
-            ) from error
+            amid = error.within(
+                f"study {study.name}", hint="Compare [server] and its settings with the files."
+            )
+            raise StudyFileError(**amid) from error
 
     def check_comparison(self, a: Configuration, b: Configuration) -> None:
         """Refuse two configurations that differ in words only."""
@@ -384,11 +383,8 @@ class _Rehearsal:
                 raise
             except HttpdynoError as error:
                 # Nothing was looked at but the study: what cannot be rendered is wrong in there.
-                raise StudyFileError(
-                    f"study {self._study.name} with {configuration.label()}: {error}",
-                    hint=error.hint,
-                    why=error.why,
-                ) from error
+                what = f"study {self._study.name} with {configuration.label()}"
+                raise StudyFileError(**error.within(what)) from error
             self._known[key] = found
         return found
 

@@ -144,7 +144,7 @@ def counted(
     try:
         found = census_between(root_pids, load)
     except (TargetError, RevertError) as error:
-        return SystemCalls(untraced=because("telemetry.not_traced", error=str(error)))
+        return SystemCalls(untraced=because("telemetry.not_traced", error=error.reason))
     n_answers = sum(completed)
     if found is None or not n_answers:
         return SystemCalls(untraced=because("telemetry.no_answer_traced"))

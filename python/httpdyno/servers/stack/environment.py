@@ -152,6 +152,12 @@ def environment_sources(member: Member) -> Iterator[str]:
         yield member.environment_from
 
 
+_UNREAD_HINT = (
+    "run httpdyno as a user who may, or set the variables in its shell and leave out "
+    "`environment_from`"
+)
+
+
 def _known(member: Member) -> Mapping[str, str]:
     source = member.environment_from
     if source.startswith(_PROCESS):
@@ -176,12 +182,10 @@ def _known(member: Member) -> Mapping[str, str]:
             return variables_of(source.removeprefix(_UNIT))
         text = read_regular(source, limit_bytes=_LARGEST_BYTES).decode("utf-8", "surrogateescape")
     except (AdapterError, OSError) as error:
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        raise AdapterError(
-            f"the environment of {member.name} cannot be read from `{source}`: {why}",
-            hint="run httpdyno as a user who may, or set the variables in its shell and leave out "
-            "`environment_from`",
-        ) from error
+        cause = AdapterError(reason(error)) if isinstance(error, OSError) else error
+        amid = cause.within(f"the environment of {member.name} cannot be read from `{source}`")
+        amid["hint"] = _UNREAD_HINT
+        raise AdapterError(**amid) from error
     return environment_file(text)
 
 

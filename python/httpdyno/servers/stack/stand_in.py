@@ -183,7 +183,9 @@ class Work:
                 folder=str(self._folder),
             )
         except AdapterError as error:
-            raise _failed(self._program, arguments, str(error)) from error
+            failed = _failed(self._program, arguments, error.message)
+            failed.why = error.why
+            raise failed from error
         if said.exit_code != 0:
             raise _failed(self._program, arguments, "".join(said.errors.strip().splitlines()[-1:]))
         return said.output.encode()

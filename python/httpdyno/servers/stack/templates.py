@@ -87,7 +87,7 @@ class _Service:
         except AdapterError as error:
             if self.name == SERVER:
                 raise
-            raise AdapterError(f"companion {self.name}: {error}", hint=error.hint) from error
+            raise AdapterError(**error.within(f"companion {self.name}")) from error
 
     def start(self, study_folder: Path, place: Place) -> MadeService | NotRunning:
         """Write the files and start it; the place is removed where it is not started."""

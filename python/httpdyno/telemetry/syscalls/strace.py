@@ -160,9 +160,7 @@ def require_tracing() -> None:
             with traced([process.pid]):
                 pass
         except TargetError as error:
-            raise TargetError(
-                f"the objective is about system calls: {error}", hint=error.hint
-            ) from error
+            raise TargetError(**error.within("the objective is about system calls")) from error
         finally:
             process.kill()
 
@@ -193,10 +191,11 @@ def _strace() -> str:
     try:
         return own_program("strace")
     except AdapterError as error:
-        raise TargetError(
-            f"system calls are seen by strace: {error}",
-            hint=error.hint or "`apt-get install strace`, or what your system calls it",
-        ) from error
+        amid = error.within(
+            "system calls are seen by strace",
+            hint="`apt-get install strace`, or what your system calls it",
+        )
+        raise TargetError(**amid) from error
 
 
 def _check_free(pids: Sequence[int]) -> None:
