@@ -69,6 +69,19 @@ def test_a_row_is_filled_in(monkeypatch, template, params, text):
     assert message.text(because("t.outer", **params)) == text
 
 
+def test_what_another_version_stored_is_shown_by_its_code():
+    gone = because("experiment.was_once", n=3)
+    assert message.text(gone) == str(gone) == "experiment.was_once(n=3)"
+    less = because("experiment.steal")
+    assert message.text(less) == str(less)
+
+
+def test_a_stored_code_names_no_file_but_a_room():
+    assert (PRODUCT / "report/messages/../../advice/formula/formulas.toml").is_file()
+    assert message.rows_of("../../advice/formula/formulas") == {}
+    assert message.rows_of("../messages/experiment") == {}
+
+
 def test_a_reason_is_read_back_from_json():
     reason = because("a.b", n=3, why=because("c.d"), names=["x", because("e.f", q=1.5)])
     assert msgspec.json.decode(msgspec.json.encode(reason), type=Reason) == reason

@@ -39,12 +39,13 @@ _MESSAGES = _PACKAGE / "report" / "messages"
 
 
 def text(reason: Reason) -> str:
-    """Return the sentence of a reason.
+    """Return the sentence of a reason; of one that has no row here its code with its parameters.
 
-    Raises:
-        KeyError: No such code, or a parameter of its row is missing.
+    Such is what another version of httpdyno stored.
     """
-    template = rows_of(reason.code.partition(".")[0])[reason.code]
+    template = rows_of(reason.code.partition(".")[0]).get(reason.code)
+    if template is None or not fields(template) <= reason.params.keys():
+        return str(reason)
     return _Formatter().vformat(template, (), reason.params)
 
 
@@ -73,9 +74,12 @@ def rows_of(room: str) -> dict[str, str]:
     """Return a room's templates by their codes.
 
     Each file is read when it is first asked for: a report needs few, and those of rules are large.
+    A code may be of a store that others write too, so no room but a name is a file.
     """
     if room == _RULES:
         return dict(_of_rules())
+    if not room.isidentifier():
+        return {}
     file = _MESSAGES / f"{room}.toml"
     templates = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return {f"{room}.{name}": template for name, template in templates.items()}
