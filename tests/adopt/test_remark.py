@@ -54,7 +54,8 @@ def said(*answers, surveyed=None, is_tls=False, **more):
             said(answered(502), refused=("tcp 127.0.0.1:5432",)),
             (
                 "/ is answered 502: what is behind the front is out of reach for the copy "
-                "(tcp 127.0.0.1:5432); name it as a member, `--with`, or open a `--door`",
+                "(tcp 127.0.0.1:5432); add that server with `--with`, or its unix socket with "
+                "`--door`",
             ),
         ),
         (
@@ -73,7 +74,7 @@ def said(*answers, surveyed=None, is_tls=False, **more):
         ),
         (
             said(answered(403)),
-            ("/ is answered 403: the last words of the copy are in the rehearsal's file",),
+            ("/ is answered 403: the last words of the copy are in `rehearsal.json`",),
         ),
         (
             said(answered(404, "/a"), answered(404, "/b"), answered(404, "/c")),

@@ -13,7 +13,7 @@ from httpdyno.model.telemetry import Telemetry
 from httpdyno.reason import because
 
 WORDS = (
-    "a copy of bookmarks answers otherwise than in its rehearsal of 2026-11-27: "
+    "a copy of bookmarks answers otherwise than in its smoke test of 2026-11-27: "
     "GET /list with another body: the first difference is at byte 1: `Setup Error: data is not "
     "writabl…` in place of `<p>row 0: all that is in it</p>`"
 )

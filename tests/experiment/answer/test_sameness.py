@@ -129,7 +129,7 @@ def test_a_start_that_is_not_as_rehearsed_ends_the_run_before_anything_is_timed(
     with pytest.raises(UnlikeRehearsalError) as refused:
         same.before_load((START, START), [arms])
     assert error_text(refused.value) == (
-        "wrong response: a copy of any answers otherwise than in its rehearsal of 2026-11-27: "
+        "wrong response: a copy of any answers otherwise than in its smoke test of 2026-11-27: "
         "GET /x with another body: the first difference is at byte 1: `not writable` in place of "
         "`<p>all 12 rows</p>`"
     )
@@ -149,7 +149,7 @@ def test_a_later_start_that_is_not_as_rehearsed_fails_alone(serve, tmp_path):
         arms = [Arm(running=serve(page)) for _ in range(2)]
         same.before_load((START, START), [arms])
         assert [arm.status for arm in arms] == statuses
-    assert "answers otherwise than in its rehearsal of 2026-11-27" in joined(arms[0].detail)
+    assert "answers otherwise than in its smoke test of 2026-11-27" in joined(arms[0].detail)
 
 
 def test_what_differs_from_life_to_life_refuses_no_start(serve, tmp_path):

@@ -334,8 +334,8 @@ class UnlikeRehearsalError(AdapterError):
             "wrong response",
             hint="where your pages or data changed since, adopt them again: `httpdyno adopt … -o "
             'DIR`; what may differ is named in the study file, `may_differ = ["PATTERN"]` in '
-            "[workload]; where neither is so, the copy may not write or reach what the rehearsed "
-            "one could",
+            "[workload]; where neither is so, the copy may not write or reach what the one of the "
+            "smoke test could",
             why=[how],
         )
 
