@@ -10,7 +10,8 @@ class MemoryStore:
     """Keeps one run of a study in lists, and any number of load tests."""
 
     def __init__(self) -> None:
-        self.windows: list[WindowRecord] = []
+        self.windows: dict[tuple[int, int], dict[tuple[int, int], WindowRecord]] = {}
+        """Of starts by block and arm, in the order of their coming."""
         self.begun: list[StartRecord] = []
         """Starts that are under way, or that nobody finished."""
         self.complete: list[StartRecord] = []
@@ -23,7 +24,7 @@ class MemoryStore:
         """Keep that a start is being measured."""
         self._require_open(run_id, start)
         self._forget(start)
-        self._forget_windows(start)
+        self.windows.pop(_key(start), None)
         self.begun.append(replace(start, windows=(), is_complete=False))
 
     def save_servers(self, run_id: str, comparison: int, start: int, servers: StartServers) -> None:
@@ -34,17 +35,16 @@ class MemoryStore:
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Keep a window."""
         self._require_open(run_id, window)
-        key = _key(window)
-        self.windows = [each for each in self.windows if _key(each) != key]
-        self.windows.append(window)
+        mine = self.windows.setdefault(_key(window), {})
+        mine.pop((window.block, window.arm), None)
+        mine[window.block, window.arm] = window
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Keep a complete start, with exactly the windows that it names, if it names any."""
         del run_id
         self._forget(start)
         if start.windows:
-            self._forget_windows(start)
-            self.windows += start.windows
+            self.windows[_key(start)] = {(each.block, each.arm): each for each in start.windows}
         self.complete.append(start)
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
@@ -80,28 +80,24 @@ class MemoryStore:
 
     def _whole(self, start: StartRecord) -> StartRecord:
         """Return the start with its windows, which need not be saved with it again."""
-        mine = (each for each in self.windows if _start_key(each) == _start_key(start))
-        return start if start.windows else replace(start, windows=tuple(mine))
+        mine = self.windows.get(_key(start), {})
+        return start if start.windows else replace(start, windows=tuple(mine.values()))
 
     def _require_open(self, run_id: str, what: StartRecord | WindowRecord) -> None:
-        if any(_start_key(each) == _start_key(what) for each in self.complete):
+        key = _key(what)
+        if any(_key(each) == key for each in self.begun):
+            return
+        if any(_key(each) == key for each in self.complete):
             raise StoreError(
                 f"start {what.start} of comparison {what.comparison} of run {run_id} "
                 "is complete: it takes no more windows"
             )
 
     def _forget(self, start: StartRecord) -> None:
-        key = _start_key(start)
-        self.begun = [each for each in self.begun if _start_key(each) != key]
-        self.complete = [each for each in self.complete if _start_key(each) != key]
-
-    def _forget_windows(self, start: StartRecord) -> None:
-        self.windows = [each for each in self.windows if _start_key(each) != _start_key(start)]
+        key = _key(start)
+        self.begun = [each for each in self.begun if _key(each) != key]
+        self.complete = [each for each in self.complete if _key(each) != key]
 
 
-def _start_key(what: StartRecord | WindowRecord) -> tuple[int, int]:
+def _key(what: StartRecord | WindowRecord) -> tuple[int, int]:
     return (what.comparison, what.start)
-
-
-def _key(window: WindowRecord) -> tuple[int, int, int, int]:
-    return (window.comparison, window.start, window.block, window.arm)

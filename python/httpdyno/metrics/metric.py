@@ -15,7 +15,6 @@ sign of much evidence, so it is said. What is timed by looking is known as finel
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import stdev
 from typing import Literal
 
 from msgspec import structs
@@ -23,6 +22,7 @@ from msgspec import structs
 from httpdyno.metrics.totals import ArmTotals, arm_totals
 from httpdyno.model import RatioInterval, StartRecord
 from httpdyno.reason import Reason, because
+from httpdyno.stats.spread import stdev
 from httpdyno.units import Format
 
 

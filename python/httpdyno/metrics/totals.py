@@ -6,11 +6,11 @@ of totals over a start, never of single batches.
 """
 
 import math
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import fmean, stdev
+from statistics import fmean
 
 from httpdyno.model import (
     CallFigures,
@@ -30,6 +30,7 @@ from httpdyno.model.system_calls import calls_together
 from httpdyno.reason import Reason, because
 from httpdyno.stats.histogram import count, merge, quantile_s
 from httpdyno.stats.sequence import is_clear
+from httpdyno.stats.spread import stdev
 
 SAID_APART = 0.1
 """The program's own account of its CPU time may differ by this from the kernel's."""
@@ -344,7 +345,8 @@ class _Known:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._of: dict[tuple[int, int], tuple[StartRecord, ArmTotals]] = {}
+        # Not a dict: to find its oldest row, it goes past all that were deleted.
+        self._of: OrderedDict[tuple[int, int], tuple[StartRecord, ArmTotals]] = OrderedDict()
         """By the start's identity, which is its own as long as it is kept here, and by arm."""
 
     def of(self, start: StartRecord, arm: int) -> ArmTotals:
@@ -352,7 +354,7 @@ class _Known:
         key = (id(start), arm)
         if key not in self._of:
             if len(self._of) >= self._room:
-                del self._of[next(iter(self._of))]
+                self._of.popitem(last=False)
             self._of[key] = (start, ArmTotals.of_start(start, arm))
         return self._of[key][1]
 

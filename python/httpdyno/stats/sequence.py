@@ -11,10 +11,11 @@ narrow at six of them. The sequence used here is exact for normal data of any sp
 import math
 import sys
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Protocol
 
 from httpdyno.model import RatioInterval
+from httpdyno.stats.spread import stdev
 
 PRIOR_PRECISION = 0.25
 """The mixture's c²: effects of about 2 standard deviations of one start are found soonest.

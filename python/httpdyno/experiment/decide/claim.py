@@ -17,7 +17,7 @@ A comparison may have to end on one side of other ratios than 1 (`placed`). One 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from statistics import fmean, stdev
+from statistics import fmean
 
 from msgspec import structs
 
@@ -55,6 +55,7 @@ from httpdyno.stats.sequence import (
     ratio_interval,
     starts_needed,
 )
+from httpdyno.stats.spread import stdev
 from httpdyno.stats.verdict import distance_to_border, distance_to_decision, holds_border, verdict
 
 

@@ -42,7 +42,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from msgspec import structs
 
@@ -84,6 +84,7 @@ from httpdyno.model.measurement import NO_VALUES, request_of_times
 from httpdyno.reason import Reason, because
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
 from httpdyno.stats.sequence import IntervalOf, ratio_interval
+from httpdyno.stats.spread import stdev
 from httpdyno.telemetry.log import together
 
 _FIGURES = (
@@ -301,10 +302,12 @@ def figure(start: StartRecord, arm: int, metric: Metric) -> float:
     return metric.of_totals(arm_totals(start, arm))
 
 
-def has_figure(start: StartRecord, arm: int, metric: Metric) -> bool:
-    """Tell whether an arm has a figure in a start that a ratio can be made of."""
+def _usable(start: StartRecord, arm: int, metric: Metric) -> float:
+    """Return the figure that a ratio can be made of; NaN where there is none."""
+    totals = arm_totals(start, arm)
+    value = metric.of_totals(totals)
     # Latencies of requests that timed out are there too, but no figure is made of them alone.
-    return has_answers(start, arm) and 0 < figure(start, arm, metric) < math.inf
+    return value if totals.completed > 0 and 0 < value < math.inf else math.nan
 
 
 def log_ratios(
@@ -312,21 +315,14 @@ def log_ratios(
 ) -> list[float]:
     """Return log(b / a) of each start for which both arms have the figure; (≤ n_starts,)."""
     metric = of_ratio(ratio_name)
-    return [
-        math.log(figure(start, b, metric) / figure(start, a, metric))
-        for start in starts
-        if has_figure(start, a, metric) and has_figure(start, b, metric)
-    ]
+    ratios = (_usable(start, b, metric) / _usable(start, a, metric) for start in starts)
+    return [math.log(ratio) for ratio in ratios if not math.isnan(ratio)]
 
 
 def has_figures(start: StartRecord, arms: Iterable[int], ratio_name: str) -> bool:
     """Tell whether all these arms have the figure behind a ratio's name in a start."""
-    return all(has_figure(start, arm, of_ratio(ratio_name)) for arm in arms)
-
-
-def has_answers(start: StartRecord, arm: int) -> bool:
-    """Tell whether an arm gave any right answer in the windows of a start."""
-    return arm_totals(start, arm).completed > 0
+    metric = of_ratio(ratio_name)
+    return not any(math.isnan(_usable(start, arm, metric)) for arm in arms)
 
 
 def arm_summary(

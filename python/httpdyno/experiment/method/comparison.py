@@ -23,7 +23,7 @@ In the model of `research/blocks` +40 % takes 4.6 s in place of 6.2 s. +3 %, whe
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev, variance
+from statistics import fmean
 
 from msgspec import structs
 
@@ -47,6 +47,7 @@ from httpdyno.metrics import named
 from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
 from httpdyno.reason import because
 from httpdyno.stats.sequence import starts_needed
+from httpdyno.stats.spread import stdev, variance
 from httpdyno.stats.verdict import distance, distance_to_border
 from httpdyno.units import format_guess
 

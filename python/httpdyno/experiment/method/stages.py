@@ -9,7 +9,7 @@ The last claim: what was found against the start, on starts that nothing was cho
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
 from httpdyno.experiment.decide.evidence import arm_summary, log_ratios, noise, window_noise
 from httpdyno.experiment.decide.usable import limit_broken
@@ -28,6 +28,7 @@ from httpdyno.metrics.table import named
 from httpdyno.model import Comparison, Configuration, Objective, Record, StartRecord, Study, Verdict
 from httpdyno.reason import Reason, because
 from httpdyno.stats.sequence import half_width_factor
+from httpdyno.stats.spread import stdev
 
 SAFETY = 0.92
 """Share of the budget that is planned for; the rest is for stops, reports and surprises."""

@@ -37,12 +37,12 @@ calibration, nothing is refused.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import stdev
 
 from httpdyno.experiment.trial.bench import CALIBRATION_INDEX
 from httpdyno.load.message import WindowPlan
 from httpdyno.model import Cycles, StartRecord, WindowRecord
 from httpdyno.reason import Reason, because
+from httpdyno.stats.spread import stdev
 
 TOLERANCE = 0.02
 """The largest disagreement that chance need not explain."""
