@@ -31,6 +31,9 @@ def registered(monkeypatch):
         return tuple(points.values()) if group == registry.SERVER_GROUP else ()
 
     monkeypatch.setattr(registry, "entry_points", entry_points)
+    registry._entries.cache_clear()
+    yield
+    registry._entries.cache_clear()
 
 
 def test_the_bundled_servers_are_registered_like_any_other():

@@ -77,6 +77,7 @@ def _adapters() -> Mapping[str, ServerAdapter]:
     return {name: _loaded(entry) for name, entry in _entries().items()}
 
 
+@cache
 def _entries() -> Mapping[str, EntryPoint]:
     found = sorted(entry_points(group=SERVER_GROUP), key=lambda each: each.name)
     return {each.name: each for each in found}

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,14 @@ def typed_study(raw: dict[str, Any], file: Path) -> StudyFile:
     """
     _refuse_impossible_values(raw, file)
     try:
-        return msgspec.convert(_record(raw, inspect.type_info(StudyFile), ""), StudyFile)
+        return msgspec.convert(_record(raw, _study_file(), ""), StudyFile)
     except msgspec.ValidationError as error:
         raise _complaint(f"{error}", raw, file) from error
+
+
+@cache
+def _study_file() -> inspect.Type:
+    return inspect.type_info(StudyFile)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -146,7 +152,7 @@ def _missing_hint(what: str) -> str:
 
 def _keys_of(table: str) -> list[str]:
     """Return the keys of the table at a place such as `workload.requests[0]`."""
-    kind: inspect.Type = inspect.type_info(StudyFile)
+    kind = _study_file()
     for part in _parts(table):
         if part.isdigit() or part == "...":
             kind = _item(kind)

@@ -1,6 +1,5 @@
 """One load test as an HTML file that needs no network and no script."""
 
-import re
 from typing import Any
 
 from httpdyno.model import LoadOutcome
@@ -37,7 +36,7 @@ from httpdyno.report.shared.distribution import figure, missing_percentiles, tim
 from httpdyno.report.shared.machine_card import card_facts
 from httpdyno.report.shared.phrase import NOTHING, sentence
 from httpdyno.report.shared.svg import AFTER, BEFORE, percentiles_svg
-from httpdyno.report.shared.template import glued, rendered
+from httpdyno.report.shared.template import rendered
 from httpdyno.report.shared.view import Drawn, Grid, drawn
 from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
@@ -275,11 +274,4 @@ def load_html(outcome: LoadOutcome) -> str:
         page(outcome),
         load_json(outcome),
         css=("page.css", "load.css"),
-        filters={"ticked": _ticked},
     )
-
-
-def _ticked(escaped: str) -> str:
-    """Return escaped text with what stands in backticks as code, and the rest glued."""
-    parts = re.split(r"`([^`]+)`", escaped)
-    return "".join(f"<code>{part}</code>" if n % 2 else glued(part) for n, part in enumerate(parts))

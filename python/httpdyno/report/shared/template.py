@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from httpdyno.report.shared.phrase import sentence
 from httpdyno.report.shared.prose import held
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _JOINER = "\N{WORD JOINER}"
 _TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -20,7 +24,6 @@ def rendered(
     data: dict[str, Any],
     *,
     css: tuple[str, ...],
-    filters: dict[str, Callable[[str], str]] | None = None,
 ) -> str:
     """Return a template filled in, as one file that needs nothing else.
 
@@ -29,8 +32,24 @@ def rendered(
         values: What it shows; text is escaped.
         data: What the page carries as JSON.
         css: The names of its style sheets.
-        filters: By name; each takes escaped text, and returns markup.
     """
+    from markupsafe import Markup  # noqa: PLC0415 - heavy
+
+    sheets = "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in css)
+    page = (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            css=Markup(sheets),  # noqa: S704 - our own files
+            data=Markup(script_json(data)),  # noqa: S704 - escaped there
+        )
+    )
+    return f"{page}\n"
+
+
+@cache
+def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - heavy
     from markupsafe import Markup, escape  # noqa: PLC0415
 
@@ -40,15 +59,15 @@ def rendered(
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
     )
-    own = {"glued": glued, "sentence": sentence, **(filters or {})}
+    own = {"glued": glued, "sentence": sentence, "ticked": _ticked}
     environment.filters |= {name: marked(each) for name, each in own.items()}
-    sheets = "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in css)
-    page = environment.get_template(template).render(
-        **values,
-        css=Markup(sheets),  # noqa: S704 - our own files
-        data=Markup(script_json(data)),  # noqa: S704 - escaped there
-    )
-    return f"{page}\n"
+    return environment
+
+
+def _ticked(escaped: str) -> str:
+    """Return escaped text with what stands in backticks as code, and the rest glued."""
+    parts = re.split(r"`([^`]+)`", escaped)
+    return "".join(f"<code>{part}</code>" if n % 2 else glued(part) for n, part in enumerate(parts))
 
 
 def glued(text: str) -> str:
