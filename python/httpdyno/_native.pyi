@@ -24,7 +24,11 @@ ERROR_KINDS: tuple[str, ...]
 """The names of the kinds of error, the keys that `Measurement.errors` may have."""
 
 class EngineError(Exception):
-    """The engine cannot run: a wrong argument or a failing system call, said in one sentence."""
+    """The engine cannot run.
+
+    Its first argument is the sentence. Of a value that was refused there are three more: its place
+    in the spec, such as `users.new_ratio`, the value as text, and what was expected.
+    """
 
 @final
 class LoadRun:
@@ -50,7 +54,7 @@ class LoadRun:
 def check(spec: bytes) -> None:
     """Refuse a spec that makes no sense, as `start` would, without starting anything.
 
-    Raises EngineError: `users.new_ratio is 1.5; expected …`, with the place in the spec.
+    Raises EngineError.
     """
 
 def check_tls(message: bytes) -> None:

@@ -201,7 +201,8 @@ def test_what_is_no_spec_is_one_sentence(broken):
 def test_what_the_engine_refuses_is_named_by_its_place(wrong, sentence):
     with pytest.raises(_native.EngineError) as caught:
         _native.check(message(Workload(**wrong)))
-    assert str(caught.value) == sentence
+    said, place, value, expected = caught.value.args
+    assert said == sentence == f"{place} is {value}; expected {expected}"
 
 
 def test_what_the_engine_takes_is_checked_without_a_connection(site):

@@ -5,7 +5,7 @@ mod run;
 
 use std::fmt::Display;
 
-use httpdyno_load::{ErrorKind, Run};
+use httpdyno_load::{Error, ErrorKind, Run};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -15,24 +15,35 @@ pyo3::create_exception!(
     httpdyno._native,
     EngineError,
     PyException,
-    "The engine cannot run: a wrong argument or a failing system call, said in one sentence."
+    "The engine cannot run: a sentence; of a value that was refused its place, itself, and what \
+     was expected besides."
 );
 
-/// Whatever is wrong is an `EngineError` with its own sentence.
-fn engine_error(error: impl Display) -> PyErr {
-    EngineError::new_err(error.to_string())
+/// What failed, and is nobody's value.
+fn failed(why: impl Display) -> PyErr {
+    EngineError::new_err((why.to_string(),))
+}
+
+/// What the engine says is wrong.
+fn engine_error(error: Error) -> PyErr {
+    let sentence = error.to_string();
+    match error {
+        Error::Invalid { field, value, expected } => {
+            EngineError::new_err((sentence, field, value, expected))
+        }
+        _ => failed(sentence),
+    }
 }
 
 fn read<'a, T: Deserialize<'a>>(message: &'a [u8]) -> PyResult<T> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(message);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        engine_error(refusal(&error.path().to_string(), &error.inner().to_string()))
-    })
+    serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| refusal(&error.path().to_string(), &error.inner().to_string()))
 }
 
-/// What is wrong with a value that its type cannot hold, in the words in which the engine says
-/// what is wrong with others.
-fn refusal(place: &str, complaint: &str) -> String {
+/// What is wrong with a value that its type cannot hold, as the engine says what is wrong with
+/// others.
+fn refusal(place: &str, complaint: &str) -> PyErr {
     let said = complaint.strip_prefix("invalid value: ").and_then(|rest| {
         let (value, expected) = rest.rsplit_once(", expected ")?;
         let value = value.split('`').nth(1).unwrap_or(value);
@@ -45,9 +56,14 @@ fn refusal(place: &str, complaint: &str) -> String {
             }
             other => other,
         };
-        Some(format!("{place} is {value}; expected {expected}"))
+        Some((value.to_owned(), expected.to_owned()))
     });
-    said.unwrap_or_else(|| format!("{place}: {complaint}"))
+    match said {
+        Some((value, expected)) => {
+            engine_error(Error::Invalid { field: place.to_owned(), value, expected })
+        }
+        None => failed(format!("{place}: {complaint}")),
+    }
 }
 
 /// Refuse a spec that makes no sense, as `start` would, without starting anything.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
-use crate::{engine_error, read};
+use crate::{engine_error, failed, read};
 
 /// About 30 years; also for an infinite timeout.
 const LONGEST_WAIT_S: f64 = 1e9;
@@ -35,10 +35,10 @@ impl LoadRun {
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
         if timeout_s.is_nan() || timeout_s < 0.0 {
             let complaint = format!("timeout_s is {timeout_s}; expected a time of 0 s or more");
-            return Err(engine_error(complaint));
+            return Err(failed(complaint));
         }
         let timeout = Duration::from_secs_f64(timeout_s.min(LONGEST_WAIT_S));
-        let is_over = py.detach(|| self.run.wait(timeout)).map_err(engine_error)?;
+        let is_over = py.detach(|| self.run.wait(timeout)).map_err(failed)?;
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         match raised.take() {
             Some(error) if is_over => Err(error),
@@ -75,7 +75,7 @@ impl LoadRun {
 }
 
 fn written<'py>(py: Python<'py>, message: &impl Serialize) -> PyResult<Bound<'py, PyBytes>> {
-    rmp_serde::to_vec_named(message).map(|bytes| PyBytes::new(py, &bytes)).map_err(engine_error)
+    rmp_serde::to_vec_named(message).map(|bytes| PyBytes::new(py, &bytes)).map_err(failed)
 }
 
 /// Refuse TLS that cannot work, such as a key of another certificate, without connecting.
@@ -90,7 +90,7 @@ pub(crate) fn unread(spec: &[u8]) -> PyResult<Vec<String>> {
     let mut places = Vec::new();
     let mut reader = rmp_serde::Deserializer::from_read_ref(spec);
     let note = |place: serde_ignored::Path<'_>| places.push(place.to_string());
-    serde_ignored::deserialize::<_, _, load::LoadSpec>(&mut reader, note).map_err(engine_error)?;
+    serde_ignored::deserialize::<_, _, load::LoadSpec>(&mut reader, note).map_err(failed)?;
     Ok(places)
 }
 

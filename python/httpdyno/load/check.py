@@ -29,7 +29,6 @@ PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]+\}\}|\{([A-Za-z_]+)\}")
 """One of them, by its name, or `{{n}}`, which is the text `{n}` itself."""
 # RFC 9110 section 5.6.2.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters)
-_COMPLAINT = re.compile(r"(?P<place>\S+) is (?P<value>.*); expected (?P<expected>.*)", re.DOTALL)
 _NOWHERE = "127.0.0.1:1"
 """An address that is only checked."""
 _ANY_WINDOW = WindowPlan(arm=0, lead_in_s=0.0, measure_s=1.0)
@@ -89,10 +88,11 @@ def out_of_range(
     try:
         _native.check(message)
     except _native.EngineError as error:
-        found = _COMPLAINT.fullmatch(str(error))
-        if found is None:
-            raise EngineError(str(error)) from error
-        return OutOfRange(**found.groupdict())
+        sentence, *refused = error.args
+        if not refused:
+            raise EngineError(sentence) from error
+        place, value, expected = refused
+        return OutOfRange(place=place, value=value, expected=expected)
     return None
 
 

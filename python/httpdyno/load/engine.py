@@ -67,7 +67,7 @@ class LoadHandle:
                 if self._run.wait(min(_WAIT_SLICE_S, left_s)):
                     return True
             except _native.EngineError as error:
-                raise EngineError(str(error)) from error
+                raise EngineError(error.args[0]) from error
             if left_s <= 0:
                 return False
 
@@ -156,7 +156,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     try:
         return LoadHandle(_native.start(message, on_edge))
     except _native.EngineError as error:
-        raise EngineError(str(error)) from error
+        raise EngineError(error.args[0]) from error
 
 
 # Windows of different workloads, one load after the other, as if they were one.

@@ -109,7 +109,7 @@ def check_tls(tls: TlsSpec) -> None:
     try:
         _native.check_tls(msgspec.msgpack.encode(_tls(tls)))
     except _native.EngineError as error:
-        field, _, complaint = str(error).partition(" is ")
+        _, place, value, expected = error.args
         has_own_key = tls.key_file != tls.certificate_file
         raise UsageError(
             {
@@ -119,8 +119,8 @@ def check_tls(tls: TlsSpec) -> None:
                 else "the system's authorities",
                 "tls.identity_pem": f"the certificate `{tls.certificate_file}`"
                 + f" with the key `{tls.key_file}`" * has_own_key,
-            }.get(field, field)
-            + f" cannot be used for TLS: {complaint}"
+            }.get(place, place)
+            + f" cannot be used for TLS: {value}; expected {expected}"
         ) from error
 
 
