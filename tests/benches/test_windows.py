@@ -73,6 +73,7 @@ def test_a_case_with_a_known_truth_is_measured_and_judged_by_it(tmp_path):
     options = ["--pair", "22,17", "--blocks", "1", "--budget", "30s", "--json", str(file)]
     command = [sys.executable, str(BENCH), *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=DEADLINE_S)
+    assert file.exists(), done.stderr
     told = json.loads(file.read_text())
     assert done.returncode == (0 if told["is_met"] else 1), done.stderr
     seen = told["results"][0]

@@ -10,7 +10,7 @@ class MemoryStore:
     """Keeps one run of a study in lists, and any number of load tests."""
 
     def __init__(self) -> None:
-        self.windows: dict[tuple[int, int], dict[tuple[int, int], WindowRecord]] = {}
+        self._windows: dict[tuple[int, int], dict[tuple[int, int], WindowRecord]] = {}
         """Of starts by block and arm, in the order of their coming."""
         self.begun: list[StartRecord] = []
         """Starts that are under way, or that nobody finished."""
@@ -20,11 +20,16 @@ class MemoryStore:
         self.outcomes: list[Outcome] = []
         self.loads: list[LoadOutcome] = []
 
+    @property
+    def windows(self) -> list[WindowRecord]:
+        """All windows, start by start."""
+        return [each for mine in self._windows.values() for each in mine.values()]
+
     def begin_start(self, run_id: str, start: StartRecord) -> None:
         """Keep that a start is being measured."""
         self._require_open(run_id, start)
         self._forget(start)
-        self.windows.pop(_key(start), None)
+        self._windows.pop(_key(start), None)
         self.begun.append(replace(start, windows=(), is_complete=False))
 
     def save_servers(self, run_id: str, comparison: int, start: int, servers: StartServers) -> None:
@@ -35,7 +40,7 @@ class MemoryStore:
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Keep a window."""
         self._require_open(run_id, window)
-        mine = self.windows.setdefault(_key(window), {})
+        mine = self._windows.setdefault(_key(window), {})
         mine.pop((window.block, window.arm), None)
         mine[window.block, window.arm] = window
 
@@ -44,7 +49,7 @@ class MemoryStore:
         del run_id
         self._forget(start)
         if start.windows:
-            self.windows[_key(start)] = {(each.block, each.arm): each for each in start.windows}
+            self._windows[_key(start)] = {(each.block, each.arm): each for each in start.windows}
         self.complete.append(start)
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
@@ -80,7 +85,7 @@ class MemoryStore:
 
     def _whole(self, start: StartRecord) -> StartRecord:
         """Return the start with its windows, which need not be saved with it again."""
-        mine = self.windows.get(_key(start), {})
+        mine = self._windows.get(_key(start), {})
         return start if start.windows else replace(start, windows=tuple(mine.values()))
 
     def _require_open(self, run_id: str, what: StartRecord | WindowRecord) -> None:

@@ -36,8 +36,9 @@ FILES = {
     "login.json": '{"user": "{user}"}',
     "login.txt": "joe",
 }
-TRY_OUT = ("-d", "200ms")
-"""As the manual says: the last one counts."""
+TRY_OUT = ("-d", "200ms", "--seed", "1")
+"""As the manual says: the last one counts. With a seed of their own, sessions at 20/s begin none in
+so short a time in one of 55 runs."""
 RUNS_WHOLE_S = 1.0
 RUNS_WHOLE_REQUESTS = 1000
 NOT_RUN = "--yes-i-may-load"
