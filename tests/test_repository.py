@@ -1,18 +1,22 @@
 """Rules that hold for the whole repository and that no linter knows."""
 
 import ast
+import dataclasses
 import importlib
 import pkgutil
 import re
 import subprocess
 import tomllib
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.rows import each_row
 
 import httpdyno
+from httpdyno.model import Record
 
 REPOSITORY = Path(__file__).parent.parent
 MAX_LINES = 800
@@ -237,3 +241,45 @@ def test_each_probe_in_a_seat_says_whom_it_runs_as():
     ]
     assert found
     assert [path for path, says in found if not says] == []
+
+
+ALIKE_RATIO = 0.6
+"""Of the fields of the one that has more."""
+FEWEST_FIELDS = 3
+"""Fields: of two any pair of records has one in common."""
+MAY_BE_ALIKE = {
+    ("CallFigures", "CallTotals"): "one is of a call, the other adds up",
+    ("Directive", "Section"): "a line, and what is around lines",
+    ("Edit", "Word"): "what is to be written, and what stands there",
+    ("Finding", "Finding"): "one has codes, the other the words that people read",
+    ("Head", "Setting"): "where a section begins, and what stands in it",
+    ("LimitGroups", "ServerLimits"): "what sets limits, and the limits",
+    ("LogPlace", "_Rule"): "both stand somewhere, and are of other things",
+    ("Origin", "Section"): "both are a stretch of a text, one without a file",
+    ("Origin", "Token"): "both are a stretch of a text, one without a file",
+    ("Section", "Token"): "both are a stretch of a text, of other grammars",
+}
+
+
+def records():
+    """Yield the classes that say what their instances hold, and the names of that."""
+    for module in map(importlib.import_module, modules()):
+        for each in vars(module).values():
+            if not isinstance(each, type) or each.__module__ != module.__name__:
+                continue
+            if issubclass(each, msgspec.Struct):
+                yield each, {*each.__struct_fields__}
+            elif dataclasses.is_dataclass(each):
+                yield each, {field.name for field in dataclasses.fields(each)}
+
+
+def test_records_that_are_much_alike_have_a_reason():
+    plain = {object, msgspec.Struct, Record}
+    alike = {
+        tuple(sorted((a.__name__, b.__name__)))
+        for (a, of_a), (b, of_b) in combinations(records(), 2)
+        if min(len(of_a), len(of_b)) >= FEWEST_FIELDS
+        and len(of_a & of_b) >= ALIKE_RATIO * max(len(of_a), len(of_b))
+        and {*a.__mro__} & {*b.__mro__} <= plain
+    }
+    assert alike == {*MAY_BE_ALIKE}

@@ -11,8 +11,9 @@ from httpdyno.adopt.smoke_test import Answered, RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.adopt.suggest import Wanted, propose
 from httpdyno.advice.proposal import WorkerRoom
-from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
+from httpdyno.advice.rules.facts import PoolFacts, configured
 from httpdyno.errors import UsageError
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.model import Burst, Member, RequestSpec, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.stack.adapter import MemberFiles
@@ -210,7 +211,7 @@ POOL = PoolFacts(
         (100, {"pool": POOL}, "workers-over-memory", (40,)),
         (
             5,
-            {"pool": POOL, "queues": (Queue(address="unix:/run/p", waiting=9, backlog=511),)},
+            {"pool": POOL, "queues": (ListenQueue(address="unix:/run/p", waiting=9, backlog=511),)},
             "workers-below-memory",
             (10, 32, 64),
         ),

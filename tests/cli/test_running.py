@@ -18,7 +18,7 @@ from httpdyno.model import MachineCard
 from httpdyno.reason import because
 from httpdyno.report.shared.message import error_text, text
 from httpdyno.store import Store
-from httpdyno.telemetry.host import KeptCard
+from httpdyno.telemetry.host import Circumstances, KeptCard
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,7 @@ KEPT = KeptCard(
         stat_s=1e-6, fork_s=1e-3, switch_s=5e-6, copy_bytes_per_s=5e9, round_trips_per_s=2e4
     ),
     taken_at="2026-01-02T03:04:05+00:00",
-    boot="this one",
-    n_cpus=2,
-    version="0",
+    of=Circumstances(boot="this one", n_cpus=2, version="0"),
 )
 
 

@@ -62,7 +62,7 @@ def test_one_of_another_boot_of_other_cores_or_taken_otherwise_is_not_used(
 ):
     now = host.circumstances()
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(host, "circumstances", lambda: {**now, **of_another})
+        elsewhere.setattr(host, "circumstances", lambda: structs.replace(now, **of_another))
         card_of_boot(rate)
     assert known_card() is None
     monkeypatch.setattr(host, "machine_card", lambda _rate: CARD)

@@ -549,11 +549,9 @@ def user_name(user: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Opened:
-    """A program that is held open, with the word of whom it is."""
+class _Opened(HeldFile):
+    """A program that is held open; its writers are also those of all that runs with it."""
 
-    handle: int
-    writers: Mapping[int, str]
     is_script: bool
 
 
@@ -588,7 +586,9 @@ def _opened(path: str, environment: Mapping[str, str]) -> Iterator[_Opened]:
             is_script = is_script or depth == 0
             each = stack.enter_context(held(name))
             writers = {**each.writers, **writers}
-        yield _Opened(handle=program.handle, writers=writers, is_script=is_script)
+        yield _Opened(
+            handle=program.handle, info=program.info, writers=writers, is_script=is_script
+        )
 
 
 def _interpreter(program: HeldFile, path: str, environment: Mapping[str, str]) -> str:

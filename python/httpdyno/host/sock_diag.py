@@ -157,15 +157,20 @@ _Told = TypeVar("_Told")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ListeningSocket:
-    """One socket that listens."""
+class ListenQueue:
+    """Connections that wait to be accepted."""
 
     address: str
     """`0.0.0.0:80`, `[::]:80` or `unix:/path`; abstract ones begin with `@`."""
-    backlog: int
-    """The most connections that may wait to be accepted."""
     waiting: int
-    """Those that wait."""
+    backlog: int
+    """The most that may wait."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListeningSocket(ListenQueue):
+    """One socket that listens."""
+
     inode: int
 
 

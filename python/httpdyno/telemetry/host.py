@@ -27,7 +27,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict
 
 import msgspec
 from msgspec import structs
@@ -216,7 +215,7 @@ logger = logging.getLogger(__name__)
 _FILE = "machine.json"
 
 
-class Circumstances(TypedDict):
+class Circumstances(Record, frozen=True):
     """What a card is of; under others it is taken again."""
 
     boot: str
@@ -232,9 +231,7 @@ class KeptCard(Record, frozen=True):
     card: MachineCard
     taken_at: str
     """ISO 8601, UTC."""
-    boot: str
-    n_cpus: int
-    version: str
+    of: Circumstances
 
 
 RequestsPerS = Callable[[], float | None]
@@ -255,16 +252,15 @@ def card_of_boot(requests_per_s: RequestsPerS) -> KeptCard:
 def known_card() -> KeptCard | None:
     """Return the card that was taken last in this boot; None where none is kept. It takes none."""
     kept, now = _kept(), circumstances()
-    if kept is None or not kept.boot:  # a boot that is not shown may be any
+    if kept is None or not kept.of.boot:  # a boot that is not shown may be any
         return None
-    is_of_now = (kept.boot, kept.n_cpus, kept.version) == (*now.values(),)
-    return kept if is_of_now else None
+    return kept if kept.of == now else None
 
 
 def fresh_card(requests_per_s: RequestsPerS) -> KeptCard:
     """Take a card, and keep it in the place of an earlier one; forks as `card_of_boot`."""
     taken_at = datetime.now(UTC).isoformat(timespec="seconds")
-    fresh = KeptCard(card=machine_card(requests_per_s()), taken_at=taken_at, **circumstances())
+    fresh = KeptCard(card=machine_card(requests_per_s()), taken_at=taken_at, of=circumstances())
     path = data_folder() / _FILE
     beside = path.with_name(f"{_FILE}.{os.getpid()}")
     try:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from httpdyno.host.procfs import content, group_folders
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.reason import Reason
 
 _TCP_EXTENSIONS = "TcpExt:"
@@ -174,16 +175,6 @@ class HostMemory:
     /proc/loadavg may not be read."""
     n_cpus: int = 0
     """Of the machine; 0 where nobody asked."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListenQueue:
-    """Connections that wait to be accepted."""
-
-    address: str
-    waiting: int
-    backlog: int
-    """The most that may wait."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.procfs import content
-from httpdyno.host.sock_diag import Diagnosis
+from httpdyno.host.sock_diag import Diagnosis, ListenQueue
 from httpdyno.reason import because
-from httpdyno.telemetry.kernel import ListenQueue, Sockets, tcp_extensions
+from httpdyno.telemetry.kernel import Sockets, tcp_extensions
 from httpdyno.telemetry.worker import not_visible
 
 EACH_SECOND_RATIO = 0.001

@@ -3,13 +3,13 @@
 from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm
 from tests.rows import each_row
 
-from httpdyno.advice.rules.facts import Queue
+from httpdyno.host.sock_diag import ListenQueue
 
 RULE = "full-queue"
 
 
 def queued(waiting, backlog=511):
-    return (Queue(address="0.0.0.0:80", waiting=waiting, backlog=backlog),)
+    return (ListenQueue(address="0.0.0.0:80", waiting=waiting, backlog=backlog),)
 
 
 def test_connections_beyond_it_are_dropped_though_the_kernel_gives_more():

@@ -5,7 +5,8 @@ from tests.rows import each_row
 
 from httpdyno.advice.curve import Growth, LifeRow
 from httpdyno.advice.rules import all_rules
-from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
+from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.model import KnobInfo, Level
 from httpdyno.reason import because
 from httpdyno.registry import site_adapters
@@ -40,8 +41,8 @@ TWO_GZIPS = (
     + PROXY
 )
 SECOND_POOL = "pm = static\n[two]\nlisten = 9001\npm = static\npm.max_children = 9"
-FULL = (Queue(address="0.0.0.0:80", waiting=512, backlog=511),)
-WAITING = (Queue(address="0.0.0.0:80", waiting=3, backlog=511),)
+FULL = (ListenQueue(address="0.0.0.0:80", waiting=512, backlog=511),)
+WAITING = (ListenQueue(address="0.0.0.0:80", waiting=3, backlog=511),)
 
 
 def pool(n_workers, n_fit=None, name="apache2"):

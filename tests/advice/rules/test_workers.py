@@ -12,8 +12,9 @@ from tests.advice.rules.told import (
 )
 from tests.rows import each_row
 
-from httpdyno.advice.rules.facts import Facts, Front, PoolFacts, Queue
+from httpdyno.advice.rules.facts import Facts, Front, PoolFacts
 from httpdyno.advice.rules.programs import folders_of
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.model import Reading, Survey
 
 MIB = 1 << 20
@@ -97,7 +98,7 @@ PHP_FIRES = [
         php_fpm(
             "pm = static",
             pool=pool(5, 40),
-            queues=(Queue(address="unix:/run/php.sock", waiting=7, backlog=511),),
+            queues=(ListenQueue(address="unix:/run/php.sock", waiting=7, backlog=511),),
         ),
         "all 5 processes run and connections wait, while memory holds 40",
     ),
@@ -380,7 +381,7 @@ def test_node_without_its_variable_is_told_where_its_environment_is_seen(
 
 
 def test_what_a_socket_was_given_stands_beside_what_was_asked():
-    queue = Queue(address="0.0.0.0:8000", waiting=0, backlog=4096)
+    queue = ListenQueue(address="0.0.0.0:8000", waiting=0, backlog=4096)
     facts = gunicorn("backlog = 9000", somaxconn=4096, queues=(queue,))
     assert evidence(facts, "clipped-backlog") == (
         "backlog 9000, /srv/shop/gunicorn.conf.py:1; net.core.somaxconn 4,096; "

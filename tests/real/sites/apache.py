@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from httpdyno.host.runnable import ProgramOutput
 from httpdyno.model import Member
-from httpdyno.servers.stack.adapter import Said
 
 MODULES = Path("/usr/lib/apache2/modules")
 STOCK = Path("/etc/apache2")
@@ -47,7 +47,7 @@ class FolderSeat:
         folder: str = "/",
         user: str = "",
         timeout_s: float = 10.0,
-    ) -> Said:
+    ) -> ProgramOutput:
         done = subprocess.run(
             command,
             env=dict(environment),
@@ -57,7 +57,7 @@ class FolderSeat:
             text=True,
             check=False,
         )
-        return Said(exit_code=done.returncode, output=done.stdout, errors=done.stderr)
+        return ProgramOutput(exit_code=done.returncode, output=done.stdout, errors=done.stderr)
 
     def port(self, address: str) -> str:
         return address

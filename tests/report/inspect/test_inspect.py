@@ -13,6 +13,7 @@ from tests.rows import each_row
 from httpdyno.advice.curve import Growth
 from httpdyno.advice.rules.facts import Measured
 from httpdyno.host.procfs import ZOMBIE
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
 from httpdyno.reason import because
 from httpdyno.report.inspect.facts import Surroundings, facts_of
@@ -27,7 +28,7 @@ from httpdyno.servers.discover.process import ProcessFacts
 from httpdyno.servers.network.listening import ListeningSocket
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.systemd import UnitFacts
-from httpdyno.telemetry.kernel import HostMemory, ListenQueue, Pressure, Sockets
+from httpdyno.telemetry.kernel import HostMemory, Pressure, Sockets
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.pool import memory_bound, pool
 from httpdyno.telemetry.worker import Memory, Sample, Worker

@@ -8,13 +8,14 @@ from tests.report.plain import WIDTH, plain_text
 from tests.rows import each_row
 
 from httpdyno.host.procfs import ZOMBIE
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.model import Behind
 from httpdyno.reason import because
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
 from httpdyno.servers.discover.process import ProcessFacts
-from httpdyno.telemetry.kernel import HostMemory, ListenQueue, Pressure, Sockets
+from httpdyno.telemetry.kernel import HostMemory, Pressure, Sockets
 from httpdyno.telemetry.log import log_lines
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.profile.counters import Disk, Transfers

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
+from httpdyno.host.runnable import ProgramOutput
 from httpdyno.model import Configuration, Level, Survey
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.insight import workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root
-from httpdyno.servers.stack.adapter import Insight, Launch, Said
+from httpdyno.servers.stack.adapter import Insight, Launch
 from httpdyno.servers.stack.snapshot import edited_files
 
 NGINX = Nginx()
@@ -45,7 +46,7 @@ class OpenSeat:
         folder: str = "/",
         user: str = "",
         timeout_s: float = 10.0,
-    ) -> Said:
+    ) -> ProgramOutput:
         raise AssertionError("nothing is run here")
 
     def port(self, address: str) -> str:

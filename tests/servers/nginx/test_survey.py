@@ -18,6 +18,7 @@ from tests.servers.nginx.layouts import (
 )
 from tests.servers.nginx.seats import OpenSeat
 
+from httpdyno.host.runnable import ProgramOutput
 from httpdyno.model import Member, Survey
 from httpdyno.report.shared import message
 from httpdyno.report.shared.message import text
@@ -27,7 +28,6 @@ from httpdyno.servers.nginx.catalogue import IDLE
 from httpdyno.servers.nginx.conf import build_of, conf_of, files_of, is_file
 from httpdyno.servers.nginx.endpoint import addresses
 from httpdyno.servers.nginx.survey import survey_of
-from httpdyno.servers.sandbox.sandbox import Said
 
 NEWEST = build_of("", ("--with-threads", "--with-http_gzip_static_module"))
 DEBIAN_12 = build_of(
@@ -307,7 +307,7 @@ class SayingSeat(OpenSeat):
 
     def run(self, *_, **__):
         words = 'nginx: [warn] the "user" directive\nnginx: [emerg] unknown directive "x"\n'
-        return Said(exit_code=1, output="", errors=words)
+        return ProgramOutput(exit_code=1, output="", errors=words)
 
 
 def test_what_nginx_only_warns_of_is_not_why_it_does_not_start(own_folders, monkeypatch):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.host.runnable import ProgramOutput
 from httpdyno.model import Configuration, Level, Member, Survey
 from httpdyno.report.shared import message
 from httpdyno.servers.adapter import NotRunning, Place
@@ -16,7 +17,7 @@ from httpdyno.servers.php_fpm import PhpFpm
 from httpdyno.servers.php_fpm.copy import PhpFpmInsight
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import new_run_root, remove_place
-from httpdyno.servers.stack.adapter import Launch, MemberFiles, Said
+from httpdyno.servers.stack.adapter import Launch, MemberFiles
 from httpdyno.servers.stack.snapshot import edited_files
 
 
@@ -47,7 +48,7 @@ class FolderSeat:
         folder: str = "/",
         user: str = "",
         timeout_s: float = 10.0,
-    ) -> Said:
+    ) -> ProgramOutput:
         try:
             done = subprocess.run(
                 command,
@@ -60,7 +61,7 @@ class FolderSeat:
             )
         except OSError as error:
             raise AdapterError(f"`{command[0]}` cannot be run: {error.strerror}") from error
-        return Said(exit_code=done.returncode, output=done.stdout, errors=done.stderr)
+        return ProgramOutput(exit_code=done.returncode, output=done.stdout, errors=done.stderr)
 
     def port(self, address: str) -> str:
         assert address.startswith("unix:")

@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 from httpdyno.advice.curve import Growth, LifeRow
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.model import Member, Reading, Record, Respawn, Survey
 from httpdyno.reason import Reason, because
 
@@ -20,15 +21,6 @@ _PACKED = re.compile(
     re.IGNORECASE,
 )
 """Of those left out some are: PDF and TIFF files are partly, sounds in `wav` are not."""
-
-
-class Queue(Record, frozen=True):
-    """Connections that wait to be accepted."""
-
-    address: str
-    waiting: int
-    backlog: int
-    """The most that may wait."""
 
 
 class WorkerSize(Record, frozen=True):
@@ -160,7 +152,7 @@ class Facts(Record, frozen=True):
     """Folder → where it lies, links followed; not all folders."""
     pool: PoolFacts | None = None
     """None where it does not run."""
-    queues: tuple[Queue, ...] = ()
+    queues: tuple[ListenQueue, ...] = ()
     calls: CallFacts | None = None
     """None where nobody asked for a census."""
     growth: Growth | None = None

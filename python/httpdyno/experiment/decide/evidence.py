@@ -1,17 +1,16 @@
-"""From the windows of several starts to figures and ratios; pure.
+"""What starts say: figures of their arms, ratios, and how far a ratio may be off. Pure.
 
-The workers of an arm over all its starts; pure.
+The unit is the start: each start of two arms gives one log ratio, of totals over its windows.
+Totals, not means of window ratios: a window may hold few requests, and the logarithm of a small
+count is biased. Windows of a block lie side by side in time, so drift cancels in the totals too.
 
-What the phases of turns made that do not decide; pure.
-
-What Little's law takes from a claim of throughput, or does to its interval; pure.
-
-An interval over starts covers what chance does from start to start, and no more: what is wrong in
-all of an arm's starts alike leaves no trace in their spread, and more of them only make the
-interval narrower around a wrong ratio. Of that the check by Little's law knows. Credited throughput
-and that of the users' cycles are counts of different things; if one of them is right, the other is
-off by no more than what they differ by. So an arm's throughput may be off by that, to either side,
-because nobody knows which of the two is right; and by what cycles without an end might have added.
+**What Little's law takes from a claim of throughput.** An interval over starts covers what chance
+does from start to start, and no more: what is wrong in all of an arm's starts alike leaves no trace
+in their spread, and more of them only make the interval narrower around a wrong ratio. Of that the
+check by Little's law knows. Credited throughput and that of the users' cycles are counts of
+different things; if one of them is right, the other is off by no more than what they differ by. So
+an arm's throughput may be off by that, to either side, because nobody knows which of the two is
+right; and by what cycles without an end might have added.
 
 A ratio may be off by what both of its arms may be: in opposite directions, at worst. Its interval
 is made wider by the sum, on the logarithm and to both sides, and what it then still says is
@@ -25,16 +24,6 @@ nothing is claimed, however large the ratio.
 Simulated with eight starts that differ by 5 %, either arm's credit off by up to a tenth and its
 cycles right, 300 comparisons: the widened interval misses the true ratio in 2, the plain one in 84
 (`tests/experiment/test_doubt.py`).
-
-From the windows of several starts to a claim; pure.
-
-The unit is the start: each start of two arms gives one log ratio, of totals over its windows.
-Totals, not means of window ratios: a window may hold few requests, and the logarithm of a small
-count is biased. Windows of a block lie side by side in time, so drift cancels in the totals too.
-
-Why a comparison has no figure of a metric; pure.
-
-Ratios of the single blocks of a start, and what they say of its noise; pure.
 """
 
 import math

@@ -219,7 +219,7 @@ class Watching(Protocol):
 class Watch:
     """Who counts for a metric, and for how long."""
 
-    of: Callable[[Sequence[int]], Watching]
+    make: Callable[[Sequence[int]], Watching]
     """Makes one of a server's first processes."""
     load_s: float
     """Of load for each server."""
@@ -229,7 +229,7 @@ class Watch:
 
 WATCHES: Mapping[str, Watch] = {
     # Apache's parent replaces its dead once a second: four seconds hold some of its turns.
-    "exits_per_request": Watch(of=ExitWatch, load_s=4.0, label="processes that end"),
+    "exits_per_request": Watch(make=ExitWatch, load_s=4.0, label="processes that end"),
 }
 """By the metric's name."""
 
@@ -254,7 +254,7 @@ def counted_under(watch: Watch, root_pids: Sequence[int], start: StartWindow) ->
         root_pids: The server's first processes.
         start: Starts that load.
     """
-    watching = watch.of(root_pids)
+    watching = watch.make(root_pids)
     watching.start()
     try:
         window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=watch.load_s)

@@ -13,10 +13,10 @@ from httpdyno.advice.rules.facts import (
     Measured,
     PerlFacts,
     PoolFacts,
-    Queue,
     WorkerSize,
     configured,
 )
+from httpdyno.host.sock_diag import ListenQueue
 from httpdyno.report.shared.unseen import BOUNDS
 from httpdyno.servers.apache.perl import PerlFiles
 from httpdyno.servers.apache.survey import is_whole
@@ -157,8 +157,5 @@ def _pool(observed: Observed) -> PoolFacts:
     )
 
 
-def _queues(observed: Observed) -> tuple[Queue, ...]:
-    queues = observed.sockets.queues if observed.sockets else ()
-    return tuple(
-        Queue(address=each.address, waiting=each.waiting, backlog=each.backlog) for each in queues
-    )
+def _queues(observed: Observed) -> tuple[ListenQueue, ...]:
+    return observed.sockets.queues if observed.sockets else ()

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from httpdyno.metrics import named
 from httpdyno.model import (
     ArmSummary,
@@ -66,15 +68,6 @@ _FEWEST_DECADES = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Span:
-    """A ratio with its interval; both ends are the ratio where the data bound it on one side."""
-
-    ratio: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
     """One row of the ladder, or of effects: its words, and what is drawn in it."""
 
@@ -86,13 +79,14 @@ class Row:
     brief: str
     """Name and result in one line, for the narrow drawing."""
     colour: str
-    span: Span | None
+    span: RatioInterval | None
+    """Both ends are the ratio where the data bound it on one side, or not at all."""
     begin: float = 1.0
     """From where a rung's bar goes."""
     book: float | None = None
     is_continued: bool = False
     """Whether it begins where the row above ended."""
-    pair: tuple[Span | None, Span | None] = (None, None)
+    pair: tuple[RatioInterval | None, RatioInterval | None] = (None, None)
     """A knob's ratio without another one, and with it."""
 
 
@@ -151,7 +145,7 @@ def _row(
     book: float | None = None,
 ) -> Row:
     interval, words = of_objective(comparison), verdict_words(comparison)
-    span = _span(interval)
+    span = _drawn(interval)
     claim = f"{interval_ratio_text(interval)} ×, {words}" if interval else words
     return Row(
         name=name,
@@ -160,7 +154,10 @@ def _row(
         bounds=f"{bounds_text(interval)}, {words}" if interval else "",
         brief=_brief(f"{name} {change}: {claim}", f"{name}: {claim}"),
         colour=VERDICT_COLOURS[comparison.verdict],
-        span=span and Span(ratio=begin * span.ratio, low=begin * span.low, high=begin * span.high),
+        span=span
+        and structs.replace(
+            span, ratio=begin * span.ratio, low=begin * span.low, high=begin * span.high
+        ),
         begin=begin,
         book=book,
     )
@@ -170,12 +167,10 @@ def _brief(whole: str, shorter: str) -> str:
     return whole if len(whole) <= _LINE_LENGTH else shorter
 
 
-def _span(interval: RatioInterval | None) -> Span | None:
-    if interval is None:
-        return None
-    is_bound = interval.low > 0 and math.isfinite(interval.high)
-    low, high = (interval.low, interval.high) if is_bound else (interval.ratio, interval.ratio)
-    return Span(ratio=interval.ratio, low=low, high=high)
+def _drawn(interval: RatioInterval | None) -> RatioInterval | None:
+    if interval is None or (interval.low > 0 and math.isfinite(interval.high)):
+        return interval
+    return structs.replace(interval, low=interval.ratio, high=interval.ratio)
 
 
 def _rows_plot(rows: Sequence[Row], title: str, width: int) -> tuple[Plot, bool]:
@@ -197,7 +192,7 @@ def _rows_plot(rows: Sequence[Row], title: str, width: int) -> tuple[Plot, bool]
     return plot, is_wide
 
 
-def _draw_span(plot: Plot, number: float, span: Span, row: Row) -> None:
+def _draw_span(plot: Plot, number: float, span: RatioInterval, row: Row) -> None:
     title = f"{row.name}: {row.result} ({row.bounds})"
     plot.whisker(number, span.low, span.high, row.colour, title=title)
     plot.dot(span.ratio, number, row.colour, title=title)
@@ -270,14 +265,14 @@ def _effect_row(found: Factorial, each: Effect) -> Row:
         bounds=f"{bounds_text(each.ratio)}, {words}" if each.ratio else "",
         brief=f"{name}: {claim}",
         colour=VERDICT_COLOURS[each.verdict],
-        span=_span(each.ratio),
+        span=_drawn(each.ratio),
     )
 
 
 def _sides_row(found: Factorial, knob: str, given: str) -> Row:
     """Return a knob's ratio without another one and with it."""
     both = simple_effects(found, knob, given)
-    spans = {each.is_given_changed: _span(each.ratio) for each in both}
+    spans = {each.is_given_changed: _drawn(each.ratio) for each in both}
     ratios = " → ".join(interval_ratio_text(each.ratio) for each in both)
     name = change_words(found, knob)
     return Row(

@@ -27,7 +27,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.host.runnable import own_program
+from httpdyno.host.runnable import ProgramOutput, own_program
 from httpdyno.model import (
     Backend,
     KnobInfo,
@@ -81,7 +81,7 @@ from httpdyno.servers.apache.text import (
     sourced_variables,
     words,
 )
-from httpdyno.servers.stack.adapter import MemberFiles, Said, Seat
+from httpdyno.servers.stack.adapter import MemberFiles, Seat
 
 _FILE = re.compile(r"# In file: (.*)")
 _LINE = re.compile(r"#\s*(\d+):")
@@ -528,7 +528,7 @@ def _written(walk: Walked, version: str, why: Reason) -> "_Said":
     return _Said(walk.directives, list(modules), version, (why,))
 
 
-def _dumped(said: Said, walk: Walked, version: str) -> "_Said":
+def _dumped(said: ProgramOutput, walk: Walked, version: str) -> "_Said":
     dump = parsed_dump(said.output)
     acting = [d for d in walk.directives if d.name.lower() in _NOT_SAID]
     words = [line for line in said.errors.splitlines() if line.strip() not in {"", "Syntax OK"}]

@@ -288,16 +288,23 @@ class StatusPage(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HttpStatusPage:
-    """A page that is asked over HTTP, by a connection of its own each time."""
+class StatusAddress:
+    """Where a status page is."""
 
     address: str
     path: str
     """With its query."""
-    host: str = ""
     network: str = ""
     """Path of the network namespace that the address is in; empty is this process's."""
     is_apart: bool = False
+    """Whether another process than the workers answers for it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpStatusPage(StatusAddress):
+    """A page that is asked over HTTP, by a connection of its own each time."""
+
+    host: str = ""
 
     def text(self, timeout_s: float) -> str:
         """Ask once, and return the page.

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_text import reason
-from httpdyno.host.runnable import account
+from httpdyno.host.runnable import ProgramOutput, account
 from httpdyno.model import (
     ChangeSet,
     Configuration,
@@ -62,7 +62,7 @@ from httpdyno.servers.php_fpm.survey import (
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run.folder import write_own
 from httpdyno.servers.run.live_process import child_pids
-from httpdyno.servers.stack.adapter import Insight, Launch, MemberFiles, Said, Seat
+from httpdyno.servers.stack.adapter import Insight, Launch, MemberFiles, Seat
 from httpdyno.servers.stack.environment import own_folder
 from httpdyno.servers.staging import last_lines
 
@@ -585,7 +585,7 @@ class _Start:
             raise AdapterError(f"`{self.member.name}` cannot be copied: {_why(error)}") from error
         return frame
 
-    def tested(self, frame: Frame) -> Said:
+    def tested(self, frame: Frame) -> ProgramOutput:
         """Let it test its configuration, and tell it."""
         return self._run("-tt", "--fpm-config", str(frame.test_configuration))
 
@@ -635,7 +635,7 @@ class _Start:
             words += ["-d", f"sys_temp_dir={self.seat.folder}"]
         return words
 
-    def _run(self, *arguments: str) -> Said:
+    def _run(self, *arguments: str) -> ProgramOutput:
         return self.seat.run(
             [*self.command(), *arguments],
             environment={"PATH": os.defpath, **self.environment()},

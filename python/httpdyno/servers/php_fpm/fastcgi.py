@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import msgspec
 
 from httpdyno.servers.network.address import connected
+from httpdyno.servers.network.probe import StatusAddress
 
 _VERSION = 1
 _BEGIN, _END, _PARAMETERS, _INPUT, _OUTPUT, _ERRORS = 1, 3, 4, 5, 6, 7
@@ -151,14 +152,8 @@ class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PoolStatusPage:
+class PoolStatusPage(StatusAddress):
     """The status page of a pool, for whoever wants it as text."""
-
-    address: str
-    path: str
-    network: str
-    is_apart: bool
-    """Whether another process than the pool's children answers for it."""
 
     def text(self, timeout_s: float) -> str:
         """Ask once, and return the page as JSON.

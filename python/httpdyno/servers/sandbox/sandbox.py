@@ -10,6 +10,7 @@ from typing import Protocol
 from httpdyno.errors import AdapterError
 from httpdyno.host.foreign_files import Rights
 from httpdyno.host.rights import is_root_of_the_machine
+from httpdyno.host.runnable import ProgramOutput
 from httpdyno.model import Door, LimitValues
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.becoming import CANNOT_RUN
@@ -17,15 +18,6 @@ from httpdyno.servers.keeper import Entry
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.sandbox import confinement, landlock_rules
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """What a program answered."""
-
-    exit_code: int
-    output: str
-    errors: str
 
 
 class Seat(Protocol):
@@ -55,7 +47,7 @@ class Seat(Protocol):
         folder: str = "/",
         user: str = "",
         timeout_s: float = 10.0,
-    ) -> Said:
+    ) -> ProgramOutput:
         """Run a program in the seat to its end, all that came from it too.
 
         Args:
@@ -299,7 +291,7 @@ class OpenSandbox(ABC):
         folder: str = "/",
         user: str = "",
         timeout_s: float = 10.0,
-    ) -> Said:
+    ) -> ProgramOutput:
         """Run a program in the sandbox to its end as that user, all that came from it too.
 
         Raises:
@@ -319,7 +311,7 @@ class OpenSandbox(ABC):
             exit_code = process.exit_code
         finally:
             process.stop()
-        said = Said(
+        said = ProgramOutput(
             exit_code=NOT_RUN if exit_code is None else exit_code,
             output=log_text(output, n_bytes=_OUTPUT_BYTES),
             errors=log_text(errors, n_bytes=_OUTPUT_BYTES),

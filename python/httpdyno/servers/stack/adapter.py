@@ -31,7 +31,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.network.probe import StatusPage
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
-from httpdyno.servers.sandbox.sandbox import Said, Seat
+from httpdyno.servers.sandbox.sandbox import Seat
 from httpdyno.servers.staging import acting_user_name
 
 FileUse = Literal["authorities", "groups", "password", "tickets", "staple"]
@@ -64,7 +64,7 @@ class TlsFiles:
     others: Mapping[str, FileUse] = field(default_factory=dict)
 
 
-__all__ = ["Insight", "Launch", "MemberFiles", "Said", "Seat", "ServerAdapter"]
+__all__ = ["Insight", "Launch", "MemberFiles", "Seat", "ServerAdapter"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from httpdyno.errors import AdapterError
 from httpdyno.host.rights import is_root_of_the_machine
+from httpdyno.host.runnable import ProgramOutput
 from httpdyno.model import Isolation
 from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, Place
@@ -17,7 +18,7 @@ from httpdyno.servers.run.folder import make_copy_folders
 from httpdyno.servers.sandbox.available import cell_complaint, wall_complaint
 from httpdyno.servers.sandbox.landlock import WallSeat, open_wall
 from httpdyno.servers.sandbox.namespace import open_cell
-from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox, Said, Seat
+from httpdyno.servers.sandbox.sandbox import CellWish, OpenSandbox, Seat
 from httpdyno.servers.sandbox.user_namespace import run_anew_in_user_namespace
 
 
@@ -60,7 +61,7 @@ class Sketch:
         folder: str = "/",
         user: str = "",
         timeout_s: float = 10.0,
-    ) -> Said:
+    ) -> ProgramOutput:
         """Refuse: nothing can run in it yet."""
         del environment, folder, user, timeout_s
         raise AdapterError(f"`{command[0]}` was to run in a copy that does not stand yet")
