@@ -95,8 +95,12 @@ impl Server {
     /// Serve until told to stop.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(256);
-        while !self.shared.is_stopped.load(Ordering::Acquire) {
+        loop {
             self.freeze_if_told();
+            // Asked after a stall, which takes the wake-up of who stops.
+            if self.shared.is_stopped.load(Ordering::Acquire) {
+                return Ok(());
+            }
             self.resume_accepting()?;
             self.epoll.wait(self.patience_ns(), &mut events)?;
             self.keep_warm(!events.is_empty());
@@ -111,7 +115,6 @@ impl Server {
             }
             self.fire_timers();
         }
-        Ok(())
     }
 
     fn keep_warm(&mut self, is_used: bool) {
