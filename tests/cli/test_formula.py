@@ -125,7 +125,7 @@ def test_the_page_can_be_printed(capsys):
         ),
         (
             "workers --rate 5 --held 1s --busy 101%",
-            "more than 0 and at most 100 %",
+            "more than 0, at most 100 %",
             "it means: share of workers",
         ),
         ("workers --rate 5 --held 1", "`--held`: `1` is not a duration", "number and a unit"),

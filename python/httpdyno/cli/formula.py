@@ -17,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.evaluate import Formula, Input, Worked, work_out
+from httpdyno.advice.formula.evaluate import Formula, Here, Input, Worked, work_out
 from httpdyno.advice.formula.expression import METAVARS, with_signs
 from httpdyno.cli.console import results
 from httpdyno.cli.option import ForceOption, JsonOption
@@ -146,13 +146,22 @@ def _sheet(formula: Formula, worked: Worked) -> RenderableType:
     parts: list[RenderableType] = [Prose(Text(worked.answer, "bold"))]
     for label, lines in (
         ("working", worked.working),
-        ("the book", worked.book),
+        ("the book", [*map(_here, worked.book)]),
         ("warning", worked.warnings),
     ):
         if lines:
             parts.append(Text(f"{label}:", "dim"))
             parts += [Padding(Prose(Text(line)), _INDENT) for line in lines]
     return Group(*parts)
+
+
+def _here(each: Here) -> str:
+    of = each.printed
+    remark = f". {of.remark.rstrip('.')}" if of.remark else ""
+    line = f"{of.source}: {of.text}; {of.printed}: {of.verdict}{remark}"
+    if each.here is None:
+        return f"{line}. With these numbers it divides by zero"
+    return f"{line}. With these numbers it gives {each.here}" if each.here else line
 
 
 def _epilog(formula: Formula) -> str:

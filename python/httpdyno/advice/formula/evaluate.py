@@ -23,7 +23,7 @@ from httpdyno.model import Record
 Verdict = Literal["agrees", "loose", "wrong", "unsupported"]
 """Of what a document printed, worked out again."""
 
-InputKind = Literal[Kind, "rate by count", "size by count"]
+InputKind = Literal[Kind, "rates", "sizes"]
 """The last two are measured pairs, such as `5=2.83/s`."""
 
 
@@ -54,7 +54,7 @@ class Input(Record, frozen=True):
     @property
     def is_series(self) -> bool:
         """Whether it is several measured pairs."""
-        return self.kind in {"rate by count", "size by count"}
+        return self.kind in {"rates", "sizes"}
 
     @property
     def is_required(self) -> bool:
@@ -141,6 +141,14 @@ class Figure(Record, frozen=True):
     text: str
 
 
+class Here(Record, frozen=True):
+    """What a document printed, with these numbers."""
+
+    printed: AsPrinted
+    here: str | None
+    """What its expression gives; None where it divides by zero, empty where it has none."""
+
+
 class Worked(Record, frozen=True):
     """A formula with its numbers put in."""
 
@@ -152,7 +160,7 @@ class Worked(Record, frozen=True):
     fitted: dict[str, float | None]
     """Of a fit or a search, more figures; null where the data bound nothing."""
     working: tuple[str, ...]
-    book: tuple[str, ...]
+    book: tuple[Here, ...]
     warnings: tuple[str, ...]
 
 
@@ -210,7 +218,7 @@ class _Desk:
             value = evaluate(each.otherwise, self._known).value
             self._know(each.name, value, each.kind)
             self.working.append(
-                f"{each.name} is not given: {with_signs(each.otherwise)} = "
+                f"{each.name} (not given) = {with_signs(each.otherwise)} = "
                 f"{self.written[each.name]}"
             )
         else:
@@ -253,18 +261,15 @@ class _Desk:
         self.figures.append(self._figure(step.name, step.meaning, step.kind))
         self.working.append(f"{step.name} = {with_names} = {put_in} = {self.written[step.name]}")
 
-    def printed(self, each: AsPrinted) -> str:
-        """Return what a document prints, whether that agrees, and what it gives here."""
-        line = f"{each.source}: {each.text}; {each.printed}: {each.verdict}"
-        if each.remark:
-            line += f". {each.remark}"
+    def printed(self, each: AsPrinted) -> Here:
+        """Return what a document prints, and what it gives here."""
+        here: str | None = ""
         if each.expression:
             try:
-                value = evaluate(each.expression, self._known).value
+                here = self._text(evaluate(each.expression, self._known).value, each.kind)
             except ZeroDivisionError:
-                return f"{line.rstrip('.')}. With these numbers it divides by zero"
-            line = f"{line.rstrip('.')}. With these numbers it gives {self._text(value, each.kind)}"
-        return line
+                here = None
+        return Here(printed=each, here=here)
 
     def _keep(self, fitted: Fitted) -> Fitted:
         for step in self._formula.fitted:
@@ -315,11 +320,11 @@ def domain(each: Input) -> str:
     least = f"more than {low}" if each.is_above else f"{low} or more"
     if each.maximum is None:
         return least
-    return f"{least} and at most {write(each.maximum, kind)}"
+    return f"{least}, at most {write(each.maximum, kind)}"
 
 
 def _pair(each: Input, text: str) -> tuple[float, float]:
-    kinds: dict[str, Kind] = {"rate by count": "rate", "size by count": "size"}
+    kinds: dict[str, Kind] = {"rates": "rate", "sizes": "size"}
     count, sign, figure = text.partition("=")
     if not sign:
         raise UsageError(

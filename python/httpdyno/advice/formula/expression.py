@@ -51,8 +51,8 @@ METAVARS: dict[str, str] = {
     "number": "NUMBER",
     "share": "PERCENT",
     "factor": "FACTOR",
-    "rate by count": "N=RATE,…",
-    "size by count": "N=SIZE,…",
+    "rates": "N=RATE,…",
+    "sizes": "N=SIZE,…",
 }
 
 _HOUR_S = 3600.0
