@@ -226,11 +226,10 @@ def test_a_file_that_is_changed_while_it_is_measured_with_is_a_caveat(filed, tmp
 
 
 def test_what_enforces_limits_is_compared(filed):
-    one = structs.replace(HOST, limited_by="memory: control groups of version 1")
-    two = structs.replace(HOST, limited_by="memory: control groups of version 2")
+    one, two = (structs.replace(HOST, limits_by={"memory": version}) for version in (1, 2))
     plan = make_plan(filed, seed=1)
     assert changes_since(plan, one, one) == []
     [told] = changes_since(plan, one, two)
     assert message.text(told).startswith(
-        "what limits the server: memory: control groups of version 1 is now"
+        "the control groups that limit the server: memory 1 is now"
     )

@@ -19,8 +19,9 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.reason import Reason
 from httpdyno.registry import adapter_names, load_adapter, load_target
+from httpdyno.report.shared.machine_card import control_groups
 from httpdyno.report.shared.message import text, texts
-from httpdyno.servers.limits.limit_group import limited_by, limits_complaint
+from httpdyno.servers.limits.limit_group import limits_by, limits_complaint
 from httpdyno.servers.run.leftovers import doubtful_folders
 from httpdyno.servers.sandbox.available import cell_complaint, limits_of_cell, wall_complaint
 from httpdyno.servers.sandbox.landlock import LIMITS_OF_OPEN, limits_of_wall
@@ -235,9 +236,8 @@ def _limit_complaints() -> dict[str, str]:
 
 
 def _limit_rows() -> list[tuple[str, str]]:
-    by = {name: limited_by([limits]) for name, limits in _LIMITS.items()}
     return [
-        (name, complaint or f"possible, by {by[name].removeprefix(f'{name}: ')}")
+        (name, complaint or f"possible, by {control_groups(limits_by([_LIMITS[name]]))}")
         for name, complaint in _limit_complaints().items()
     ]
 

@@ -42,8 +42,9 @@ class HostFacts(Record, frozen=True):
     """The server's own version line."""
     client_cpus: tuple[int, ...] = ()
     server_cpus: tuple[int, ...] = ()
-    limited_by: str = ""
-    """What enforces the limits that the study sets of its servers; empty where it sets none."""
+    limits_by: dict[str, int] = msgspec.field(default_factory=dict)
+    """Controllers that enforce the limits which the study sets of its servers, each with the
+    version of its control groups; empty where it sets none."""
     card: MachineCard | None = None
     """None where no figures of the machine were taken: before a load test in this boot, which takes
     none itself."""

@@ -19,7 +19,7 @@ from httpdyno.servers.limits.limit_group import (
     LimitGroups,
     limit_hit,
     limit_values,
-    limited_by,
+    limits_by,
     limits_complaint,
     make_limit_groups,
 )
@@ -112,7 +112,7 @@ def test_where_limits_cannot_be_set_nothing_is_run(monkeypatch):
     assert limits_complaint([ServerLimits()]) is None
     cannot = because("limits.cannot_be_set", why=none)
     assert limits_complaint([ServerLimits(cpu="1")]) == cannot
-    assert limited_by([ServerLimits(cpu="1")]) == ""
+    assert limits_by([ServerLimits(cpu="1")]) == {}
     with new_run_root() as root:
         place = root.new_place("x")
         with pytest.raises(

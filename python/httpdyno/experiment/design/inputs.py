@@ -43,7 +43,7 @@ _HOST_FACTS = (
     "server",
     "client_cpus",
     "server_cpus",
-    "limited_by",
+    "limits_by",
 )
 """What measurements depend on; not the load average, which is never the same."""
 

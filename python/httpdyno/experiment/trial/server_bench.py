@@ -72,7 +72,7 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.difference import difference
 from httpdyno.servers.fragments import FragmentTarget
-from httpdyno.servers.limits.limit_group import limited_by
+from httpdyno.servers.limits.limit_group import limits_by
 from httpdyno.servers.run.folder import RunRoot, new_run_root
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.stack.stack import Stack
@@ -228,7 +228,7 @@ class ServerBench:
                 facts,
                 client_cpus=self._cores.client,
                 server_cpus=self._cores.server,
-                limited_by=limited_by(each for _, each in self._study.limits),
+                limits_by=limits_by(each for _, each in self._study.limits),
             )
         return self._host
 

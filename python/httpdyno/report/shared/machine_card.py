@@ -39,3 +39,11 @@ def card_facts(host: HostFacts) -> list[tuple[str, str]]:
         return []
     taken_at = f", taken at {host.card_taken_at}" if host.card_taken_at else ""
     return [("this machine takes", f"{card_line(msgspec.to_builtins(host.card))}{taken_at}")]
+
+
+def control_groups(limits_by: Mapping[str, int]) -> str:
+    """Return what enforces limits: `control groups of version 2`; empty where nothing does."""
+    versions = dict.fromkeys(limits_by.values())
+    if len(versions) > 1:
+        return ", ".join(f"{name}: version {version}" for name, version in limits_by.items())
+    return "".join(f"control groups of version {version}" for version in versions)

@@ -201,7 +201,7 @@ _HOST_FACTS: dict[str, str] = {
     "server": "the server",
     "client_cpus": "the load client's cores",
     "server_cpus": "the server's cores",
-    "limited_by": "what limits the server",
+    "limits_by": "the control groups that limit the server",
 }
 """What of a machine a run depends on, by its field of `HostFacts`."""
 _LIMITERS: dict[str, str] = {"network": "the network stack", "machine_cpu": "others on the CPUs"}

@@ -8,7 +8,7 @@ from httpdyno.metrics import named, sources
 from httpdyno.model import ArmSummary, Comparison, Effective, Objective, Outcome
 from httpdyno.report.shared import message
 from httpdyno.report.shared.interval import ratio_text
-from httpdyno.report.shared.machine_card import card_facts
+from httpdyno.report.shared.machine_card import card_facts, control_groups
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.view import Grid
 from httpdyno.report.study.arms import method_words, offered_text
@@ -256,7 +256,7 @@ def _offered(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _limits(outcome: Outcome) -> str:
-    by = outcome.host.limited_by
+    by = control_groups(outcome.host.limits_by)
     return f"{outcome.plan.study.limit_words}{f', by {by}' if by else ''}"
 
 

@@ -164,14 +164,16 @@ def limits_complaint(limits: Iterable[ServerLimits]) -> Reason | None:
     return because("limits.cannot_be_set", why=parents)
 
 
-def limited_by(limits: Iterable[ServerLimits]) -> str:
-    """Return in words what enforces limits here; empty where there are none, or nothing can."""
+def limits_by(limits: Iterable[ServerLimits]) -> dict[str, int]:
+    """Return which controllers enforce limits here, each with the version of its control groups.
+
+    Empty where there are none, or nothing can.
+    """
     wanted = controllers_of(limits)
     parents = limit_parents(wanted) if wanted else {}
     if isinstance(parents, Reason):
-        return ""
-    each = (f"{name}: control groups of version {p.version}" for name, p in parents.items())
-    return ", ".join(sorted(each))
+        return {}
+    return {name: parents[name].version for name in sorted(parents)}
 
 
 def controllers_of(limits: Iterable[ServerLimits]) -> frozenset[str]:
