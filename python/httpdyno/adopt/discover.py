@@ -30,7 +30,7 @@ from httpdyno.model import (
 )
 from httpdyno.reason import Reason, because
 from httpdyno.servers.adapter import NotRunning, exited
-from httpdyno.servers.command.seen import WAY_OUT
+from httpdyno.servers.command.seen import WAY_OUT_HINT
 from httpdyno.servers.discover.contained import bounded, foreseen
 from httpdyno.servers.discover.find import Found as FoundServer
 from httpdyno.servers.discover.inspection import listening_at, named
@@ -460,7 +460,7 @@ def with_listener(
         place = root.new_place("listening")
         begun = make_seat.begin(place)
         if begun.kind != "cell":
-            raise _unknown("only in a cell it would be seen", WAY_OUT)
+            raise _unknown("only in a cell it would be seen", WAY_OUT_HINT)
         seat = make_seat.finish(begun, place, CellWish(is_known=False))
         if isinstance(seat, NotRunning):
             raise AdapterError("no private copy can be made here", why=[seat.detail])

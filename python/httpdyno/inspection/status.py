@@ -10,6 +10,7 @@ from httpdyno.reason import Reason, because
 from httpdyno.servers.network.probe import TIMED_OUT, Answer, Patience, ask
 from httpdyno.telemetry.status import IDLE, KEPT, Status, scoreboard, served_by_pid, status
 
+_URL_HINT = "such as `http://127.0.0.1/server-status?auto`"
 _MOST_BYTES = 1 << 20
 _MOST_OF_WORKERS = 1 << 22
 """Bytes of a page with a row for each worker."""
@@ -64,8 +65,7 @@ def page_at(url: str) -> tuple[Target, str]:
     try:
         target = parse_url(url)
     except UsageError as error:  # its hints are those of a load test
-        hint = "such as `http://127.0.0.1/server-status?auto`"
-        raise UsageError(f"`--status`: {error}", hint=hint) from error
+        raise UsageError(f"`--status`: {error}", hint=_URL_HINT) from error
     address = resolve(target)
     if not is_loopback(address):
         raise UsageError(

@@ -16,15 +16,18 @@ def difference(before: Rendered, after: Rendered) -> str:
     parts: list[str] = []
     for name in sorted({*before.files, *after.files}):
         old, new = before.files.get(name, ""), after.files.get(name, "")
-        parts += _diff(name, _lines(old), _lines(new))
-    parts += _diff("environment", _variables(before), _variables(after), n_around=0)
-    name = "command before each start, an argument to a line"
-    parts += _diff(name, _arguments(before), _arguments(after))
+        parts += _diff(_lines(old), _lines(new), label=name)
+    parts += _diff(_variables(before), _variables(after), label="environment", n_around=0)
+    parts += _diff(
+        _arguments(before),
+        _arguments(after),
+        label="command before each start, an argument to a line",
+    )
     return "".join(parts)
 
 
-def _diff(name: str, old: list[str], new: list[str], *, n_around: int = 3) -> list[str]:
-    lines = difflib.unified_diff(old, new, name, name, n=n_around)
+def _diff(old: list[str], new: list[str], *, label: str, n_around: int = 3) -> list[str]:
+    lines = difflib.unified_diff(old, new, label, label, n=n_around)
     return [line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in lines]
 
 

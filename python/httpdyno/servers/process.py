@@ -45,7 +45,7 @@ from httpdyno.servers.run.live_process import (
 )
 from httpdyno.servers.run.record import mark_of, record_session
 
-KEEPER = (
+KEEPER_PROGRAM = (
     "import os, sys; sys.path.insert(0, sys.argv[1]); "
     "from httpdyno.servers.keeper import main; os._exit(main(int(sys.argv[2])))"
 )
@@ -315,7 +315,7 @@ class _Kept:
         """Start the keeper, which is to have the server's process wait for its go."""
         with self._theirs as theirs, opened_log(log) as errors, opened_log(output_to) as output:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-I", "-S", "-c", KEEPER, _SOURCE, str(theirs.fileno())],
+                [sys.executable, "-I", "-S", "-c", KEEPER_PROGRAM, _SOURCE, str(theirs.fileno())],
                 cwd=place.folder,
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 stdin=subprocess.DEVNULL,
@@ -346,7 +346,7 @@ class _Kept:
         self._control.sendall(words)
 
     def told_calls(self) -> int | str:
-        """Return the listener of the server's calls, or in words why there is none."""
+        """Return the listener of the server's calls; else why there is none, empty if it ended."""
         said, handles, flags, _ = socket.recv_fds(self._control, _ANSWER_BYTES, 1)
         if handles:
             return handles[0]
@@ -355,7 +355,7 @@ class _Kept:
         said, _, self._said = said.partition(b"\n")
         if not said.startswith(b"calls "):  # it has ended before
             self._said = said
-            return "it has ended"
+            return ""
         return said.removeprefix(b"calls ").decode(errors="replace")
 
     def told_exit(self) -> int | None:

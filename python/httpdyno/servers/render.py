@@ -55,7 +55,7 @@ PORT_PLACEHOLDER = "PORT"
 SHARED_PLACEHOLDER = "SHARED"
 COMMAND_LINE = "command line"
 """What it is called among the files of a rendered configuration: an argument to a line."""
-LIMITS = "limits of its processes"
+LIMITS = "process limits"
 """What they are called among the files of a rendered configuration."""
 
 _LARGEST_BYTES = 16 << 20
@@ -65,7 +65,7 @@ _PLACEHOLDER = re.compile(
     r"(?<!\$)\{(?:(port|address|run|memory|shared|python|server_user)|(knob|setting)\.([^{}\s]+)"
     r"|peer\.([^{}\s.]+)\.(address|port|run|memory))\}"
 )
-_NAMES = (
+_NAMES_EXPECTED = (
     "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`, `peer.…`"
 )
 
@@ -153,7 +153,7 @@ def render_text(text: str, variables: Variables, *, source: str) -> str:
     # Imported here: what shows a server or loads one need not load jinja2.
     from httpdyno.servers.template import rendered_template  # noqa: PLC0415
 
-    return rendered_template(text, variables.names(), source=source, there=_NAMES)
+    return rendered_template(text, variables.names(), source=source, there=_NAMES_EXPECTED)
 
 
 def render_argument(text: str, variables: Variables, *, source: str) -> str:

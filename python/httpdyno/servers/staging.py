@@ -186,9 +186,9 @@ def writable_folders(
     for name, folder in zip(spec.writable, folders, strict=True):
         held = next((path for path in written if path.is_relative_to(folder)), None)
         if folder in homes or held is not None:
-            what = diff_name(held, variables) if held else "all that the server reads"
             raise AdapterError(
-                f"`{name}` cannot be writable: it holds `{what}`",
+                f"`{name}` cannot be writable: it holds "
+                + (f"`{diff_name(held, variables)}`" if held else "all that the server reads"),
                 hint="Name a folder of its own for what the server writes.",
             )
     return folders

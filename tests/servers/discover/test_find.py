@@ -21,7 +21,7 @@ from httpdyno.servers.discover.inspection import looked_at
 from httpdyno.servers.discover.machine import Machine, this_machine
 from httpdyno.servers.discover.process import ProcessFacts, groups_of, unit_group, unit_of
 from httpdyno.servers.discover.source import CommandSource, ProcessSource, UnitSource, parse_source
-from httpdyno.servers.process import KEEPER
+from httpdyno.servers.process import KEEPER_PROGRAM
 from httpdyno.servers.stack.environment import own_variables
 from httpdyno.servers.systemd import UnitFacts
 
@@ -169,7 +169,7 @@ def machine_of(*processes, adapters, proc):
 
 
 def test_a_copy_that_wrote_over_its_environment_is_known_by_its_keeper(tmp_path):
-    keeper = process(10, 1, "python", "-I", "-S", "-c", KEEPER, "/source", "7")
+    keeper = process(10, 1, "python", "-I", "-S", "-c", KEEPER_PROGRAM, "/source", "7")
     copy, worker = process(11, 10, "shopd"), process(12, 11, "shopd")
     theirs = process(20, 1, "shopd")
     machine = machine_of(keeper, copy, worker, theirs, adapters=[Shop()], proc=tmp_path)

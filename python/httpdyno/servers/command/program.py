@@ -107,7 +107,7 @@ def version_of(program: Path, environment: Mapping[str, str]) -> str:
     try:
         line = _version_line(program, argument, environment) if argument else ""
     except NotOursError as error:
-        return f"{program}, of a version that is unknown: {error}"
+        return f"{program} ({error})"
     return f"{line} ({program})" if line else str(program)
 
 

@@ -25,7 +25,7 @@ from httpdyno.servers.stack.names import variable_of
 from httpdyno.servers.staging import last_lines
 
 SOURCE = (because("command.source"),)
-WAY_OUT = "write `{port}` or `{address}` in the command, or have a cell: `--isolation cell`"
+WAY_OUT_HINT = "write `{port}` or `{address}` in the command, or have a cell: `--isolation cell`"
 """For a program that is told nowhere where to listen, outside of a cell."""
 _CELL, _WALL = "cell", "wall"
 _REFUSED = re.compile(r"EACCES|[Pp]ermission denied|[Ee]rrno 13\b|os error 13\b")
@@ -187,17 +187,15 @@ class Where:
     is_told: bool
     """Whether its command line says so; a port that stands in the code is said nowhere."""
 
-    def complaint(self, words: str) -> str:
-        """Return why a program does not listen that said this; empty where nobody can know."""
+    def complaint(self, words: str) -> Reason | None:
+        """Return why a program does not listen that said this; None where nobody can know."""
         is_refused = self.kind == _WALL and _REFUSED.search(words)
         if self.kind == _CELL or (self.is_told and not is_refused):
-            return ""
-        why = (
-            "behind a wall the kernel refuses (EACCES) each port that the copy was not given"
-            if self.kind == _WALL
-            else "outside of a cell a copy listens only where its command line says"
+            return None
+        return because(
+            "command.port_refused" if self.kind == _WALL else "command.port_not_told",
+            hint=WAY_OUT_HINT,
         )
-        return f"{why}, such as one that stands in the code: {WAY_OUT}"
 
 
 class CopyInsight(Insight):
@@ -209,15 +207,19 @@ class CopyInsight(Insight):
         self._where = where
 
     def words(self) -> str:
-        """Return the end of its log, and why it may not listen."""
-        words = last_lines(self._process.last_words())
+        """Return the end of its log."""
+        return last_lines(self._process.last_words())
+
+    def why(self, words: str) -> Reason | None:
+        """Return why it may not listen."""
         if self._listening() or self._process.exit_code in _NOT_RUN:
-            return words
-        return "\n".join(filter(None, [words, self._where.complaint(words)]))
+            return None
+        return self._where.complaint(words)
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it ended in order before it was ready, and said why."""
-        return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
+        is_said = bool(words or self.why(words))
+        return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and is_said
 
     def lacking(self) -> Reason | None:
         """Return that it does not listen, or not where it is to."""

@@ -28,7 +28,7 @@ from httpdyno.servers.network.listening import (
     network_of,
     socket_inodes,
 )
-from httpdyno.servers.process import KEEPER
+from httpdyno.servers.process import KEEPER_PROGRAM
 from httpdyno.servers.run.live_process import MARK
 from httpdyno.servers.stack.adapter import ServerAdapter
 
@@ -88,7 +88,7 @@ class Machine:
         if MARK in details(pid, self.proc).environment_names:
             return True
         # nginx and php-fpm write what they are called over their environment.
-        return any(KEEPER in each.arguments for each in ancestry(pid, self.processes)[1:])
+        return any(KEEPER_PROGRAM in each.arguments for each in ancestry(pid, self.processes)[1:])
 
     def tree_of(self, pid: int) -> Tree:
         """Return the server that a process belongs to; unknown ones are just their command."""

@@ -96,6 +96,11 @@ class Insight(Protocol):
     def words(self) -> str:
         """Return the end of its error log."""
 
+    def why(self, words: str) -> Reason | None:
+        """Return why it may not be up that said these words; None where they are all there is."""
+        del words
+        return None
+
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it exited because it refused its configuration, as against crashed."""
 

@@ -132,15 +132,20 @@ class RunningService(ABC):
                 return None
             if is_last:
                 late = because("servers.still_lacking", what=lacking, after_s=patience.timeout_s)
-                return NotRunning(status="hung", detail=with_words(late, self.last_words()))
+                words = self.last_words()
+                return NotRunning(status="hung", detail=self._why(with_words(late, words), words))
             until_next_look()
 
     def _exited(self) -> NotRunning:
         words = self.last_words()
         exit_code = self.process.exit_code
         if self._insight is not None and self._insight.refusal(exit_code, words):
-            return NotRunning(status="refused", detail=own_words(words))
-        return NotRunning(status="crashed", detail=exited(exit_code, words))
+            return NotRunning(status="refused", detail=self._why(own_words(words), words))
+        return NotRunning(status="crashed", detail=self._why(exited(exit_code, words), words))
+
+    def _why(self, detail: Reason, words: str) -> Reason:
+        why = self._insight.why(words) if self._insight is not None else None
+        return because("servers.and_why", what=detail, why=why) if why else detail
 
     def _named(self, failed: NotRunning) -> NotRunning:
         return replace(failed, detail=self._of(failed.detail))
