@@ -21,7 +21,7 @@ from httpdyno.errors import (
     UsageError,
 )
 from httpdyno.reason import Reason, because
-from httpdyno.servers.run import leftovers
+from httpdyno.servers.run import leftovers, root
 
 HEAVY = ("alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
 
@@ -170,6 +170,7 @@ def reaped(monkeypatch):
         calls.append(1)
         return [because("run.removed_ownerless", folder="/run/x")]
 
+    monkeypatch.setattr(root, "has_runs", lambda: True)
     monkeypatch.setattr(leftovers, "reap_leftovers", reap)
     return calls
 
@@ -202,6 +203,7 @@ def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeyp
         raise AdapterError("`/x` is not a folder of this user")
 
     monkeypatch.setattr(leftovers, "reap_leftovers", reap)
+    monkeypatch.setattr(root, "has_runs", lambda: True)
     probe.acts = 0
     assert app.run(["probe"]) == 0
     assert "a killed httpdyno left: `/x` is not a folder of this user" in capsys.readouterr().err

@@ -199,9 +199,13 @@ def _is_named(arguments: Sequence[str]) -> bool:
 
 def _reap() -> None:
     """End what a killed httpdyno left behind, and say so."""
-    from httpdyno.servers.run.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
+    from httpdyno.servers.run.root import has_runs  # noqa: PLC0415 - not for help
 
     try:
+        if not has_runs():
+            return
+        from httpdyno.servers.run.leftovers import reap_leftovers  # noqa: PLC0415 - heavy
+
         done = reap_leftovers()
         if not done:
             return

@@ -73,6 +73,12 @@ def own_runs(root: Path) -> list[Path]:
     return [folder for folder in sorted(root.glob("run-*")) if is_own_folder(folder)]
 
 
+def has_runs() -> bool:
+    """Whether this user has folders of runs, whosever: what looks at them is a heavy import."""
+    roots = [*own_disk_roots(), *own_memory_roots()]
+    return any(own_runs(root) or unfinished_runs(root) for root in roots)
+
+
 def unfinished_runs(root: Path) -> list[Path]:
     """Return the folders that owners are about to make, or were killed as they made them."""
     return [folder for folder in sorted(root.glob(".run-*")) if is_own_folder(folder)]
