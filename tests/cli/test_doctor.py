@@ -14,7 +14,7 @@ from httpdyno.model import HostFacts
 from httpdyno.reason import because
 from httpdyno.report.shared.message import text
 from httpdyno.servers.limits import limit_group
-from httpdyno.servers.run import leftovers
+from httpdyno.servers.run import leftovers, root
 from httpdyno.telemetry.host import Noise, measure_noise, spread_ratio
 
 STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)
@@ -105,6 +105,7 @@ ENDED = because("run.ended_servers", n=3, whose=because("run.unknown_owner"))
 
 
 def test_what_was_left_behind_is_ended_and_said(capsys, monkeypatch):
+    monkeypatch.setattr(root, "has_runs", lambda: True)
     monkeypatch.setattr(leftovers, "reap_leftovers", lambda: [ENDED])
     run(["doctor", "--json", "-"])
     seen = capsys.readouterr()
