@@ -250,6 +250,7 @@ NOT_THEIRS = {
     "servers/nginx/survey.py": "the kernel's",
     "servers/php_fpm/installation.py": "folders of distributions",
     "servers/stack/stand_in.py": "a folder of its own",
+    "study/starter.py": "what is bundled",
     "study/trust/held.py": "its own copy; what is copied is opened by `_copied_file`",
     "study/trust/named.py": "its own copy",
     "servers/staging.py": "its own place; what is copied is opened by `_copy_file`",
