@@ -17,7 +17,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from httpdyno.advice.formula import formulas
-from httpdyno.advice.formula.evaluate import Formula, Here, Input, Worked, work_out
+from httpdyno.advice.formula.evaluate import Formula, Input, Recalculated, Worked, work_out
 from httpdyno.advice.formula.expression import METAVARS, with_signs
 from httpdyno.cli.console import results
 from httpdyno.cli.option import ForceOption, JsonOption
@@ -146,7 +146,7 @@ def _sheet(formula: Formula, worked: Worked) -> RenderableType:
     parts: list[RenderableType] = [Prose(Text(worked.answer, "bold"))]
     for label, lines in (
         ("working", worked.working),
-        ("the book", [*map(_here, worked.book)]),
+        ("the book", [*map(_recalculated, worked.book)]),
         ("warning", worked.warnings),
     ):
         if lines:
@@ -155,13 +155,13 @@ def _sheet(formula: Formula, worked: Worked) -> RenderableType:
     return Group(*parts)
 
 
-def _here(each: Here) -> str:
+def _recalculated(each: Recalculated) -> str:
     of = each.printed
     remark = f". {of.remark.rstrip('.')}" if of.remark else ""
     line = f"{of.source}: {of.text}; {of.printed}: {of.verdict}{remark}"
-    if each.here is None:
+    if each.text is None:
         return f"{line}. With these numbers it divides by zero"
-    return f"{line}. With these numbers it gives {each.here}" if each.here else line
+    return f"{line}. With these numbers it gives {each.text}" if each.text else line
 
 
 def _epilog(formula: Formula) -> str:

@@ -346,7 +346,7 @@ class _Kept:
         self._control.sendall(words)
 
     def told_calls(self) -> int | str:
-        """Return the listener of the server's calls; else why there is none, empty if it ended."""
+        """Return the listener of the server's calls; else in a word why there is none."""
         said, handles, flags, _ = socket.recv_fds(self._control, _ANSWER_BYTES, 1)
         if handles:
             return handles[0]
@@ -355,7 +355,7 @@ class _Kept:
         said, _, self._said = said.partition(b"\n")
         if not said.startswith(b"calls "):  # it has ended before
             self._said = said
-            return ""
+            return "ended"
         return said.removeprefix(b"calls ").decode(errors="replace")
 
     def told_exit(self) -> int | None:

@@ -291,11 +291,11 @@ def test_a_slow_client_holds_in_write_and_in_lingering_close(
 def test_what_a_document_has_is_worked_out_with_the_same_numbers(formula, typed, printed, text):
     book = work_out(formulas()[formula], typed).book
     [case] = [each for each in book if text in f"{each.printed.source}: {each.printed.text}"]
-    assert case.here == printed
+    assert case.text == printed
 
 
 def test_what_a_document_has_may_divide_by_zero():
     typed = {"ram": "500MB", "child": "10MB", "shared": "10MB", "unshared": "2MB"}
     worked = work_out(formulas()["max-clients"], typed)
-    assert [each for each in worked.book if each.here is None]
+    assert [each for each in worked.book if each.text is None]
     assert worked.figures[0].value == 245

@@ -141,11 +141,11 @@ class Figure(Record, frozen=True):
     text: str
 
 
-class Here(Record, frozen=True):
+class Recalculated(Record, frozen=True):
     """What a document printed, with these numbers."""
 
     printed: AsPrinted
-    here: str | None
+    text: str | None
     """What its expression gives; None where it divides by zero, empty where it has none."""
 
 
@@ -160,7 +160,7 @@ class Worked(Record, frozen=True):
     fitted: dict[str, float | None]
     """Of a fit or a search, more figures; null where the data bound nothing."""
     working: tuple[str, ...]
-    book: tuple[Here, ...]
+    book: tuple[Recalculated, ...]
     warnings: tuple[str, ...]
 
 
@@ -261,15 +261,15 @@ class _Desk:
         self.figures.append(self._figure(step.name, step.meaning, step.kind))
         self.working.append(f"{step.name} = {with_names} = {put_in} = {self.written[step.name]}")
 
-    def printed(self, each: AsPrinted) -> Here:
+    def printed(self, each: AsPrinted) -> Recalculated:
         """Return what a document prints, and what it gives here."""
-        here: str | None = ""
+        text: str | None = ""
         if each.expression:
             try:
-                here = self._text(evaluate(each.expression, self._known).value, each.kind)
+                text = self._text(evaluate(each.expression, self._known).value, each.kind)
             except ZeroDivisionError:
-                here = None
-        return Here(printed=each, here=here)
+                text = None
+        return Recalculated(printed=each, text=text)
 
     def _keep(self, fitted: Fitted) -> Fitted:
         for step in self._formula.fitted:

@@ -74,7 +74,7 @@ def own_runs(root: Path) -> list[Path]:
 
 
 def has_runs() -> bool:
-    """Whether this user has folders of runs, whosever: what looks at them is a heavy import."""
+    """Whether this user has folders of runs, of living owners or not: to look at them is heavy."""
     roots = [*own_disk_roots(), *own_memory_roots()]
     return any(own_runs(root) or unfinished_runs(root) for root in roots)
 
